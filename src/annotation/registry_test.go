@@ -1,0 +1,108 @@
+package annotation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type keys struct {
+	registry *Registry
+	limit    Key[int]
+	proxy    Key[bool]
+	policy   Key[string]
+}
+
+func newKeys() keys {
+	registry := NewRegistry("lb.example.com/")
+	return keys{
+		registry: registry,
+		limit:    Register(registry, Definition{Name: "limit", Effect: "Limits."}, Int(1, 100, "connections"), 10),
+		proxy:    Register(registry, Definition{Name: "proxy", Effect: "Proxies."}, Bool(), false),
+		policy:   Register(registry, Definition{Name: "policy", Effect: "Chooses."}, Enum("A", "B"), "A"),
+	}
+}
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		limit       Setting[int]
+		proxy       Setting[bool]
+		policy      Setting[string]
+		problems    []string
+	}{
+		{"nothing set", nil, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A"}, nil},
+		{"all set", map[string]string{"lb.example.com/limit": "7", "lb.example.com/proxy": "true", "lb.example.com/policy": "B"},
+			Setting[int]{Value: 7}, Setting[bool]{Value: true}, Setting[string]{Value: "B"}, nil},
+		{"spaces around a value", map[string]string{"lb.example.com/limit": " 7 "}, Setting[int]{Value: 7}, Setting[bool]{}, Setting[string]{Value: "A"}, nil},
+		{"foreign annotations are ignored", map[string]string{"other.example.com/limit": "x"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A"}, nil},
+		{"invalid ones block only themselves",
+			map[string]string{"lb.example.com/limit": "101", "lb.example.com/proxy": "maybe", "lb.example.com/policy": "B"},
+			Setting[int]{Value: 10, Invalid: true}, Setting[bool]{Invalid: true}, Setting[string]{Value: "B"},
+			[]string{
+				`annotation lb.example.com/limit: "101" is not a whole number of connections from 1 to 100`,
+				`annotation lb.example.com/proxy: "maybe" is not true or false`,
+			}},
+		{"enum is exact", map[string]string{"lb.example.com/policy": "b"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A", Invalid: true},
+			[]string{`annotation lb.example.com/policy: "b" is not one of A, B`}},
+		{"misspelt name", map[string]string{"lb.example.com/limmit": "3"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A"},
+			[]string{"annotation lb.example.com/limmit: is not known and has no effect; did you mean lb.example.com/limit?"}},
+		{"unknown name", map[string]string{"lb.example.com/certificates": "3"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A"},
+			[]string{"annotation lb.example.com/certificates: is not known and has no effect; known are limit, policy, proxy"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			k := newKeys()
+			values, problems := k.registry.Parse(tt.annotations)
+			var lines []string
+			for _, p := range problems {
+				lines = append(lines, p.String())
+			}
+			if diff := cmp.Diff(tt.problems, lines); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if got := k.limit.From(values); got != tt.limit {
+				t.Errorf("limit = %+v, want %+v", got, tt.limit)
+			}
+			if got := k.proxy.From(values); got != tt.proxy {
+				t.Errorf("proxy = %+v, want %+v", got, tt.proxy)
+			}
+			if got := k.policy.From(values); got != tt.policy {
+				t.Errorf("policy = %+v, want %+v", got, tt.policy)
+			}
+		})
+	}
+}
+
+func TestSettingOver(t *testing.T) {
+	if got := (Setting[int]{Value: 10}).Over(7); got != 10 {
+		t.Errorf("a valid setting must win over the observed value, got %d", got)
+	}
+	if got := (Setting[int]{Value: 10, Invalid: true}).Over(7); got != 7 {
+		t.Errorf("an invalid setting must keep the observed value, got %d", got)
+	}
+}
+
+func TestEntries(t *testing.T) {
+	want := []Entry{
+		{Definition{Name: "limit", Effect: "Limits."}, "a whole number of connections from 1 to 100", "10"},
+		{Definition{Name: "policy", Effect: "Chooses."}, "one of A, B", "A"},
+		{Definition{Name: "proxy", Effect: "Proxies."}, "true or false", "false"},
+	}
+	if diff := cmp.Diff(want, newKeys().registry.Entries()); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("lb.example.com/limit", "7")
+	f.Add("lb.example.com/", "")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		k := newKeys()
+		values, _ := k.registry.Parse(map[string]string{name: value})
+		if got := k.limit.From(values).Value; got < 1 || got > 100 {
+			t.Errorf("limit = %d, outside its range", got)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+// Package loadbalancer decides, for any provider, what a Service of type LoadBalancer should have in the cloud.
+//
+// The data flows one way. Desire is a pure function of the Service and the nodes; a provider compares its result with what it
+// observes and writes the difference down as a Plan, which can be printed, counted, tested and applied:
+//
+//	Service, nodes -> Desire -> (provider) difference to the observed -> Plan -> Apply -> Status
+//
+// Nothing here knows a cloud, and nothing supposes that one has listeners, target groups or health checks.
+package loadbalancer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Owner is the Service that a load balancer belongs to. Cluster and UID identify it; the names are for people.
+type Owner struct {
+	Cluster   string // the cluster's identity in the cloud
+	Namespace string
+	Name      string
+	UID       types.UID
+}
+
+// OwnerOf returns the Service as the owner of cloud objects of the given cluster.
+func OwnerOf(cluster string, service *corev1.Service) Owner {
+	return Owner{Cluster: cluster, Namespace: service.Namespace, Name: service.Name, UID: service.UID}
+}
+
+// String is "namespace/name".
+func (o Owner) String() string { return o.Namespace + "/" + o.Name }
+
+// Key identifies a port of a load balancer: two ports may share the number when their protocols differ.
+type Key struct {
+	Protocol corev1.Protocol
+	Port     int32
+}
+
+// String is "80/TCP".
+func (k Key) String() string { return fmt.Sprintf("%d/%s", k.Port, k.Protocol) }
+
+// Port is one port of a Service, seen from the load balancer.
+type Port struct {
+	Key
+	Name       string // of the Service's port; may be empty
+	TargetPort int32  // the node port that targets answer on
+}
+
+// Desired is what a Service should have in the cloud, in terms every cloud knows.
+type Desired struct {
+	Owner Owner
+	Ports []Port // sorted by port, then protocol
+	// HealthCheckNodePort answers HTTP on every node with 200 where the Service has a ready endpoint; 0 unless the Service's
+	// externalTrafficPolicy is Local.
+	HealthCheckNodePort int32
+	Targets             Targets
+}
+
+// Desire returns what the Service should have, with the given nodes as candidates for targets.
+//
+// It returns an error, meant for the Service's owner, when the Service cannot be served through node ports at all.
+func Desire(owner Owner, service *corev1.Service, nodes []*corev1.Node, identify Identify) (Desired, error) {
+	desired := Desired{Owner: owner, Targets: ChooseTargets(nodes, identify)}
+	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
+	}
+	for _, port := range service.Spec.Ports {
+		if port.NodePort == 0 {
+			return Desired{}, fmt.Errorf("port %d of Service %s has no node port, and load balancers reach pods through node ports: "+
+				"set spec.allocateLoadBalancerNodePorts to true", port.Port, owner)
+		}
+		key := Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}
+		desired.Ports = append(desired.Ports, Port{Key: key, Name: port.Name, TargetPort: port.NodePort})
+	}
+	slices.SortFunc(desired.Ports, func(a, b Port) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+	})
+	return desired, nil
+}

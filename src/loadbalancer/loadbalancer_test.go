@@ -1,0 +1,159 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// identify is a provider whose providerIDs look like "test://id".
+func identify(node *corev1.Node) (string, bool) {
+	return strings.CutPrefix(node.Spec.ProviderID, "test://")
+}
+
+func node(name string, change ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "test://" + name}}
+	for _, c := range change {
+		c(n)
+	}
+	return n
+}
+
+func TestChooseTargets(t *testing.T) {
+	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
+	foreign := func(n *corev1.Node) { n.Spec.ProviderID = "other://x" }
+	unknown := func(n *corev1.Node) { n.Spec.ProviderID = "" }
+	deleting := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }
+	scalingDown := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: TaintToBeDeleted}} }
+	notReady := func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+	}
+	noNetwork := func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue}}
+	}
+	tests := []struct {
+		name  string
+		nodes []*corev1.Node
+		want  Targets
+	}{
+		{"none", nil, Targets{}},
+		{"sorted, once each", []*corev1.Node{node("b"), node("a"), node("b")}, Targets{Identities: []string{"a", "b"}}},
+		{"not ready stays", []*corev1.Node{node("a", notReady)}, Targets{Identities: []string{"a"}}},
+		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")}, Targets{Identities: []string{"b"}}},
+		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")}, Targets{Identities: []string{"b"}}},
+		{"being deleted", []*corev1.Node{node("a", deleting), node("b")}, Targets{Identities: []string{"b"}}},
+		{"without network", []*corev1.Node{node("a", noNetwork), node("b")}, Targets{Identities: []string{"b"}}},
+		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Incomplete: true}},
+		{"somebody else's", []*corev1.Node{node("a", foreign)}, Targets{Incomplete: true}},
+		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, ChooseTargets(tt.nodes, identify)); diff != "" {
+				t.Errorf("targets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTargetsOver(t *testing.T) {
+	observed := []string{"a", "b"}
+	tests := []struct {
+		name   string
+		chosen Targets
+		want   []string
+	}{
+		{"chosen set wins", Targets{Identities: []string{"c"}}, []string{"c"}},
+		{"incomplete but not empty wins", Targets{Identities: []string{"c"}, Incomplete: true}, []string{"c"}},
+		{"empty because nothing is known keeps the observed", Targets{Incomplete: true}, observed},
+		{"truly none empties", Targets{}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.chosen.Over(observed); !slices.Equal(got, tt.want) {
+				t.Errorf("Over = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDesire(t *testing.T) {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1"},
+		Spec: corev1.ServiceSpec{
+			HealthCheckNodePort: 32000,
+			Ports: []corev1.ServicePort{
+				{Name: "quic", Protocol: corev1.ProtocolUDP, Port: 443, NodePort: 30444},
+				{Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443},
+				{Name: "http", Port: 80, NodePort: 30080},
+			},
+		},
+	}
+	owner := OwnerOf("k8s-1", service)
+	want := Desired{
+		Owner: Owner{Cluster: "k8s-1", Namespace: "shop", Name: "web", UID: "u1"},
+		Ports: []Port{
+			{Key{corev1.ProtocolTCP, 80}, "http", 30080},
+			{Key{corev1.ProtocolTCP, 443}, "https", 30443},
+			{Key{corev1.ProtocolUDP, 443}, "quic", 30444},
+		},
+		Targets: Targets{Identities: []string{"a"}},
+	}
+	got, err := Desire(owner, service, []*corev1.Node{node("a")}, identify)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v, desired (-want +got):\n%s", err, diff)
+	}
+
+	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	if got, _ = Desire(owner, service, nil, identify); got.HealthCheckNodePort != 32000 {
+		t.Errorf("health check node port with policy Local = %d, want 32000", got.HealthCheckNodePort)
+	}
+
+	service.Spec.Ports[0].NodePort = 0
+	_, err = Desire(owner, service, nil, identify)
+	if err == nil || !strings.Contains(err.Error(), "port 443 of Service shop/web") || !strings.Contains(err.Error(), "allocateLoadBalancerNodePorts") {
+		t.Errorf("error without node port = %v, want one that names the port, the Service and the field to set", err)
+	}
+}
+
+func TestPlanApply(t *testing.T) {
+	var done []string
+	operation := func(name string, err error) Operation {
+		return Operation{Verb: Create, Kind: "thing", Name: name, Do: func(ctx context.Context) error {
+			if ctx.Err() != nil {
+				t.Error("a write must not be cut off by the caller's context")
+			}
+			done = append(done, name)
+			return err
+		}}
+	}
+	boom := errors.New("boom")
+	err := Plan{operation("a", nil), operation("b", boom), operation("c", nil)}.Apply(t.Context())
+	if !errors.Is(err, boom) || err.Error() != "create thing b: boom" || !slices.Equal(done, []string{"a", "b"}) {
+		t.Errorf("error %v after %v; want boom of b after a and b", err, done)
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done = nil
+	stop := operation("a", nil)
+	write := stop.Do
+	stop.Do = func(ctx context.Context) error { cancel(errors.New("shutting down")); return write(ctx) }
+	err = Plan{stop, operation("b", nil)}.Apply(ctx)
+	if err == nil || err.Error() != "stopping after 1 of 2 writes: shutting down" || !slices.Equal(done, []string{"a"}) {
+		t.Errorf("error %v after %v; want a stop after the write that was under way", err, done)
+	}
+}
+
+func TestPlanString(t *testing.T) {
+	plan := Plan{{Verb: Create, Kind: "target group", Name: "web-http"}, {Verb: Update, Kind: "listener", Name: "web 80/TCP", Why: "idle timeout 10 becomes 20"}}
+	want := "create target group web-http\nupdate listener web 80/TCP: idle timeout 10 becomes 20"
+	if got := plan.String(); got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+}

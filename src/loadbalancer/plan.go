@@ -1,0 +1,64 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Verb is what an operation does to its object.
+type Verb string
+
+// The verbs of operations.
+const (
+	Create Verb = "create"
+	Update Verb = "update"
+	Delete Verb = "delete"
+)
+
+// Operation is one write to the cloud.
+type Operation struct {
+	Verb Verb
+	Kind string // of the object, in words: "target group"
+	Name string // of the object, as its owner would recognise it
+	Why  string // the difference that makes it necessary; may be empty for create and delete
+	// Do makes the write. It is called at most once, after all operations before it have succeeded.
+	Do func(ctx context.Context) error
+}
+
+// String is one line: "update target group web-http: target port 30080 becomes 30081".
+func (o Operation) String() string {
+	line := fmt.Sprintf("%s %s %s", o.Verb, o.Kind, o.Name)
+	if o.Why == "" {
+		return line
+	}
+	return line + ": " + o.Why
+}
+
+// Plan is the difference between what should be and what is, as writes in the order in which they are safe:
+// whatever is stopped after any of them leaves only objects that a later plan finds and finishes or removes.
+// An empty plan means that nothing differs.
+type Plan []Operation
+
+// String is one operation a line.
+func (p Plan) String() string {
+	lines := make([]string, len(p))
+	for i, operation := range p {
+		lines[i] = operation.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Apply makes the writes one after the other and stops at the first that fails, or before the next one when ctx is done.
+// A write that has begun is never cut off by ctx: whether it happened would not be known.
+func (p Plan) Apply(ctx context.Context) error {
+	for i, operation := range p {
+		if err := context.Cause(ctx); err != nil {
+			return fmt.Errorf("stopping after %d of %d writes: %w", i, len(p), err)
+		}
+		if err := operation.Do(context.WithoutCancel(ctx)); err != nil {
+			return fmt.Errorf("%s: %w", operation, err)
+		}
+	}
+	return nil
+}

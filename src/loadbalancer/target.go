@@ -1,0 +1,71 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TaintToBeDeleted marks a node that the cluster autoscaler is about to remove
+// (k8s.io/autoscaler, cluster-autoscaler/utils/taints).
+const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// Identify returns the cloud's identity of the machine behind a node, and false when the node does not (yet) say which
+// machine it is or says it is somebody else's.
+type Identify func(node *corev1.Node) (identity string, ours bool)
+
+// Targets is the set of machines that should receive traffic.
+type Targets struct {
+	Identities []string // of machines, sorted, without duplicates
+	// Incomplete says that an eligible node has no usable identity yet. An empty set that is incomplete means "not known",
+	// never "none".
+	Incomplete bool
+}
+
+// ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not
+// marked for removal by the autoscaler, not being deleted, and with a network.
+//
+// Readiness does not matter: a health check notices a node that does not answer, while removing every node that is NotReady
+// would empty all load balancers when it is the control plane that has the trouble.
+func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
+	var targets Targets
+	for _, node := range nodes {
+		if !eligible(node) {
+			continue
+		}
+		identity, ours := identify(node)
+		if !ours {
+			targets.Incomplete = true
+			continue
+		}
+		targets.Identities = append(targets.Identities, identity)
+	}
+	slices.Sort(targets.Identities)
+	targets.Identities = slices.Compact(targets.Identities)
+	return targets
+}
+
+// Over returns the set to aim at, given the one observed in the cloud: an empty set that is incomplete replaces nothing.
+func (t Targets) Over(observed []string) []string {
+	if len(t.Identities) == 0 && t.Incomplete {
+		return observed
+	}
+	return t.Identities
+}
+
+func eligible(node *corev1.Node) bool {
+	if _, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]; excluded || node.DeletionTimestamp != nil {
+		return false
+	}
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == TaintToBeDeleted {
+			return false
+		}
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeNetworkUnavailable && condition.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	return true
+}
