@@ -1,0 +1,20 @@
+// Command thalassa-emulator serves Thalassa Cloud's API on one machine.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command.New().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		os.Exit(1)
+	}
+}

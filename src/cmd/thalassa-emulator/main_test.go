@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asMain makes the test binary behave like the command.
+const asMain = "THALASSA_EMULATOR_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func rerun(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asMain+"=1")
+	return cmd
+}
+
+func TestSignalsStopIt(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		t.Run(signal.String(), func(t *testing.T) {
+			ready := filepath.Join(t.TempDir(), "ready")
+			cmd := rerun(t, "--listen=127.0.0.1:0", "--ready-file="+ready)
+			var output bytes.Buffer
+			cmd.Stdout = &output
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ticker := time.NewTicker(5 * time.Millisecond)
+			defer ticker.Stop()
+			for range 4000 {
+				if _, err := os.Stat(ready); err == nil {
+					break
+				}
+				<-ticker.C
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil || !strings.Contains(output.String(), "Stopped.") {
+				t.Errorf("ended with %v and output %q", err, output.String())
+			}
+		})
+	}
+}
+
+func TestErrorsEndIt(t *testing.T) {
+	output, err := rerun(t, "--data-plane=x").CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "use none or loopback") {
+		t.Errorf("ended with %v and output %q, want an error", err, output)
+	}
+}

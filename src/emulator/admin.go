@@ -1,0 +1,127 @@
+package emulator
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+)
+
+// State is the answer of GET /_emulator/state: what is behind the addresses of
+// the load balancers.
+type State struct {
+	LoadBalancers []LoadBalancerState `json:"loadBalancers"`
+}
+
+// LoadBalancerState summarises one load balancer.
+type LoadBalancerState struct {
+	Identity     string `json:"identity"`
+	Name         string `json:"name"`
+	Organisation string `json:"organisation"`
+	Status       string `json:"status"`
+	// Addresses are empty until the load balancer is ready.
+	Addresses []string        `json:"addresses"`
+	Listeners []ListenerState `json:"listeners"`
+}
+
+// ListenerState summarises one listener.
+type ListenerState struct {
+	Identity string `json:"identity"`
+	Port     int    `json:"port"`
+	Protocol string `json:"protocol"`
+	// Served are the address:port pairs that answer; none without a data plane.
+	Served []string `json:"served"`
+	// Problem says why Served is not what one would expect.
+	Problem string        `json:"problem,omitempty"`
+	Targets []TargetState `json:"targets"`
+}
+
+// TargetState summarises one target.
+type TargetState struct {
+	Machine string `json:"machine"`
+	Address string `json:"address"`
+	// Health is healthy, unhealthy, or unchecked when there is no health check
+	// or no data plane.
+	Health string `json:"health"`
+}
+
+func (e *Emulator) adminRoutes() {
+	e.mux.HandleFunc("GET /_emulator/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		e.sendJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	e.mux.HandleFunc("GET /_emulator/counters", func(w http.ResponseWriter, _ *http.Request) {
+		e.sendJSON(w, http.StatusOK, e.Counters())
+	})
+	e.mux.HandleFunc("POST /_emulator/counters/reset", func(w http.ResponseWriter, _ *http.Request) {
+		e.ResetCounters()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	e.mux.HandleFunc("GET /_emulator/writes", func(w http.ResponseWriter, _ *http.Request) {
+		e.sendJSON(w, http.StatusOK, list(e.Writes()))
+	})
+	e.mux.HandleFunc("GET /_emulator/state", func(w http.ResponseWriter, _ *http.Request) {
+		e.sendJSON(w, http.StatusOK, e.State())
+	})
+}
+
+// State summarises the load balancers of all organisations.
+func (e *Emulator) State() State {
+	e.store.mu.Lock()
+	defer e.store.mu.Unlock()
+	now := time.Now()
+	state := State{LoadBalancers: []LoadBalancerState{}}
+	for org := range e.store.organisations.all() {
+		org.sweep(now)
+		for lb := range org.loadbalancers.all() {
+			state.LoadBalancers = append(state.LoadBalancers, e.summarise(lb, now))
+		}
+	}
+	return state
+}
+
+func (e *Emulator) summarise(lb *loadbalancer, now time.Time) LoadBalancerState {
+	out := LoadBalancerState{
+		Identity: lb.Identity, Name: lb.Name, Organisation: lb.subnet.vpc.org.Identity,
+		Status: lb.status(now), Addresses: []string{}, Listeners: []ListenerState{},
+	}
+	if lb.at(now) != creating {
+		out.Addresses = texts(lb.addresses)
+	}
+	served := e.served(lb)
+	for _, l := range lb.listeners {
+		out.Listeners = append(out.Listeners, l.summarise(served[l.Identity]))
+	}
+	return out
+}
+
+// served is what the data plane says about the listeners of a load balancer.
+func (e *Emulator) served(lb *loadbalancer) map[string]traffic.ListenerStatus {
+	statuses := map[string]traffic.ListenerStatus{}
+	if e.plane == nil {
+		return statuses
+	}
+	status, _ := e.plane.Status(lb.Identity)
+	for _, l := range status.Listeners {
+		statuses[l.Identity] = l
+	}
+	return statuses
+}
+
+func (l *listener) summarise(status traffic.ListenerStatus) ListenerState {
+	out := ListenerState{
+		Identity: l.Identity, Port: l.port, Protocol: l.protocol,
+		Served: texts(status.Served), Problem: status.Problem, Targets: []TargetState{},
+	}
+	health := map[string]traffic.Health{}
+	for _, target := range status.Targets {
+		health[target.Machine] = target.Health
+	}
+	for _, target := range l.group.traffic().Targets {
+		state := TargetState{Machine: target.Machine, Address: target.Address.String(), Health: string(traffic.Unchecked)}
+		if known, found := health[target.Machine]; found {
+			state.Health = string(known)
+		}
+		out.Targets = append(out.Targets, state)
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+// Package command is the command line of thalassa-emulator.
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
+)
+
+// The values of --data-plane.
+const (
+	planeNone     = "none"
+	planeLoopback = "loopback"
+)
+
+// options are the flags.
+type options struct {
+	listen, certFile, keyFile, readyFile string
+	plainHTTP, verbose                   bool
+	plane, network, seed                 string
+	machines                             int
+	delays                               emulator.Delays
+	switches                             emulator.Switches
+	updates, inline                      string
+}
+
+// New makes the command. It serves until its context ends.
+func New() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "thalassa-emulator",
+		Short: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
+		Args:  cobra.NoArgs,
+		// An error while running is not a misuse of the flags.
+		SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	o.addServerFlags(cmd)
+	o.addCloudFlags(cmd)
+	o.addSwitchFlags(cmd)
+	return cmd
+}
+
+func (o *options) addServerFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:7443", "address and port to listen on; port 0 picks a free one")
+	flags.StringVar(&o.certFile, "tls-cert-file", "", "PEM file with the server's certificate; serves HTTPS together with --tls-key-file")
+	flags.StringVar(&o.keyFile, "tls-key-file", "", "PEM file with the certificate's key")
+	flags.BoolVar(&o.plainHTTP, "allow-plain-http", false, "allow HTTP without TLS on addresses other than loopback")
+	flags.StringVar(&o.readyFile, "ready-file", "", "file to write once the API is served: JSON with endpoint, network, organisation, vpc and subnet; removed at the end")
+	flags.BoolVar(&o.verbose, "verbose", false, "log refused connections and the like")
+	cmd.MarkFlagsRequiredTogether("tls-cert-file", "tls-key-file")
+}
+
+func (o *options) addCloudFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.plane, "data-plane", planeNone, "what moves packets: none, or loopback (load balancers are real proxies on 127.N addresses)")
+	flags.StringVar(&o.network, "loopback-network", loopback.Auto, "network of the loopback data plane: 127.N.0.0/16, or auto for the first free one")
+	flags.StringVar(&o.seed, "seed", "", "YAML file with the initial state; without it, one organisation with one VPC")
+	flags.IntVar(&o.machines, "machines", 0, "number of machines to add to the first subnet, named machine-00001 and so on")
+	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second, "how long a new load balancer is creating")
+	flags.DurationVar(&o.delays.LoadbalancerDelete, "lb-delete-delay", time.Second, "how long a load balancer is deleting")
+	flags.DurationVar(&o.delays.LoadbalancerLinger, "lb-linger", 0, "how long a load balancer is then still listed as deleted")
+	flags.DurationVar(&o.delays.MachineCreate, "machine-create-delay", 0, "how long a new machine is provisioning")
+	flags.DurationVar(&o.delays.MachineDelete, "machine-delete-delay", 0, "how long a machine is deleting")
+	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour, "how long bearer tokens are good for")
+}
+
+func (o *options) addSwitchFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.updates, "updates", string(emulator.Replace), "what PUT does to settings its body leaves out: replace (clear them) or merge (keep them)")
+	flags.StringVar(&o.inline, "inline-listeners", string(emulator.AcceptListeners), "listeners in the body that creates a load balancer are accepted, ignored or refused")
+	flags.BoolVar(&o.switches.InternalAddressAlsoExternal, "internal-address-also-external", false, "list the address of internal load balancers as external, too")
+	flags.BoolVar(&o.switches.OneProtocolPerPort, "one-protocol-per-port", false, "refuse a TCP and a UDP listener on one port")
+	flags.BoolVar(&o.switches.ExclusiveTargetGroups, "exclusive-target-groups", false, "refuse a target group that another listener uses")
+	flags.BoolVar(&o.switches.LateRelease, "late-release", false, "keep target groups in use until their deleted load balancer is gone")
+	flags.BoolVar(&o.switches.KeepDeletedMachines, "keep-deleted-machines", false, "leave deleted machines attached to target groups")
+	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil, "query keys that lists ignore; matchLabels stands for all label filters")
+}
+
+func (o *options) run(ctx context.Context, out, errors io.Writer) error {
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(errors, &slog.HandlerOptions{Level: level}))
+	o.switches.Updates = emulator.UpdateMode(o.updates)
+	o.switches.InlineListeners = emulator.InlineListeners(o.inline)
+	cfg := emulator.Config{Switches: o.switches, Delays: o.delays, Logger: log}
+	network, err := o.connect(&cfg, log)
+	if err != nil {
+		return err
+	}
+	cloud, err := emulator.New(cfg)
+	if err != nil {
+		return fmt.Errorf("starting the cloud: %w", closing(err, cfg.DataPlane))
+	}
+	if _, err := cloud.AddMachines(o.machines); err != nil {
+		return closing(err, cloud)
+	}
+	return closing(o.serve(ctx, cloud, describe(cfg.Seed, network), out, log), cloud)
+}
+
+// connect chooses the data plane and the seed, which must fit each other.
+func (o *options) connect(cfg *emulator.Config, log *slog.Logger) (netip.Prefix, error) {
+	switch o.plane {
+	case planeNone:
+		seed, err := o.readSeed(func() (emulator.Seed, error) { return emulator.DefaultSeed(), nil })
+		cfg.Seed = seed
+		return netip.Prefix{}, err
+	case planeLoopback:
+		plane, err := loopback.New(loopback.Options{Network: o.network, Logger: log})
+		if err != nil {
+			return netip.Prefix{}, err
+		}
+		cfg.DataPlane = plane
+		cfg.Seed, err = o.readSeed(func() (emulator.Seed, error) { return emulator.LoopbackSeed(plane.Network()) })
+		if err != nil {
+			return netip.Prefix{}, closing(err, plane)
+		}
+		return plane.Network(), nil
+	}
+	return netip.Prefix{}, fmt.Errorf("--data-plane=%s: use %s or %s", o.plane, planeNone, planeLoopback)
+}
+
+func (o *options) readSeed(standard func() (emulator.Seed, error)) (emulator.Seed, error) {
+	if o.seed == "" {
+		return standard()
+	}
+	file, err := os.Open(o.seed)
+	if err != nil {
+		return emulator.Seed{}, fmt.Errorf("opening the seed: %w", err)
+	}
+	seed, err := emulator.ReadSeed(file)
+	if err != nil {
+		return emulator.Seed{}, closing(fmt.Errorf("%s: %w", o.seed, err), file)
+	}
+	return seed, file.Close()
+}

@@ -1,0 +1,252 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait; nothing takes nearly that long.
+const patience = 20 * time.Second
+
+// started is a command that serves.
+type started struct {
+	Ready
+	path string
+	stop func() (output string, err error)
+}
+
+// start runs the command on a free port until it has written its ready file.
+func start(t *testing.T, args ...string) started {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ready.json")
+	ctx, cancel := context.WithCancel(t.Context())
+	var output, log bytes.Buffer
+	finished := make(chan error, 1)
+	go func() {
+		finished <- execute(ctx, &output, &log, append(args, "--listen=127.0.0.1:0", "--ready-file="+path)...)
+	}()
+	s := started{path: path, stop: func() (string, error) {
+		cancel()
+		select {
+		case err := <-finished:
+			finished <- err
+			return output.String(), err
+		case <-time.After(patience):
+			return "", errors.New("the command did not stop")
+		}
+	}}
+	t.Cleanup(func() {
+		if _, err := s.stop(); err != nil {
+			t.Errorf("stopping: %v\n%s", err, log.String())
+		}
+	})
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(patience); ; {
+		content, err := os.ReadFile(path)
+		if err == nil {
+			if err := json.Unmarshal(content, &s.Ready); err != nil {
+				t.Fatalf("ready file %q: %v", content, err)
+			}
+			return s
+		}
+		select {
+		case <-ticker.C:
+		case err := <-finished:
+			finished <- err
+			t.Fatalf("the command ended early: %v\n%s", err, log.String())
+		case <-deadline:
+			t.Fatal("the command did not become ready")
+		}
+	}
+}
+
+func execute(ctx context.Context, output, log *bytes.Buffer, args ...string) error {
+	cmd := New()
+	cmd.SetArgs(args)
+	cmd.SetOut(output)
+	cmd.SetErr(log)
+	return cmd.ExecuteContext(ctx)
+}
+
+// get reads a path with the default token.
+func get(t *testing.T, client *http.Client, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	defer client.CloseIdleConnections()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, body.String()
+}
+
+func TestServe(t *testing.T) {
+	s := start(t, "--machines=3", "--lb-create-delay=0")
+	if s.Organisation != emulator.DefaultOrganisation || s.VPC != emulator.DefaultVPC || s.Subnet != emulator.DefaultSubnet || s.Network != "" {
+		t.Errorf("ready file %+v, want the default objects and no network", s.Ready)
+	}
+	if status, body := get(t, http.DefaultClient, s.Endpoint+"/v1/machines"); status != 200 || strings.Count(body, `"slug":"machine-`) != 3 {
+		t.Errorf("machines = %d %s, want 3", status, body)
+	}
+	output, err := s.stop()
+	if err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+	for _, part := range []string{s.Endpoint, emulator.DefaultToken, emulator.DefaultClientID, emulator.DefaultClientSecret, "curl -H", "Stopped."} {
+		if !strings.Contains(output, part) {
+			t.Errorf("output lacks %q:\n%s", part, output)
+		}
+	}
+	if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the ready file is still there: %v", err)
+	}
+}
+
+func TestServeLoopback(t *testing.T) {
+	one, two := start(t, "--data-plane=loopback"), start(t, "--data-plane=loopback")
+	if !strings.HasPrefix(one.Network, "127.") || one.Network == two.Network {
+		t.Errorf("networks %q and %q, want two of the loopback range", one.Network, two.Network)
+	}
+	if _, body := get(t, http.DefaultClient, one.Endpoint+"/v1/vpcs"); !strings.Contains(body, one.Network) {
+		t.Errorf("VPC %s is not in %s", body, one.Network)
+	}
+}
+
+func TestServeSeed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "seed.yaml")
+	text := `
+organisations:
+- {identity: o-x, name: x, personalAccessTokens: [` + emulator.DefaultToken + `]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--seed="+path)
+	if s.Organisation != "o-x" || s.VPC != "" || s.Subnet != "" {
+		t.Errorf("ready file %+v, want organisation o-x only", s.Ready)
+	}
+	if status, body := get(t, http.DefaultClient, s.Endpoint+"/v1/vpcs"); status != 200 || strings.TrimSpace(body) != "[]" {
+		t.Errorf("VPCs = %d %s, want none", status, body)
+	}
+}
+
+func TestServeTLS(t *testing.T) {
+	cert, key, pool := certificate(t)
+	s := start(t, "--tls-cert-file="+cert, "--tls-key-file="+key)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	if status, _ := get(t, client, s.Endpoint+"/v1/vpcs"); status != 200 || !strings.HasPrefix(s.Endpoint, "https://") {
+		t.Errorf("%s/v1/vpcs = %d, want 200 over HTTPS", s.Endpoint, status)
+	}
+}
+
+// certificate makes a self-signed certificate for 127.0.0.1.
+func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, kind string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AddCert(parsed)
+	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER), pool
+}
+
+func TestRefusedFlags(t *testing.T) {
+	dir := t.TempDir()
+	badSeed := filepath.Join(dir, "seed.yaml")
+	if err := os.WriteFile(badSeed, []byte("dragons: 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"data plane":       {[]string{"--data-plane=x"}, "use none or loopback"},
+		"network":          {[]string{"--data-plane=loopback", "--loopback-network=10.0.0.0/16"}, "use 127.N.0.0/16"},
+		"no seed":          {[]string{"--seed=" + filepath.Join(dir, "none")}, "opening the seed"},
+		"bad seed":         {[]string{"--seed=" + badSeed}, "dragons"},
+		"bad loopback":     {[]string{"--seed=" + badSeed, "--data-plane=loopback"}, "dragons"},
+		"switch":           {[]string{"--updates=x"}, `use "replace" or "merge"`},
+		"listen":           {[]string{"--listen=127.0.0.1:x"}, "--listen=127.0.0.1:x"},
+		"plain HTTP":       {[]string{"--listen=0.0.0.0:0"}, "--allow-plain-http"},
+		"half of TLS":      {[]string{"--tls-cert-file=x"}, "tls-key-file"},
+		"missing TLS file": {[]string{"--tls-cert-file=x", "--tls-key-file=x", "--listen=127.0.0.1:0"}, "open x"},
+		"ready file":       {[]string{"--listen=127.0.0.1:0", "--ready-file=" + filepath.Join(dir, "none", "ready")}, "writing the ready file"},
+		"arguments":        {[]string{"x"}, "unknown command"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var output, log bytes.Buffer
+			if err := execute(ctx, &output, &log, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestReachableFromOutsideIsWarnedAbout(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var output, log bytes.Buffer
+	if err := execute(ctx, &output, &log, "--listen=0.0.0.0:0", "--allow-plain-http"); err == nil && !strings.Contains(log.String(), "other machines") {
+		t.Errorf("log %q lacks a warning", log.String())
+	}
+}

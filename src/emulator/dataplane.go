@@ -1,0 +1,218 @@
+package emulator
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+)
+
+// DataPlane moves the packets of load balancers. Its methods may be called from
+// any goroutine; the emulator calls Serve and Remove one at a time.
+type DataPlane interface {
+	// Network is where the addresses of VPCs and load balancers must lie; the
+	// zero prefix means anywhere.
+	Network() netip.Prefix
+	// Serve makes the traffic of one load balancer as described. It returns once
+	// new connections are treated accordingly; what goes wrong is in Status.
+	Serve(lb traffic.LoadBalancer)
+	// Remove stops the traffic of a load balancer. Unknown identities are ignored.
+	Remove(identity string)
+	// Status says what is served for a load balancer.
+	Status(identity string) (status traffic.Status, served bool)
+	// Close stops all traffic and releases everything.
+	Close() error
+}
+
+// checkPlane checks that a seed's addresses can be served.
+func checkPlane(plane DataPlane, seed Seed) error {
+	if plane == nil || !plane.Network().IsValid() {
+		return nil
+	}
+	network := []netip.Prefix{plane.Network()}
+	for _, r := range seed.Regions {
+		for _, prefix := range r.PublicAddresses {
+			if !within(prefix, network) {
+				return fmt.Errorf("seed region %q: public addresses %s are outside the data plane's network %s", r.Name, prefix, network[0])
+			}
+		}
+	}
+	for _, o := range seed.Organisations {
+		for _, v := range o.VPCs {
+			for _, cidr := range v.CIDRs {
+				if !within(cidr, network) {
+					return fmt.Errorf("seed VPC %q: CIDR %s is outside the data plane's network %s", v.Name, cidr, network[0])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// trafficChanged records that the data plane has to look at a load balancer.
+func (o *organisation) trafficChanged(lb *loadbalancer) { o.store.changed[lb.Identity] = o }
+
+// flush tells the data plane what changed. The answer to a write is sent after
+// it, so a client that saw the answer sees the new traffic.
+func (e *Emulator) flush() {
+	if e.plane == nil {
+		e.store.forgetChanges()
+		return
+	}
+	e.planeMu.Lock()
+	defer e.planeMu.Unlock()
+	if e.closed {
+		return
+	}
+	now := time.Now()
+	for identity, next := range e.store.takeChanges(now) {
+		e.stopTimer(identity)
+		switch {
+		case next.wait > 0:
+			e.timers[identity] = alarm{now.Add(next.wait), time.AfterFunc(next.wait, func() { e.wake(identity) })}
+		case next.serve != nil:
+			e.plane.Serve(*next.serve)
+		default:
+			e.plane.Remove(identity)
+		}
+	}
+}
+
+// change is what the data plane should do about a load balancer: wait until it
+// is ready, serve it, or (neither) remove it.
+type change struct {
+	wait  time.Duration
+	serve *traffic.LoadBalancer
+}
+
+func (s *store) forgetChanges() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.changed)
+}
+
+func (s *store) takeChanges(now time.Time) map[string]change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changes := map[string]change{}
+	for identity, org := range s.changed {
+		var next change
+		lb, found := org.loadbalancers.exact(identity)
+		switch {
+		case !found || !lb.wanted():
+		case lb.at(now) == creating:
+			next.wait = lb.readyAt.Sub(now)
+		default:
+			next.serve = lb.traffic()
+		}
+		changes[identity] = next
+	}
+	clear(s.changed)
+	return changes
+}
+
+// alarm is when a load balancer becomes ready.
+type alarm struct {
+	at    time.Time
+	timer *time.Timer
+}
+
+// catchUp serves load balancers that are ready but whose timer has yet to run,
+// so that a client that reads `ready` can connect.
+func (e *Emulator) catchUp() {
+	e.planeMu.Lock()
+	var due []string
+	for identity, next := range e.timers {
+		if !time.Now().Before(next.at) {
+			due = append(due, identity)
+		}
+	}
+	e.planeMu.Unlock()
+	for _, identity := range due {
+		e.wake(identity)
+	}
+}
+
+// wake is called when a load balancer should be ready.
+func (e *Emulator) wake(identity string) {
+	e.store.mu.Lock()
+	for org := range e.store.organisations.all() {
+		if lb, found := org.loadbalancers.exact(identity); found {
+			org.trafficChanged(lb)
+		}
+	}
+	e.store.mu.Unlock()
+	e.flush()
+}
+
+func (e *Emulator) stopTimer(identity string) {
+	if next, found := e.timers[identity]; found {
+		next.timer.Stop()
+		delete(e.timers, identity)
+	}
+}
+
+// Close stops the traffic of all load balancers. The API goes on answering.
+func (e *Emulator) Close() error {
+	e.planeMu.Lock()
+	defer e.planeMu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	for identity := range e.timers {
+		e.stopTimer(identity)
+	}
+	if e.plane == nil {
+		return nil
+	}
+	return e.plane.Close()
+}
+
+// traffic describes the load balancer to a data plane.
+func (lb *loadbalancer) traffic() *traffic.LoadBalancer {
+	out := &traffic.LoadBalancer{Identity: lb.Identity, Name: lb.Name, Addresses: lb.addresses}
+	for _, l := range lb.listeners {
+		out.Listeners = append(out.Listeners, l.traffic())
+	}
+	return out
+}
+
+func (l *listener) traffic() traffic.Listener {
+	out := traffic.Listener{
+		Identity: l.Identity, Protocol: traffic.Protocol(l.protocol), Port: uint16(l.port),
+		MaxConnections: kept(l.maxConnections, 0),
+		IdleTimeout:    time.Duration(kept(l.idleTimeout, 0)) * time.Second,
+		Group:          l.group.traffic(),
+	}
+	for _, source := range l.allowedSources {
+		// Checked when the listener was written.
+		if prefix, err := parseSource(source); err == nil {
+			out.AllowedSources = append(out.AllowedSources, prefix)
+		}
+	}
+	return out
+}
+
+func (g *targetGroup) traffic() traffic.Group {
+	out := traffic.Group{
+		Identity: g.Identity, Policy: traffic.Policy(g.policy), ProxyProtocol: kept(g.proxyProtocol, false),
+	}
+	if h := g.health; h != nil {
+		out.Health = &traffic.HealthCheck{
+			Protocol: h.Protocol, Port: uint16(h.Port), Path: h.Path,
+			Period:             time.Duration(h.PeriodSeconds) * time.Second,
+			Timeout:            time.Duration(h.TimeoutSeconds) * time.Second,
+			UnhealthyThreshold: int(h.UnhealthyThreshold), HealthyThreshold: int(h.HealthyThreshold),
+		}
+	}
+	for a := range g.attachments.all() {
+		if !a.machine.stopped && a.machine.wanted() {
+			out.Targets = append(out.Targets, traffic.Target{
+				Machine: a.machine.Identity, Address: netip.AddrPortFrom(a.machine.addresses[0], uint16(g.port)),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,99 @@
+package emulator
+
+import (
+	"fmt"
+	"time"
+)
+
+// AddMachine adds a machine that is ready at once, and returns its identity.
+func (e *Emulator) AddMachine(spec MachineSpec) (string, error) {
+	identities, err := e.addMachines(spec)
+	if err != nil {
+		return "", err
+	}
+	return identities[0], nil
+}
+
+// AddMachines adds n machines named machine-00001 and so on to the first
+// subnet, spread over the zones of its region, and returns their identities.
+func (e *Emulator) AddMachines(n int) ([]string, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	specs, err := e.synthetic(n)
+	if err != nil {
+		return nil, err
+	}
+	return e.addMachines(specs...)
+}
+
+func (e *Emulator) synthetic(n int) ([]MachineSpec, error) {
+	e.store.mu.Lock()
+	defer e.store.mu.Unlock()
+	home, err := e.store.findSubnet("")
+	if err != nil {
+		return nil, err
+	}
+	zones := home.vpc.region.zones
+	first := home.vpc.org.machines.len() + 1
+	var specs []MachineSpec
+	for i := range n {
+		specs = append(specs, MachineSpec{
+			Name: fmt.Sprintf("machine-%05d", first+i), Zone: zones[i%len(zones)].Slug, Subnet: home.Identity,
+		})
+	}
+	return specs, nil
+}
+
+func (e *Emulator) addMachines(specs ...MachineSpec) ([]string, error) {
+	defer e.flush()
+	e.store.mu.Lock()
+	defer e.store.mu.Unlock()
+	var identities []string
+	for _, spec := range specs {
+		home, err := e.store.findSubnet(spec.Subnet)
+		if err != nil {
+			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
+		}
+		spec.Subnet = home.Identity
+		m, err := home.vpc.org.plantMachine(spec, time.Now())
+		if err != nil {
+			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
+		}
+		identities = append(identities, m.Identity)
+	}
+	return identities, nil
+}
+
+// DeleteMachine deletes a machine, named by identity or slug, as DELETE does.
+func (e *Emulator) DeleteMachine(ref string) error {
+	return e.onMachine("deleting", ref, func(o *organisation, m *machine, now time.Time) {
+		e.removeMachine(o, m, now)
+	})
+}
+
+// StopMachine switches a machine off.
+func (e *Emulator) StopMachine(ref string) error {
+	return e.onMachine("stopping", ref, func(o *organisation, m *machine, now time.Time) {
+		o.switchMachine(m, true, now)
+	})
+}
+
+// StartMachine switches a machine on.
+func (e *Emulator) StartMachine(ref string) error {
+	return e.onMachine("starting", ref, func(o *organisation, m *machine, now time.Time) {
+		o.switchMachine(m, false, now)
+	})
+}
+
+func (e *Emulator) onMachine(doing, ref string, act func(*organisation, *machine, time.Time)) error {
+	defer e.flush()
+	e.store.mu.Lock()
+	defer e.store.mu.Unlock()
+	m, err := e.store.findMachine(ref)
+	if err != nil {
+		return fmt.Errorf("%s machine: %w", doing, err)
+	}
+	act(m.subnet.vpc.org, m, time.Now())
+	return nil
+}

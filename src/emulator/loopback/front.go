@@ -1,0 +1,132 @@
+package loopback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+)
+
+// portOffset is added to a port that an ordinary user may not bind.
+const portOffset = 20000
+
+// binder opens the sockets of listeners; tests replace it.
+type binder interface {
+	tcp(at netip.AddrPort) (*net.TCPListener, error)
+	udp(at netip.AddrPort) (*net.UDPConn, error)
+}
+
+// sockets is the real binder.
+type sockets struct{}
+
+func (sockets) tcp(at netip.AddrPort) (*net.TCPListener, error) {
+	return net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+}
+
+func (sockets) udp(at netip.AddrPort) (*net.UDPConn, error) {
+	return net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+}
+
+// front serves one listener on one address.
+type front struct {
+	plane    *Plane
+	endpoint endpoint
+	// settings are read at every new connection and at every idle timeout.
+	settings atomic.Pointer[traffic.Listener]
+	pool     *pool
+	sessions sessions
+	ctx      context.Context
+	cancel   context.CancelFunc
+	socket   io.Closer
+	// served is where it listens; invalid when it does not.
+	served  netip.AddrPort
+	problem string
+}
+
+// open starts a front. One that cannot listen says so in its status.
+func (p *Plane) open(name string, at endpoint, l traffic.Listener) *front {
+	f := &front{plane: p, endpoint: at}
+	f.ctx, f.cancel = context.WithCancel(p.ctx)
+	f.settings.Store(&l)
+	f.pool = newPool(f.ctx, prober{source: at.address.Addr(), second: p.second}, &p.running)
+	f.pool.set(l.Group)
+	err := f.listen(at.address)
+	if elsewhere := int(at.address.Port()) + portOffset; errors.Is(err, fs.ErrPermission) && elsewhere <= 65535 {
+		f.problem = fmt.Sprintf("port %d may not be bound here; served at port %d", l.Port, elsewhere)
+		err = f.listen(netip.AddrPortFrom(at.address.Addr(), uint16(elsewhere)))
+	}
+	if err != nil {
+		f.problem = fmt.Sprintf("not served: %v", err)
+	}
+	if f.problem != "" {
+		p.log.Warn("load balancer port", "loadbalancer", name, "address", at.address.String(),
+			"protocol", string(at.protocol), "problem", f.problem)
+	}
+	return f
+}
+
+func (f *front) listen(at netip.AddrPort) error {
+	if f.endpoint.protocol == traffic.UDP {
+		conn, err := f.plane.binder.udp(at)
+		if err != nil {
+			return err
+		}
+		f.socket, f.served = conn, at
+		f.plane.running.Go(func() { f.serveUDP(conn) })
+	} else {
+		listener, err := f.plane.binder.tcp(at)
+		if err != nil {
+			return err
+		}
+		f.socket, f.served = listener, at
+		f.plane.running.Go(func() { f.serveTCP(listener) })
+	}
+	return nil
+}
+
+// update changes the settings. Connections to targets that went are closed.
+func (f *front) update(l traffic.Listener) {
+	f.settings.Store(&l)
+	f.pool.set(l.Group)
+	f.sessions.closeUnless(f.pool.has)
+}
+
+func (f *front) close() {
+	f.cancel()
+	if f.socket != nil {
+		// A second close is harmless, and nothing can be done about a failure.
+		_ = f.socket.Close()
+	}
+	f.pool.set(traffic.Group{})
+	f.sessions.closeAll()
+}
+
+// allows says whether a source may connect.
+func (f *front) allows(source netip.Addr) bool {
+	allowed := f.settings.Load().AllowedSources
+	for _, prefix := range allowed {
+		if prefix.Contains(source) {
+			return true
+		}
+	}
+	return len(allowed) == 0
+}
+
+// addTo adds the front to the status of its listener.
+func (f *front) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
+	status.Identity = f.settings.Load().Identity
+	if f.served.IsValid() {
+		status.Served = append(status.Served, f.served)
+	}
+	if f.problem != "" {
+		status.Problem = f.problem
+	}
+	status.Targets = f.pool.status()
+	return status
+}

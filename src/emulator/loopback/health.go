@@ -1,0 +1,116 @@
+package loopback
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+)
+
+// refusalWait is how long a UDP check waits for "port unreachable", which the
+// kernel sends at once on the loopback interface.
+const refusalWait = 50 * time.Millisecond
+
+// prober sends health checks.
+type prober struct {
+	// source is the address that checks come from: the load balancer's.
+	source netip.Addr
+	// second is how long a second of a check takes.
+	second time.Duration
+}
+
+// watch checks a target until ctx ends, and reports every result.
+func (p prober) watch(ctx context.Context, check traffic.HealthCheck, target netip.Addr, report func(good bool)) {
+	ticker := time.NewTicker(p.scaled(check.Period))
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		report(p.once(ctx, check, target) == nil)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// scaled converts a duration of a check to real time, never to nothing.
+func (p prober) scaled(d time.Duration) time.Duration {
+	return max(time.Millisecond, time.Duration(d.Seconds()*float64(p.second)))
+}
+
+// once checks a target once.
+func (p prober) once(ctx context.Context, check traffic.HealthCheck, target netip.Addr) error {
+	ctx, cancel := context.WithTimeout(ctx, p.scaled(check.Timeout))
+	defer cancel()
+	at := netip.AddrPortFrom(target, check.Port).String()
+	switch check.Protocol {
+	case "http", "https":
+		return p.http(ctx, check.Protocol+"://"+at+check.Path)
+	case "udp":
+		return p.udp(ctx, at)
+	}
+	conn, err := dialer("tcp", p.source).DialContext(ctx, "tcp", at)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func (p prober) http(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	// Each check gets a fresh connection, and certificates are not verified:
+	// machines have none for their addresses.
+	transport := &http.Transport{
+		DialContext: dialer("tcp", p.source).DialContext, DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}
+	defer transport.CloseIdleConnections()
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)); err != nil {
+		return errors.Join(err, response.Body.Close())
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return errors.Join(errors.New(response.Status), response.Body.Close())
+	}
+	return response.Body.Close()
+}
+
+// udp fails when the target's kernel says that nobody listens; silence is good.
+func (p prober) udp(ctx context.Context, at string) error {
+	conn, err := dialer("udp", p.source).DialContext(ctx, "udp", at)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(refusalWait)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(nil); err != nil {
+		return err
+	}
+	if _, err = conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// dialer connects from an address of our own, as a load balancer does.
+func dialer(network string, source netip.Addr) *net.Dialer {
+	from := netip.AddrPortFrom(source, 0)
+	if network == "udp" {
+		return &net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(from)}
+	}
+	return &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from)}
+}

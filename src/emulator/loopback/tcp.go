@@ -1,0 +1,172 @@
+package loopback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+)
+
+const (
+	// dialTimeout is how long one target may take to accept a connection.
+	dialTimeout = 3 * time.Second
+	bufferSize  = 32 << 10
+)
+
+func (f *front) serveTCP(listener *net.TCPListener) {
+	for {
+		conn, err := listener.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// The peer went away, or file descriptors ran out; neither concerns
+			// the next connection.
+			f.plane.log.Debug("accepting a connection", "address", f.served.String(), "error", err)
+			continue
+		}
+		f.plane.running.Go(func() { f.handle(conn) })
+	}
+}
+
+// handle serves one connection. One that is refused is reset.
+func (f *front) handle(client *net.TCPConn) {
+	source := client.RemoteAddr().(*net.TCPAddr).AddrPort()
+	source = netip.AddrPortFrom(source.Addr().Unmap(), source.Port())
+	one := &session{end: func() { reset(client) }}
+	if !f.allows(source.Addr()) || !f.sessions.add(one, f.settings.Load().MaxConnections) {
+		reset(client)
+		return
+	}
+	defer f.sessions.remove(one)
+	target, upstream, err := f.connect(source)
+	if err != nil {
+		f.plane.log.Debug("no target took the connection", "address", f.served.String(), "error", err)
+		reset(client)
+		return
+	}
+	f.sessions.use(one, target, func() { reset(client); reset(upstream) })
+	if !f.pool.has(target) {
+		// It was detached while we connected.
+		reset(client)
+	}
+	f.relay(client, upstream)
+}
+
+// reset closes a connection so that the peer notices even in mid-stream.
+func reset(conn *net.TCPConn) {
+	// Failures mean that it is closed already.
+	_ = conn.SetLinger(0)
+	_ = conn.Close()
+}
+
+// connect tries the usable targets, each once.
+func (f *front) connect(source netip.AddrPort) (traffic.Target, *net.TCPConn, error) {
+	refused := errors.New("no usable target")
+	for _, target := range f.pool.candidates(source.Addr()) {
+		upstream, err := f.dial(target)
+		if err == nil {
+			err = f.announce(upstream, source)
+		}
+		if err == nil {
+			return target, upstream, nil
+		}
+		refused = errors.Join(refused, err)
+	}
+	return traffic.Target{}, nil, refused
+}
+
+func (f *front) dial(target traffic.Target) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
+	defer cancel()
+	conn, err := dialer("tcp", f.endpoint.address.Addr()).DialContext(ctx, "tcp", target.Address.String())
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
+// announce tells a target who connects, in version 1 of the PROXY protocol.
+func (f *front) announce(upstream *net.TCPConn, source netip.AddrPort) error {
+	if !f.settings.Load().Group.ProxyProtocol {
+		return nil
+	}
+	family := "TCP4"
+	if source.Addr().Is6() {
+		family = "TCP6"
+	}
+	to := f.endpoint.address
+	_, err := fmt.Fprintf(upstream, "PROXY %s %s %s %d %d\r\n", family, source.Addr(), to.Addr(), source.Port(), to.Port())
+	if err != nil {
+		return errors.Join(err, upstream.Close())
+	}
+	return nil
+}
+
+// relay copies both ways until both sides are done, or nothing moved for as
+// long as the listener's idle timeout.
+func (f *front) relay(client, upstream *net.TCPConn) {
+	var active atomic.Int64
+	active.Store(time.Now().UnixNano())
+	back := make(chan struct{})
+	f.plane.running.Go(func() {
+		defer close(back)
+		f.pipe(client, upstream, &active)
+	})
+	f.pipe(upstream, client, &active)
+	<-back
+	_ = client.Close()
+	_ = upstream.Close()
+}
+
+// pipe copies one way. At the end of the stream it closes the writing half, so
+// that the other way can go on; on any failure it resets both.
+func (f *front) pipe(to, from *net.TCPConn, active *atomic.Int64) {
+	buffer := make([]byte, bufferSize)
+	for {
+		n, err := f.read(from, buffer, active)
+		if n > 0 {
+			if _, failed := to.Write(buffer[:n]); failed != nil {
+				err = failed
+			}
+		}
+		if errors.Is(err, io.EOF) && to.CloseWrite() == nil {
+			return
+		}
+		if err != nil {
+			reset(from)
+			reset(to)
+			return
+		}
+	}
+}
+
+// read reads once, and gives up when neither direction moved for too long.
+func (f *front) read(from *net.TCPConn, buffer []byte, active *atomic.Int64) (int, error) {
+	for {
+		idle := f.settings.Load().IdleTimeout
+		deadline := time.Time{}
+		if idle > 0 {
+			deadline = time.Unix(0, active.Load()).Add(idle)
+		}
+		if err := from.SetReadDeadline(deadline); err != nil {
+			return 0, err
+		}
+		n, err := from.Read(buffer)
+		if n > 0 {
+			active.Store(time.Now().UnixNano())
+		}
+		otherMoved := time.Since(time.Unix(0, active.Load())) < f.settings.Load().IdleTimeout
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && otherMoved {
+			continue
+		}
+		return n, err
+	}
+}

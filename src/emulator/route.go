@@ -1,0 +1,172 @@
+package emulator
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// maxBody bounds a request body: enough for a batch of 100,000 attachments.
+const maxBody = 16 << 20
+
+// call is a request that passed the guard. Its handler runs with the store
+// locked, so it may read and change everything without further ado.
+type call struct {
+	*http.Request
+	org    *organisation
+	user   principal
+	now    time.Time
+	filter filter
+	body   []byte
+	// machines caches what attachments say about machines.
+	machines map[*machine]*wire.Machine
+}
+
+// reply is a handler's answer.
+type reply struct {
+	status int
+	// body is encoded as JSON; without body and items there is none.
+	body any
+	// items are encoded as a JSON array, one after the other, because lists can
+	// be larger than what should be in memory twice.
+	items iter.Seq[any]
+	// identity is the object that a write was about.
+	identity string
+}
+
+func one(body any) reply { return reply{status: http.StatusOK, body: body} }
+
+func many[T any](items []T) reply {
+	return reply{status: http.StatusOK, items: func(yield func(any) bool) {
+		for i := range items {
+			if !yield(&items[i]) {
+				return
+			}
+		}
+	}}
+}
+
+func created(identity string, body any) reply {
+	return reply{status: http.StatusCreated, body: body, identity: identity}
+}
+
+func changed(identity string, body any) reply {
+	return reply{status: http.StatusOK, body: body, identity: identity}
+}
+
+func done(identity string) reply { return reply{status: http.StatusNoContent, identity: identity} }
+
+// decode reads the body of a call. Unknown fields are ignored.
+func decode[T any](c *call) (T, error) {
+	var into T
+	err := json.Unmarshal(c.body, &into)
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mismatch):
+		return into, invalid("field %q must be of type %s, not %s", mismatch.Field, mismatch.Type, mismatch.Value)
+	case err != nil:
+		return into, invalid("the request body is not valid JSON: %v", err)
+	}
+	return into, nil
+}
+
+// handler answers one operation for one organisation.
+type handler func(*call) (reply, error)
+
+// route is an operation of the API.
+type route struct {
+	emulator *Emulator
+	// operation is a method and a path pattern.
+	operation string
+	handler   handler
+	// personal operations belong to the user and need no organisation.
+	personal bool
+}
+
+func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := rt.answer(w, r)
+	var refused *problem
+	if errors.As(err, &refused) {
+		answer = reply{status: refused.status, body: wire.Error{Message: err.Error()}}
+	} else if err != nil {
+		answer = reply{status: http.StatusInternalServerError, body: wire.Error{Message: err.Error()}}
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		rt.emulator.ledger.write(Write{
+			Time: time.Now(), Operation: rt.operation, Path: r.URL.Path,
+			Identity: answer.identity, Status: answer.status,
+		})
+		rt.emulator.flush()
+	}
+	rt.emulator.catchUp()
+	if err := send(w, answer); err != nil {
+		rt.emulator.log.Debug("client went away", "operation", rt.operation, "error", err)
+	}
+}
+
+func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
+	user, err := rt.emulator.guard.authenticate(r)
+	if err != nil {
+		return reply{}, err
+	}
+	c := &call{Request: r, user: user, filter: parseFilter(r.URL.Query(), rt.emulator.switches.IgnoredFilters)}
+	if !rt.personal {
+		if c.org, err = user.organisation(r.Header.Get("X-Organisation-Identity")); err != nil {
+			return reply{}, err
+		}
+	}
+	if c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
+		return reply{}, invalid("reading the request body: %v", err)
+	}
+	s := rt.emulator.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.now = time.Now()
+	if c.org != nil {
+		c.org.sweep(c.now)
+	}
+	return rt.handler(c)
+}
+
+// send writes a reply. The status is on its way when an error is returned.
+func send(w http.ResponseWriter, answer reply) error {
+	if answer.body == nil && answer.items == nil {
+		w.WriteHeader(answer.status)
+		return nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(answer.status)
+	if answer.items == nil {
+		return json.NewEncoder(w).Encode(answer.body)
+	}
+	return sendItems(w, answer.items)
+}
+
+func sendItems(w io.Writer, items iter.Seq[any]) error {
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	encoder := json.NewEncoder(buffered)
+	separator := "["
+	for item := range items {
+		if _, err := buffered.WriteString(separator); err != nil {
+			return err
+		}
+		if err := encoder.Encode(item); err != nil {
+			return err
+		}
+		separator = ","
+	}
+	if separator == "[" {
+		_, _ = buffered.WriteString(separator)
+	}
+	if _, err := buffered.WriteString("]\n"); err != nil {
+		return fmt.Errorf("writing a list: %w", err)
+	}
+	return buffered.Flush()
+}

@@ -1,0 +1,115 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Seed is the state a cloud starts with. Identities and slugs may be left out
+// and are then made up; one that others refer to is easier to use when given.
+type Seed struct {
+	Regions       []RegionSeed       `yaml:"regions"`
+	MachineTypes  []MachineTypeSeed  `yaml:"machineTypes"`
+	Organisations []OrganisationSeed `yaml:"organisations"`
+}
+
+// RegionSeed is a region and its zones.
+type RegionSeed struct {
+	Identity string `yaml:"identity"`
+	// Name is the slug too, e.g. "nl-01".
+	Name string `yaml:"name"`
+	// Zones are the slugs of the zones, e.g. "nl-01a".
+	Zones []string `yaml:"zones"`
+	// PublicAddresses are the prefixes that public load balancers get their
+	// addresses from, one address of each.
+	PublicAddresses []netip.Prefix `yaml:"publicAddresses"`
+}
+
+// MachineTypeSeed is a size of machine.
+type MachineTypeSeed struct {
+	Identity string `yaml:"identity"`
+	// Name is the slug too, e.g. "pgp-small".
+	Name  string `yaml:"name"`
+	VCPUs int    `yaml:"vcpus"`
+	// RAMMb is in MiB, DiskGb in GiB.
+	RAMMb  int `yaml:"ramMb"`
+	DiskGb int `yaml:"diskGb"`
+}
+
+// OrganisationSeed is an organisation, who may act for it, and what it owns.
+type OrganisationSeed struct {
+	Identity string `yaml:"identity"`
+	Name     string `yaml:"name"`
+	Slug     string `yaml:"slug"`
+	// PersonalAccessTokens are accepted as `Authorization: Token ...`.
+	PersonalAccessTokens []string `yaml:"personalAccessTokens"`
+	// Clients may fetch bearer tokens from /oidc/token.
+	Clients  []ClientSeed  `yaml:"clients"`
+	VPCs     []VPCSeed     `yaml:"vpcs"`
+	Machines []MachineSpec `yaml:"machines"`
+}
+
+// ClientSeed are OIDC client credentials.
+type ClientSeed struct {
+	ID     string `yaml:"id"`
+	Secret string `yaml:"secret"`
+}
+
+// VPCSeed is a private network.
+type VPCSeed struct {
+	Identity string            `yaml:"identity"`
+	Name     string            `yaml:"name"`
+	Labels   map[string]string `yaml:"labels"`
+	// Region is a region's name.
+	Region  string         `yaml:"region"`
+	CIDRs   []netip.Prefix `yaml:"cidrs"`
+	Subnets []SubnetSeed   `yaml:"subnets"`
+}
+
+// SubnetSeed is a part of a VPC.
+type SubnetSeed struct {
+	Identity string            `yaml:"identity"`
+	Name     string            `yaml:"name"`
+	Labels   map[string]string `yaml:"labels"`
+	// CIDRs is one prefix, or one of each address family.
+	CIDRs []netip.Prefix `yaml:"cidrs"`
+}
+
+// MachineSpec describes a machine of a seed, or one added by AddMachine. Only
+// the name is required.
+type MachineSpec struct {
+	Identity string `yaml:"identity"`
+	Name     string `yaml:"name"`
+	// Slug is what Kubernetes nodes are matched by; it is made from the name
+	// when empty.
+	Slug        string            `yaml:"slug"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+	// Subnet is an identity or slug; empty means the first subnet.
+	Subnet string `yaml:"subnet"`
+	// Zone is a zone's slug; empty means the region's first zone.
+	Zone string `yaml:"zone"`
+	// Type is a machine type's identity or slug; empty means the first type.
+	Type string `yaml:"type"`
+	// Addresses are taken from the subnet when empty.
+	Addresses []netip.Addr `yaml:"addresses"`
+	Stopped   bool         `yaml:"stopped"`
+}
+
+// ReadSeed reads a seed from YAML. Unknown keys are errors.
+func ReadSeed(r io.Reader) (Seed, error) {
+	var seed Seed
+	decoder := yaml.NewDecoder(r)
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&seed); err != nil {
+		return Seed{}, fmt.Errorf("reading seed: %w", err)
+	}
+	if err := decoder.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
+		return Seed{}, errors.New("reading seed: more than one YAML document; put everything in one")
+	}
+	return seed, nil
+}

@@ -1,0 +1,87 @@
+package emulator
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// What the default seeds contain. The credentials are the emulator's own and
+// open nothing else.
+const (
+	DefaultOrganisation     = "o-emulator000000000001"
+	DefaultOrganisationSlug = "emulator"
+	DefaultToken            = "emulator-personal-access-token"
+	DefaultClientID         = "emulator-client"
+	DefaultClientSecret     = "emulator-client-secret"
+	DefaultRegion           = "nl-01"
+	DefaultVPC              = "vpc-emulator000000000001"
+	DefaultSubnet           = "subnet-emulator000000000001"
+)
+
+// loopbackSplit is how many more bits than its network the two halves of a
+// loopback network have: machines live in the lower half, public load balancer
+// addresses come from the upper half.
+const loopbackSplit = 1
+
+// DefaultSeed is a small cloud without a data plane: one organisation, region
+// nl-01 with three zones, the usual machine types, one VPC with one subnet, and
+// no machines. Public addresses come from a range reserved for benchmarks.
+func DefaultSeed() Seed {
+	return seedIn(
+		netip.MustParsePrefix("10.0.0.0/16"),
+		netip.MustParsePrefix("10.0.0.0/17"),
+		// RFC 2544; the documentation ranges of RFC 5737 are too small for tests
+		// with a thousand load balancers.
+		netip.MustParsePrefix("198.18.0.0/15"),
+	)
+}
+
+// LoopbackSeed is DefaultSeed with all addresses in a network of the loopback
+// range, as the loopback data plane needs it: for 127.N.0.0/16 the machines are
+// in 127.N.0.0/17 and public load balancers in 127.N.128.0/17.
+func LoopbackSeed(network netip.Prefix) (Seed, error) {
+	network = network.Masked()
+	if !network.IsValid() || !network.Addr().Is4() || !network.Addr().IsLoopback() || network.Bits() > 24 {
+		return Seed{}, fmt.Errorf("network %s is not an IPv4 loopback network of at least /24, such as 127.64.0.0/16", network)
+	}
+	bits := network.Bits() + loopbackSplit
+	upper := network.Addr().As4()
+	upper[(bits-1)/8] |= 1 << (7 - (bits-1)%8)
+	machines := netip.PrefixFrom(network.Addr(), bits)
+	public := netip.PrefixFrom(netip.AddrFrom4(upper), bits)
+	return seedIn(network, machines, public), nil
+}
+
+func seedIn(network, subnet, public netip.Prefix) Seed {
+	return Seed{
+		Regions: []RegionSeed{{
+			Identity: "region-emulator000000000001", Name: DefaultRegion,
+			Zones:           []string{"nl-01a", "nl-01b", "nl-01c"},
+			PublicAddresses: []netip.Prefix{public},
+		}},
+		MachineTypes: defaultMachineTypes(),
+		Organisations: []OrganisationSeed{{
+			Identity: DefaultOrganisation, Name: "Emulator", Slug: DefaultOrganisationSlug,
+			PersonalAccessTokens: []string{DefaultToken},
+			Clients:              []ClientSeed{{ID: DefaultClientID, Secret: DefaultClientSecret}},
+			VPCs: []VPCSeed{{
+				Identity: DefaultVPC, Name: "emulator", Region: DefaultRegion,
+				CIDRs: []netip.Prefix{network},
+				Subnets: []SubnetSeed{{
+					Identity: DefaultSubnet, Name: "emulator", CIDRs: []netip.Prefix{subnet},
+				}},
+			}},
+		}},
+	}
+}
+
+func defaultMachineTypes() []MachineTypeSeed {
+	var types []MachineTypeSeed
+	for i, size := range []string{"small", "medium", "large", "xlarge", "2xlarge", "4xlarge"} {
+		types = append(types, MachineTypeSeed{
+			Identity: fmt.Sprintf("mt-emulator%012d", i+1), Name: "pgp-" + size,
+			VCPUs: 1 << i, RAMMb: 4096 << i, DiskGb: 20,
+		})
+	}
+	return types
+}

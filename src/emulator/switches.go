@@ -1,0 +1,88 @@
+package emulator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Switches choose between behaviours that no public source settles, so that a
+// client can be tested under every reading. The zero value is the emulator's
+// best guess at the real API.
+type Switches struct {
+	// Updates says what PUT does to settings its body leaves out.
+	Updates UpdateMode
+	// InlineListeners says what creating a load balancer does with the
+	// listeners in its body.
+	InlineListeners InlineListeners
+	// InternalAddressAlsoExternal lists the address of an internal load
+	// balancer in externalIpAddresses too.
+	InternalAddressAlsoExternal bool
+	// OneProtocolPerPort refuses (409) a TCP and a UDP listener on one port.
+	OneProtocolPerPort bool
+	// ExclusiveTargetGroups refuses (400) a target group that another listener
+	// uses already.
+	ExclusiveTargetGroups bool
+	// LateRelease keeps the listeners of a deleting load balancer attached to
+	// their target groups until the load balancer is gone.
+	LateRelease bool
+	// KeepDeletedMachines leaves the attachments of deleted machines in place.
+	KeepDeletedMachines bool
+	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
+	// all label filters.
+	IgnoredFilters []string
+}
+
+// UpdateMode says what PUT does to settings its body leaves out.
+type UpdateMode string
+
+// The modes of PUT. The zero value means Replace.
+const (
+	// Replace clears what is left out (except where the API documents "absent
+	// means unchanged": subnet, reserved IP, instance size, machine settings).
+	Replace UpdateMode = "replace"
+	// Merge leaves it as it was.
+	Merge UpdateMode = "merge"
+)
+
+// InlineListeners says what creating a load balancer does with the listeners in
+// its body.
+type InlineListeners string
+
+// The treatments of inline listeners. The zero value means AcceptListeners.
+const (
+	AcceptListeners InlineListeners = "accepted"
+	IgnoreListeners InlineListeners = "ignored"
+	// RefuseListeners answers 400 when there are any.
+	RefuseListeners InlineListeners = "refused"
+)
+
+func (s Switches) validate() error {
+	if !slices.Contains([]UpdateMode{"", Replace, Merge}, s.Updates) {
+		return fmt.Errorf("switch Updates is %q: use %q or %q", s.Updates, Replace, Merge)
+	}
+	known := []InlineListeners{"", AcceptListeners, IgnoreListeners, RefuseListeners}
+	if !slices.Contains(known, s.InlineListeners) {
+		return fmt.Errorf("switch InlineListeners is %q: use %q, %q or %q",
+			s.InlineListeners, AcceptListeners, IgnoreListeners, RefuseListeners)
+	}
+	return nil
+}
+
+// Delays are how long the cloud takes. Zero means at once.
+type Delays struct {
+	// LoadbalancerCreate is how long a load balancer is `creating`, and has no
+	// address, after it was created.
+	LoadbalancerCreate time.Duration
+	// LoadbalancerDelete is how long it is `deleting` after DELETE.
+	LoadbalancerDelete time.Duration
+	// LoadbalancerLinger is how long it is then still listed as `deleted`.
+	LoadbalancerLinger time.Duration
+	// MachineCreate is how long a machine's status is `provisioning`.
+	MachineCreate time.Duration
+	// MachineDelete is how long a machine is `deleting` after DELETE.
+	MachineDelete time.Duration
+	// TokenLifetime is the life of bearer tokens; zero means one hour, which is
+	// what the real service gives.
+	TokenLifetime time.Duration
+}

@@ -1,0 +1,117 @@
+// Package traffic describes what a load balancer does with packets: the
+// language in which the emulator's API tells a data plane what to serve, and
+// the data plane tells the API what it serves.
+//
+// A description is complete and self-contained: a data plane compares it with
+// what it serves now and changes only the difference.
+package traffic
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Protocol is a transport protocol, in the API's spelling.
+type Protocol string
+
+// The transport protocols that listeners and target groups may use.
+const (
+	TCP Protocol = "tcp"
+	UDP Protocol = "udp"
+)
+
+// Policy is how a listener picks a target, in the API's spelling.
+type Policy string
+
+// The policies of target groups; the API's default is RoundRobin.
+const (
+	RoundRobin Policy = "ROUND_ROBIN"
+	Random     Policy = "RANDOM"
+	Maglev     Policy = "MAGLEV"
+)
+
+// LoadBalancer is a load balancer that is ready.
+type LoadBalancer struct {
+	Identity  string
+	Name      string
+	Addresses []netip.Addr
+	Listeners []Listener
+}
+
+// Listener is a port of a load balancer.
+type Listener struct {
+	Identity string
+	Protocol Protocol
+	Port     uint16
+	// AllowedSources are the networks that may connect; none means everybody.
+	AllowedSources []netip.Prefix
+	// MaxConnections bounds concurrent connections; 0 means no bound.
+	MaxConnections uint32
+	// IdleTimeout closes connections without traffic; 0 means never.
+	IdleTimeout time.Duration
+	Group       Group
+}
+
+// Group is the target group behind a listener.
+type Group struct {
+	Identity string
+	Policy   Policy
+	// ProxyProtocol starts every TCP connection to a target with a PROXY
+	// protocol version 1 header.
+	ProxyProtocol bool
+	// Health is nil when every target is used unconditionally.
+	Health  *HealthCheck
+	Targets []Target
+}
+
+// HealthCheck takes targets in and out.
+type HealthCheck struct {
+	// Protocol is tcp, udp, http or https.
+	Protocol           string
+	Port               uint16
+	Path               string
+	Period             time.Duration
+	Timeout            time.Duration
+	UnhealthyThreshold int
+	HealthyThreshold   int
+}
+
+// Target is a machine that is running.
+type Target struct {
+	// Machine is the machine's identity.
+	Machine string
+	Address netip.AddrPort
+}
+
+// Health is what a data plane thinks of a target.
+type Health string
+
+// A target is Unchecked when its group has no health check.
+const (
+	Healthy   Health = "healthy"
+	Unhealthy Health = "unhealthy"
+	Unchecked Health = "unchecked"
+)
+
+// Status is what a data plane serves for one load balancer.
+type Status struct {
+	Listeners []ListenerStatus
+}
+
+// ListenerStatus is what a data plane serves for one listener.
+type ListenerStatus struct {
+	Identity string
+	// Served are the addresses that answer. Their port differs from the
+	// listener's when the data plane may not bind the listener's own port.
+	Served []netip.AddrPort
+	// Problem says why an address is not served, or is served elsewhere.
+	Problem string
+	Targets []TargetStatus
+}
+
+// TargetStatus is what a data plane thinks of one target.
+type TargetStatus struct {
+	Machine string
+	Address netip.AddrPort
+	Health  Health
+}

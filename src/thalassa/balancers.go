@@ -1,0 +1,227 @@
+package thalassa
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// Reasons of the provider's events.
+const (
+	reasonAnnotation = "InvalidAnnotation"
+	reasonSlow       = "LoadBalancerSlow"
+)
+
+// statusReady is what a load balancer shows once it serves.
+const statusReady = "ready"
+
+// maxRounds bounds how often one sync compares and writes. Two are needed when listeners are created after their load
+// balancer; the last one only checks.
+const maxRounds = 3
+
+// balancers keeps the load balancers of Services as they should be. Nothing in it waits for the cloud to finish something:
+// it returns an error that says when to look again.
+type balancers struct {
+	config      Config
+	inventory   *inventory.Inventory
+	annotations annotations
+	planner     planner
+	recorder    record.EventRecorder
+	services    serviceLocks
+	slow        sync.Map // UIDs of Services whose owner has been told that it takes long
+}
+
+var _ cloudprovider.LoadBalancer = (*balancers)(nil)
+
+func newBalancers(c Config, known *inventory.Inventory) *balancers {
+	return &balancers{
+		config: c, inventory: known, annotations: newAnnotations(),
+		planner: planner{inventory: known, separately: &atomic.Bool{}},
+		// Events before Initialize, and in tests that do not look at them, go nowhere.
+		recorder: &record.FakeRecorder{},
+	}
+}
+
+// GetLoadBalancerName is the name that the existing CCM uses.
+func (b *balancers) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {
+	return cloudprovider.DefaultLoadBalancerName(service)
+}
+
+// GetLoadBalancer says whether anything of the Service is in the cloud: its caller removes the finalizer when nothing is,
+// so a target group that is left over counts too.
+func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	o, err := b.observe(ctx, service, b.fresh())
+	if err != nil || o.empty() {
+		return nil, false, err
+	}
+	if len(o.balancers) == 0 {
+		return &corev1.LoadBalancerStatus{}, true, nil
+	}
+	return statusOf(o.balancers[0]), true, nil
+}
+
+// EnsureLoadBalancer makes what the Service has in the cloud what it should be and returns its addresses. While the cloud is
+// still busy it returns an *api.RetryError with the time of the next look.
+func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	defer b.services.lock(service)()
+	balancer, err := b.sync(ctx, service, nodes, b.tellProblems)
+	if err != nil {
+		return nil, err
+	}
+	if !serves(balancer) {
+		// What is known may be older than the interval of looking again, and then it is time to look.
+		o, err := b.observe(ctx, service, b.fresh())
+		if err != nil {
+			return nil, err
+		}
+		if len(o.balancers) == 0 || !serves(o.balancers[0]) {
+			return nil, b.pending(service, balancer)
+		}
+		balancer = o.balancers[0]
+	}
+	b.slow.Delete(service.UID)
+	return statusOf(balancer), nil
+}
+
+// UpdateLoadBalancer does the same as EnsureLoadBalancer, but nobody waits for the addresses.
+func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
+	defer b.services.lock(service)()
+	if service.DeletionTimestamp != nil {
+		return nil
+	}
+	_, err := b.sync(ctx, service, nodes, nil)
+	return err
+}
+
+// EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it returns
+// an *api.RetryError until nothing is left, and nil only then.
+func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
+	defer b.services.lock(service)()
+	o, err := b.observe(ctx, service, b.fresh())
+	if err != nil {
+		return err
+	}
+	plan := b.planner.deletion(o)
+	b.log(ctx, service, plan)
+	if err := plan.Apply(ctx); err != nil {
+		return err
+	}
+	if o, err = b.observe(ctx, service, inventory.BalancerAge); err != nil {
+		return err
+	}
+	if !o.empty() {
+		return api.NewRetryError("the cloud is still deleting it; looking again", b.config.LoadBalancer.pollInterval())
+	}
+	b.slow.Delete(service.UID)
+	return nil
+}
+
+// sync compares and writes until nothing differs, and returns the load balancer then.
+func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*corev1.Node, tell func(*corev1.Service, []string)) (inventory.LoadBalancer, error) {
+	d, problems, err := b.desire(service, nodes)
+	if err != nil {
+		return inventory.LoadBalancer{}, err
+	}
+	if tell != nil {
+		tell(service, problems)
+	}
+	for round := 1; ; round++ {
+		o, err := b.observe(ctx, service, inventory.BalancerAge)
+		if err != nil {
+			return inventory.LoadBalancer{}, err
+		}
+		plan, err := b.plan(ctx, service, &d, o)
+		switch {
+		case err != nil:
+			return inventory.LoadBalancer{}, err
+		case len(plan) == 0:
+			return o.balancers[0], nil
+		case round == maxRounds:
+			return inventory.LoadBalancer{}, fmt.Errorf("the cloud does not keep what is written: it still needs %q", plan[0])
+		}
+		b.log(ctx, service, plan)
+		if err := plan.Apply(ctx); err != nil {
+			return inventory.LoadBalancer{}, err
+		}
+	}
+}
+
+// plan returns the writes that are necessary, or an error when they must not be made.
+func (b *balancers) plan(ctx context.Context, service *corev1.Service, d *desired, o observed) (loadbalancer.Plan, error) {
+	if len(o.balancers) == 0 {
+		subnet, err := b.subnet(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.subnet = subnet
+	} else if strings.EqualFold(o.balancers[0].Status, inventory.StatusDeleting) {
+		message := fmt.Sprintf("load balancer %s is being deleted, not by this cluster; a new one follows once it is gone", o.balancers[0].Name)
+		return nil, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
+	}
+	plan := b.planner.plan(*d, o)
+	return plan, refuseOpen(service, plan)
+}
+
+// desire is what the Service should have, and what is wrong with its annotations.
+func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desired, []string, error) {
+	common, err := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, nodes, identify)
+	if err != nil {
+		return desired{}, nil, err
+	}
+	for _, port := range common.Ports {
+		if p := port.Protocol; p != corev1.ProtocolTCP && p != corev1.ProtocolUDP {
+			return desired{}, nil, fmt.Errorf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, common.Owner, p)
+		}
+	}
+	settings, problems := b.annotations.read(service.Annotations)
+	lines := make([]string, 0, len(problems))
+	for _, problem := range problems {
+		lines = append(lines, problem.String())
+	}
+	return desired{
+		Desired: common, settings: settings,
+		name:        cloudprovider.DefaultLoadBalancerName(service),
+		labels:      ownerLabels(common.Owner, b.config.AdditionalLabels),
+		healthCheck: healthCheckOf(service, common.HealthCheckNodePort),
+	}, lines, nil
+}
+
+// observe returns everything of the Service in the cloud, from lists at most maxAge old.
+func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration) (observed, error) {
+	balancers, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge)
+	if err != nil {
+		return observed{}, err
+	}
+	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), maxAge)
+	if err != nil {
+		return observed{}, err
+	}
+	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
+		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
+	return observed{balancers: balancers, groups: groups}, nil
+}
+
+// fresh is the age of answers to "is it ready, or gone, yet?".
+func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }
+
+func (b *balancers) log(ctx context.Context, service *corev1.Service, plan loadbalancer.Plan) {
+	for _, operation := range plan {
+		klog.FromContext(ctx).Info("Changing the cloud", "service", klog.KObj(service), "operation", operation.String())
+	}
+}

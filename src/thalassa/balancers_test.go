@@ -1,0 +1,478 @@
+package thalassa
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// slowCloud takes as long as a real one.
+var slowCloud = emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second}}
+
+func TestServiceGetsAnAddressAndLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, slowCloud)
+		nodes, web := l.nodes("a", "b"), service("web", 80)
+
+		_, err := l.ensure(web, nodes)
+		var again *api.RetryError
+		if !errors.As(err, &again) || again.RetryAfter() != 5*time.Second {
+			t.Fatalf("first sync: %v; want to be called again in 5s", err)
+		}
+		if want := `load balancer a0a1b2c3dweb is not ready yet, its status is "creating"`; err.Error() != want {
+			t.Errorf("first sync says %q, want %q", err, want)
+		}
+
+		status := l.settle(web, nodes)
+		if len(status.Ingress) != 1 || status.Ingress[0].IP == "" || *status.Ingress[0].IPMode != corev1.LoadBalancerIPModeProxy {
+			t.Errorf("status = %+v, want one address in mode Proxy", status)
+		}
+		balancers, err := l.api().ListLoadbalancers(t.Context(), nil)
+		if err != nil || len(balancers) != 1 {
+			t.Fatalf("%d load balancers, error %v; want one", len(balancers), err)
+		}
+		wantLabels := iaas.Labels{
+			"k8s.thalassa.cloud/kubernetes-cluster": "k8s-test", "k8s.thalassa.cloud/cloud-provider-managed": "true",
+			"k8s.thalassa.cloud/kubernetes-service-name": "web", "k8s.thalassa.cloud/kubernetes-service-namespace": "shop",
+			"k8s.thalassa.cloud/kubernetes-service-uid": "0a1b2c3d-web",
+		}
+		if diff := cmp.Diff(wantLabels, balancers[0].Labels); diff != "" {
+			t.Errorf("labels (-want +got):\n%s", diff)
+		}
+		if got := l.machines("a0a1b2c3dweb-p80"); len(got) != 2 {
+			t.Errorf("machines behind the load balancer: %v, want both", got)
+		}
+
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("left in the cloud: %v", left)
+		}
+	})
+}
+
+// machines are the identities of the machines in the target group of that name.
+func (l *lab) machines(group string) []string {
+	l.Helper()
+	groups, err := l.api().ListTargetGroups(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, g := range groups {
+		if g.Name != group {
+			continue
+		}
+		machines := []string{}
+		for _, attachment := range g.LoadbalancerTargetGroupAttachments {
+			machines = append(machines, attachment.VirtualMachineInstance.Identity)
+		}
+		slices.Sort(machines)
+		return machines
+	}
+	l.Fatalf("no target group %s", group)
+	return nil
+}
+
+func TestWritesOfAService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		nodes, web := l.nodes("a", "b"), service("web", 80, 443)
+		l.settle(web, nodes)
+		const (
+			createGroup, attach       = "POST /v1/loadbalancer-target-groups", "POST /v1/loadbalancer-target-groups/{id}/attachments"
+			updateGroup, deleteGroup  = "PUT /v1/loadbalancer-target-groups/{id}", "DELETE /v1/loadbalancer-target-groups/{id}"
+			createListener            = "POST /v1/loadbalancers/{id}/listeners"
+			updateListener, dropLine  = "PUT /v1/loadbalancers/{id}/listeners/{listener}", "DELETE /v1/loadbalancers/{id}/listeners/{listener}"
+			createBalancer, deleteOne = "POST /v1/loadbalancers", "DELETE /v1/loadbalancers/{id}"
+		)
+		expect := func(what string, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, l.writes()); diff != "" {
+				t.Errorf("%s: writes (-want +got):\n%s", what, diff)
+			}
+			l.emulator.ResetCounters()
+		}
+		expect("create with 2 ports: 2P+1", createGroup, attach, createGroup, attach, createBalancer)
+
+		l.settle(web, nodes)
+		if calls := l.calls(); calls != 0 {
+			t.Errorf("sync of an unchanged Service made %d calls, want none", calls)
+		}
+		expect("unchanged")
+
+		nodes = append(nodes, l.nodes("c", "d", "e")...)
+		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+			t.Fatal(err)
+		}
+		expect("three nodes join: one write per target group", attach, attach)
+
+		web.Spec.Ports[0].NodePort = 31000
+		l.settle(web, nodes)
+		expect("node port changes", updateGroup)
+
+		web.Spec.Ports[1].Port = 8443
+		l.settle(web, nodes)
+		expect("port changes: the new one before the old one goes", createGroup, attach, createListener, dropLine, deleteGroup)
+
+		web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
+		web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
+		l.settle(web, nodes)
+		expect("annotations", updateGroup, updateGroup, updateListener, updateListener)
+
+		delete(web.Annotations, annotationPrefix+"idle-connection-timeout")
+		l.settle(web, nodes)
+		expect("annotation removed", updateListener, updateListener)
+
+		l.remove(web)
+		expect("delete: P+1", deleteOne, deleteGroup, deleteGroup)
+	})
+}
+
+func TestOverHTTP(t *testing.T) {
+	l := newLab(t, emulator.Config{}).overHTTP()
+	nodes, web := l.nodes("a", "b"), service("web", 80, 443)
+	if status := l.settle(web, nodes); len(status.Ingress) != 1 {
+		t.Errorf("status = %+v, want an address", status)
+	}
+	if got := l.machines("a0a1b2c3dweb-p443"); len(got) != 2 {
+		t.Errorf("machines behind the load balancer: %v, want both", got)
+	}
+	l.config.LoadBalancer.CreationPollInterval = 1
+	l.restart()
+	l.remove(web)
+	if left := l.leftovers(); len(left) > 0 {
+		t.Errorf("left in the cloud: %v", left)
+	}
+}
+
+func TestSamePortForTwoProtocols(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	dns := service("dns", 53)
+	udp := dns.Spec.Ports[0]
+	udp.Protocol, udp.Name, udp.NodePort = corev1.ProtocolUDP, "udp", 31053
+	dns.Spec.Ports = append(dns.Spec.Ports, udp)
+	l.settle(dns, l.nodes("a"))
+	l.emulator.ResetCounters()
+	l.restart()
+	l.settle(dns, nil)
+	balancers, err := l.api().ListLoadbalancers(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listeners []string
+	for _, listener := range balancers[0].LoadbalancerListeners {
+		listeners = append(listeners, fmt.Sprintf("%d/%s", listener.Port, listener.Protocol))
+	}
+	slices.Sort(listeners)
+	if want := []string{"53/tcp", "53/udp"}; !slices.Equal(listeners, want) {
+		t.Errorf("listeners = %v, want %v", listeners, want)
+	}
+}
+
+func TestListenersAtCreation(t *testing.T) {
+	for _, treatment := range []emulator.InlineListeners{emulator.IgnoreListeners, emulator.RefuseListeners} {
+		t.Run(string(treatment), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { listenersAtCreation(t, treatment) })
+		})
+	}
+}
+
+func listenersAtCreation(t *testing.T, treatment emulator.InlineListeners) {
+	l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: treatment}})
+	nodes := l.nodes("a")
+	l.settle(service("first", 80, 443), nodes) // the first one finds out
+	l.emulator.ResetCounters()
+	l.settle(service("second", 80, 443), nodes)
+	if got := len(l.writes()); got != 3*2+1 {
+		t.Errorf("%d writes, want 3P+1 = 7:\n%s", got, strings.Join(l.writes(), "\n"))
+	}
+	l.remove(service("first", 80, 443))
+	l.remove(service("second", 80, 443))
+	if left := l.leftovers(); len(left) > 0 {
+		t.Errorf("left in the cloud: %v", left)
+	}
+}
+
+func TestRestartReadsListsAndWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		nodes := l.nodes("a", "b")
+		var services []*corev1.Service
+		for i := range 50 {
+			services = append(services, service(fmt.Sprintf("web%02d", i), 80, 443))
+			l.settle(services[i], nodes)
+		}
+		l.restart()
+		l.emulator.ResetCounters()
+		for _, s := range services {
+			l.settle(s, nodes)
+		}
+		if calls, writes := l.calls(), l.writes(); calls > 10 || len(writes) > 0 {
+			t.Errorf("restart with 50 Services: %d calls, writes %v; want at most 10 and none", calls, writes)
+		}
+	})
+}
+
+func TestUpdateModes(t *testing.T) {
+	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
+		t.Run(string(mode), func(t *testing.T) {
+			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+			nodes, web := l.nodes("a"), service("web", 80)
+			web.Annotations[annotationPrefix+"enable-proxy-protocol"] = "true"
+			l.settle(web, nodes)
+			delete(web.Annotations, annotationPrefix+"enable-proxy-protocol")
+			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+			l.settle(web, nodes)
+			group := l.group()
+			if *group.EnableProxyProtocol || group.HealthCheck == nil || group.HealthCheck.Port != 32000 || group.HealthCheck.Path != "/healthz" {
+				t.Errorf("target group = %+v; want no PROXY protocol and a health check of port 32000", group)
+			}
+			if got := l.machines(group.Name); len(got) != 1 {
+				t.Errorf("an update lost the machines: %v", got)
+			}
+			l.restart()
+			l.emulator.ResetCounters()
+			l.settle(web, nodes)
+			if writes := l.writes(); len(writes) > 0 {
+				t.Errorf("writes after a restart: %v", writes)
+			}
+		})
+	}
+}
+
+// group is the only target group in the cloud.
+func (l *lab) group() iaas.VpcLoadbalancerTargetGroup {
+	l.Helper()
+	groups, err := l.api().ListTargetGroups(l.Context(), nil)
+	if err != nil || len(groups) != 1 {
+		l.Fatalf("%d target groups, error %v; want one", len(groups), err)
+	}
+	return groups[0]
+}
+
+func TestHealthCheckGoesWithThePolicy(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+	l.settle(web, nodes)
+	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
+	l.settle(web, nodes)
+	if check := l.group().HealthCheck; check != nil {
+		t.Errorf("health check = %+v: it asks a port that is closed now", check)
+	}
+}
+
+func TestInvalidAnnotationBlocksOnlyItself(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	web.Annotations[annotationPrefix+"loadbalancing-policy"] = "RANDOM"
+	l.settle(web, nodes)
+	web.Annotations[annotationPrefix+"loadbalancing-policy"] = "random"
+	web.Annotations[annotationPrefix+"enable-proxy-protocol"] = "true"
+	web.Annotations[annotationPrefix+"max-conections"] = "5"
+	nodes = append(nodes, l.nodes("b")...)
+	l.settle(web, nodes)
+	group := l.group()
+	if *group.LoadbalancingPolicy != "RANDOM" || !*group.EnableProxyProtocol || len(l.machines(group.Name)) != 2 {
+		t.Errorf("policy %s, PROXY protocol %v, %v; want the policy as it was and the rest applied",
+			*group.LoadbalancingPolicy, *group.EnableProxyProtocol, l.machines(group.Name))
+	}
+	for _, want := range []string{
+		`Warning InvalidAnnotation annotation loadbalancer.k8s.thalassa.cloud/loadbalancing-policy: "random" is not one of ROUND_ROBIN, RANDOM, MAGLEV`,
+		`Warning InvalidAnnotation annotation loadbalancer.k8s.thalassa.cloud/max-conections: is not known and has no effect; did you mean loadbalancer.k8s.thalassa.cloud/max-connections?`,
+	} {
+		if got := l.nextEvent(); got != want {
+			t.Errorf("event %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTargetsAreNotEmptiedByIgnorance(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a", "b"), service("web", 80)
+	l.settle(web, nodes)
+	unknown := []*corev1.Node{{}, {}}
+	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, unknown); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.machines(l.group().Name); len(got) != 2 {
+		t.Errorf("machines after a sync in which no node has an identity: %v, want both to stay", got)
+	}
+	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.machines(l.group().Name); len(got) != 0 {
+		t.Errorf("machines of a cluster without nodes: %v, want none", got)
+	}
+}
+
+func TestRestrictedServiceIsNotOpened(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes := l.nodes("a")
+	restrict := map[string]func(*corev1.Service){
+		"internal":                 func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
+		"acl-allowed-sources":      func(s *corev1.Service) { s.Annotations[annotationPrefix+"acl-allowed-sources"] = "10.0.0.0/8" },
+		"loadBalancerSourceRanges": func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },
+	}
+	for name, change := range restrict {
+		t.Run(name, func(t *testing.T) {
+			web := service("web", 80)
+			change(web)
+			if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("error = %v, want a refusal that names %s", err, name)
+			}
+			if left := l.leftovers(); len(left) > 0 {
+				t.Errorf("created nevertheless: %v", left)
+			}
+		})
+	}
+	web := service("web", 80)
+	l.settle(web, nodes)
+	restrict["internal"](web)
+	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, append(nodes, l.nodes("b")...)); err != nil {
+		t.Errorf("an existing load balancer must go on following the nodes: %v", err)
+	}
+}
+
+func TestWhatTheCloudCannotDo(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	sctp := service("sctp", 80)
+	sctp.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
+	_, err := l.ensure(sctp, nil)
+	if want := "port 80/SCTP of Service shop/sctp: Thalassa Cloud load balancers have no SCTP; use TCP or UDP"; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+func TestForeignLoadBalancersAreNotTouched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		nodes, web := l.nodes("a"), service("web", 80)
+		foreign := iaas.CreateLoadbalancer{Name: "a0a1b2c3dweb", Subnet: emulator.DefaultSubnet, Labels: iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}}
+		if _, err := l.api().CreateLoadbalancer(t.Context(), foreign); err != nil {
+			t.Fatal(err)
+		}
+		l.settle(web, nodes)
+		l.remove(web)
+		if left := l.leftovers(); !slices.Equal(left, []string{"load balancer a0a1b2c3dweb"}) {
+			t.Errorf("left in the cloud: %v; want the other cluster's load balancer of the same name and nothing else", left)
+		}
+	})
+}
+
+func TestHandMadeListenerStays(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	balancers, err := l.api().ListLoadbalancers(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHand := iaas.CreateListener{Name: "by-hand", Port: 9000, Protocol: iaas.ProtocolTCP, TargetGroup: l.group().Identity}
+	if _, err := l.api().CreateListener(t.Context(), balancers[0].Identity, byHand); err != nil {
+		t.Fatal(err)
+	}
+	l.restart()
+	l.emulator.ResetCounters()
+	l.settle(web, nodes)
+	if writes := l.writes(); len(writes) > 0 {
+		t.Errorf("writes because of a listener that is not ours: %v", writes)
+	}
+}
+
+func TestSlowLoadBalancerIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 8 * time.Minute}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		began := time.Now()
+		l.settle(web, nodes)
+		if took := time.Since(began); took < 8*time.Minute || took > 8*time.Minute+10*time.Second {
+			t.Errorf("the address came after %s, want soon after 8m", took)
+		}
+		if event := l.nextEvent(); !strings.Contains(event, `LoadBalancerSlow Load balancer a0a1b2c3dweb is still "creating" after 5m0s`) {
+			t.Errorf("event %q, want one that says it takes long", event)
+		}
+		if event := l.nextEvent(); event != "" {
+			t.Errorf("told again: %q", event)
+		}
+	})
+}
+
+func TestLoadBalancerDeletedByHandComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, slowCloud)
+		nodes, web := l.nodes("a"), service("web", 80)
+		l.settle(web, nodes)
+		balancers, err := l.api().ListLoadbalancers(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.api().DeleteLoadbalancer(t.Context(), balancers[0].Identity); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(6 * time.Minute) // until the inventory is older than its bound
+		if status := l.settle(web, nodes); len(status.Ingress) != 1 {
+			t.Errorf("status = %+v, want an address again", status)
+		}
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("left in the cloud: %v", left)
+		}
+	})
+}
+
+// TestCrashAnywhere stops the process at every single write, before and after the cloud made it, and starts a new one.
+func TestCrashAnywhere(t *testing.T) {
+	for _, happened := range []bool{false, true} {
+		for step := range 8 {
+			t.Run(fmt.Sprintf("write %d happened %v", step, happened), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { crashAt(t, step, happened) })
+			})
+		}
+	}
+}
+
+func crashAt(t *testing.T, step int, happened bool) {
+	l := newLab(t, slowCloud)
+	nodes, web := l.nodes("a", "b"), service("web", 80, 443)
+	good := l.network
+	crash := func(do func()) {
+		l.network = &failing{next: good, writes: step, happened: happened}
+		l.restart()
+		do()
+		l.network = good
+		l.restart()
+	}
+
+	crash(func() { _, _ = l.ensure(web, nodes) })
+	l.settle(web, nodes)
+	if left := l.leftovers(); len(left) != 3 {
+		t.Errorf("after a crash while creating: %v, want one load balancer and two target groups", left)
+	}
+
+	web.Spec.Ports[1].Port = 8443
+	crash(func() { _, _ = l.ensure(web, nodes) })
+	l.settle(web, nodes)
+	if left := l.leftovers(); len(left) != 3 {
+		t.Errorf("after a crash while changing a port: %v, want one load balancer and two target groups", left)
+	}
+
+	for range 3 {
+		crash(func() { _ = l.cloud.balancers.EnsureLoadBalancerDeleted(t.Context(), "", web) })
+		<-time.After(15 * time.Second)
+	}
+	l.remove(web)
+	if left := l.leftovers(); len(left) > 0 {
+		t.Errorf("after crashes while deleting: %v, want nothing", left)
+	}
+}

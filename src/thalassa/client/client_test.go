@@ -1,0 +1,246 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+)
+
+// handlerNetwork answers calls by calling a handler.
+type handlerNetwork http.HandlerFunc
+
+func (h handlerNetwork) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
+	recorder := httptest.NewRecorder()
+	h(recorder, request)
+	return recorder.Result(), nil
+}
+
+func newClient(t *testing.T, credentials Credentials, handler http.HandlerFunc) *Client {
+	t.Helper()
+	c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Project: "p-1", UserAgent: "agent/1", Credentials: credentials, Network: handlerNetwork(handler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func sendJSON(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+func TestHeaders(t *testing.T) {
+	var got http.Header
+	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
+	})
+	if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+		t.Fatal(err)
+	}
+	for header, want := range map[string]string{
+		"Authorization": "Token pat", "X-Organisation-Identity": "acme", "X-Project-Identity": "p-1", "User-Agent": "agent/1",
+	} {
+		if got.Get(header) != want {
+			t.Errorf("%s = %q, want %q", header, got.Get(header), want)
+		}
+	}
+}
+
+func TestErrorsSayWhatTheyAre(t *testing.T) {
+	tests := []struct {
+		status int
+		body   string
+		kind   error
+		want   string
+		ill    bool // speaks against the cloud or the credentials
+	}{
+		{400, `{"message": "name is too long"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 400): name is too long", false},
+		{422, `{"message": "no"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 422): no", false},
+		{401, `{"message": "bad token"}`, ErrUnauthorised, "GET /v1/vpcs/vpc-1: not permitted (HTTP 401): bad token; check cloudCredentials and organisation in the cloud-config, and the credential's permissions", true},
+		{403, ``, ErrUnauthorised, "GET /v1/vpcs/vpc-1: not permitted (HTTP 403); check cloudCredentials and organisation in the cloud-config, and the credential's permissions", true},
+		{404, `{"message": "no such VPC"}`, ErrNotFound, "GET /v1/vpcs/vpc-1: not found (HTTP 404): no such VPC", false},
+		{409, `{}`, ErrConflict, "GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}", false},
+		{429, `{"message": "slow down"}`, ErrThrottled, "GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down", false},
+		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): <html> gone fishing", true},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.status), func(t *testing.T) {
+			c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, tt.status, tt.body) })
+			_, err := c.GetVpc(t.Context(), "vpc-1")
+			if !errors.Is(err, tt.kind) || Plain(err).Error() != tt.want {
+				t.Errorf("error = %v,\nwant %s", Plain(err), tt.want)
+			}
+			if (c.Err() != nil) != tt.ill {
+				t.Errorf("Err() = %v, want trouble %v", c.Err(), tt.ill)
+			}
+		})
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		kind   error
+	}{
+		"another content type": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, ErrMalformed},
+		"no connection":        {func(http.ResponseWriter, *http.Request) { panic("refused") }, ErrUnavailable},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, Credentials{PersonalAccessToken: "pat"}, tt.answer)
+			if name == "no connection" {
+				c.transport.base = errorNetwork{}
+			}
+			if _, err := c.GetVpc(t.Context(), "vpc-1"); !errors.Is(err, tt.kind) {
+				t.Errorf("error = %v, want kind %v", err, tt.kind)
+			}
+		})
+	}
+}
+
+type errorNetwork struct{}
+
+func (errorNetwork) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection refused")
+}
+
+func TestTruncatedAnswer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, `[{"identity": "m-1"}]`)
+	}))
+	defer server.Close()
+	c, err := New(Options{Endpoint: server.URL, Credentials: Credentials{PersonalAccessToken: "pat"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if machines, err := c.ListMachines(t.Context(), &iaas.ListMachinesRequest{}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("half a list was taken for %d machines, error %v", len(machines), err)
+	}
+}
+
+func TestHangingCloudHasADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, nil)
+		c.transport.base = hangingNetwork{}
+		began := time.Now()
+		_, err := c.GetVpc(t.Context(), "vpc-1")
+		if !errors.Is(err, ErrUnavailable) || time.Since(began) != callTimeout {
+			t.Errorf("after %s: %v; want an error after %s", time.Since(began), err, callTimeout)
+		}
+	})
+}
+
+type hangingNetwork struct{}
+
+func (hangingNetwork) RoundTrip(request *http.Request) (*http.Response, error) {
+	<-request.Context().Done()
+	return nil, context.Cause(request.Context())
+}
+
+func TestClientCredentials(t *testing.T) {
+	var tokens atomic.Int32
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oidc/token" {
+			tokens.Add(1)
+			if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("id:secret")); r.Header.Get("Authorization") != want {
+				sendJSON(w, http.StatusUnauthorized, `{"error": "invalid_client"}`)
+				return
+			}
+			sendJSON(w, http.StatusOK, `{"access_token": "at", "token_type": "Bearer", "expires_in": 3600}`)
+			return
+		}
+		if r.Header.Get("Authorization") != "Bearer at" {
+			sendJSON(w, http.StatusUnauthorized, `{"message": "bad token"}`)
+			return
+		}
+		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
+	}
+	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := tokens.Load(); got != 1 {
+		t.Errorf("20 concurrent calls fetched %d tokens, want 1", got)
+	}
+
+	wrong := newClient(t, Credentials{ClientID: "id", ClientSecret: "wr0ng"}, handler)
+	_, err := wrong.GetVpc(t.Context(), "vpc-1")
+	if !errors.Is(err, ErrUnauthorised) || strings.Contains(err.Error(), "wr0ng") {
+		t.Errorf("error = %v, want one of kind %v without the secret", err, ErrUnauthorised)
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
+			sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
+		})
+		began := time.Now()
+		for range defaultBurst + 5*defaultRate {
+			if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took < 4900*time.Millisecond || took > 5100*time.Millisecond {
+			t.Errorf("a burst and 5 seconds' worth of calls took %s, want 5s", took)
+		}
+	})
+}
+
+func TestDrain(t *testing.T) {
+	started, finish := make(chan struct{}), make(chan struct{})
+	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			close(started)
+			<-finish
+		}
+		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
+	})
+	write := make(chan error)
+	go func() { write <- c.DeleteVpc(t.Context(), "vpc-1") }()
+	<-started
+
+	short, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("too long"))
+	if err := c.Drain(short); err == nil || err.Error() != "waiting for 1 writes to the cloud to finish: too long" {
+		t.Errorf("Drain during a write, without time = %v", err)
+	}
+	close(finish)
+	if err := c.Drain(t.Context()); err != nil {
+		t.Errorf("Drain = %v", err)
+	}
+	if err := <-write; err != nil {
+		t.Errorf("the write under way was cut off: %v", err)
+	}
+	if err := c.DeleteVpc(t.Context(), "vpc-2"); !errors.Is(err, errDraining) {
+		t.Errorf("a write after Drain = %v, want a refusal", err)
+	}
+	if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+		t.Errorf("reading after Drain = %v", err)
+	}
+}

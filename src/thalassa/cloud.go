@@ -1,0 +1,120 @@
+// Package thalassa connects Kubernetes to Thalassa Cloud: its machines are nodes, its load balancers serve Services.
+//
+// Everything the cloud has is read through one inventory, everything that should change is written as a plan; see the packages
+// loadbalancer and inventory. Names, labels, annotations, providerIDs and configuration keys are those of the CCM this provider
+// replaces, so that a cluster can change over and no address changes.
+package thalassa
+
+import (
+	"context"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// component is the source of the provider's own events, and the name of its Kubernetes client.
+const component = "cloud-provider-thalassa"
+
+// Cloud is Thalassa Cloud as k8s.io/cloud-provider sees it.
+type Cloud struct {
+	config    Config
+	client    *client.Client
+	inventory *inventory.Inventory
+	instances *instances
+	balancers *balancers
+	readiness readiness
+}
+
+var _ cloudprovider.Interface = (*Cloud)(nil)
+
+// New returns how the cloud is made from a cloud-config file. version is part of the user agent.
+// Making it calls nobody, so it fails only for what is wrong with the file.
+func New(version string) func(ctx context.Context, path string) (cloudprovider.Interface, error) {
+	return func(_ context.Context, path string) (cloudprovider.Interface, error) {
+		c, credentials, err := ReadConfig(path)
+		if err != nil {
+			return nil, err
+		}
+		cloud, err := build(c, client.Options{
+			Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
+			UserAgent: component + "/" + version, Credentials: credentials,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return cloud, nil
+	}
+}
+
+func build(c Config, options client.Options) (*Cloud, error) {
+	api, err := client.New(options)
+	if err != nil {
+		return nil, err
+	}
+	known := inventory.New(api, scopeOf(c))
+	return &Cloud{
+		config: c, client: api, inventory: known,
+		instances: &instances{config: c, inventory: known},
+		balancers: newBalancers(c, known),
+	}, nil
+}
+
+// Initialize begins to record the provider's events; they go on until stop is closed.
+func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	kubernetes, err := clients.Client(component)
+	if err != nil {
+		klog.ErrorS(err, "No Kubernetes client for the cloud provider: what it has to say appears in this log only, not as events")
+		return
+	}
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartStructuredLogging(0)
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubernetes.CoreV1().Events("")})
+	c.balancers.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	go func() {
+		<-stop
+		broadcaster.Shutdown()
+	}()
+}
+
+// Ready is nil while the cloud answers and accepts the credentials. It answers at once, from how the latest call ended; before
+// the first one, and after trouble, it also makes a call in the background, so that the next answer is newer.
+func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.inventory.Probe) }
+
+// Drain lets no further write to the cloud begin and waits for those under way.
+func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
+
+// LoadBalancer returns the load balancers, unless they are switched off.
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return c.balancers, c.config.LoadBalancer.Enabled
+}
+
+// InstancesV2 returns the machines, unless they are switched off.
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	return c.instances, c.config.InstancesV2.Enabled
+}
+
+// Instances is superseded by InstancesV2.
+func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
+// Zones is superseded by InstancesV2.
+func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
+
+// Clusters is not offered.
+func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
+
+// Routes is not offered.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
+
+// ProviderName is the scheme of providerIDs.
+func (c *Cloud) ProviderName() string { return ProviderName }
+
+// HasClusterID is always true: the configuration demands a cluster identity.
+func (c *Cloud) HasClusterID() bool { return true }

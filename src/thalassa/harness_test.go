@@ -1,0 +1,252 @@
+package thalassa
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// lab is a cloud provider in front of an emulated cloud.
+type lab struct {
+	*testing.T
+	emulator *emulator.Emulator
+	network  http.RoundTripper
+	endpoint string
+	config   Config
+	cloud    *Cloud
+	events   *record.FakeRecorder
+}
+
+// inProcess answers calls by calling a handler, which works in virtual time too.
+type inProcess struct{ handler http.Handler }
+
+func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
+	if request.Body == nil {
+		request = request.Clone(request.Context())
+		request.Body = http.NoBody // as a server would hand it on
+	}
+	recorder := httptest.NewRecorder()
+	p.handler.ServeHTTP(recorder, request)
+	return recorder.Result(), nil
+}
+
+// newLab starts an emulator with the given configuration; a missing seed is the default one. Calls are in process.
+func newLab(t *testing.T, c emulator.Config) *lab {
+	t.Helper()
+	if len(c.Seed.Organisations) == 0 {
+		c.Seed = emulator.DefaultSeed()
+	}
+	emulated, err := emulator.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := emulated.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l := &lab{T: t, emulator: emulated, network: inProcess{emulated}, endpoint: "http://cloud.test", config: DefaultConfig()}
+	l.config.Organisation = emulator.DefaultOrganisationSlug
+	l.config.VPCIdentity = emulator.DefaultVPC
+	l.config.Cluster = "k8s-test"
+	l.restart()
+	return l
+}
+
+// overHTTP makes the lab's calls go through a real server and connection.
+func (l *lab) overHTTP() *lab {
+	server := httptest.NewServer(l.emulator)
+	l.Cleanup(server.Close)
+	l.endpoint, l.network = server.URL, nil
+	l.restart()
+	return l
+}
+
+// restart makes a new provider that knows nothing of the old one.
+func (l *lab) restart() {
+	l.Helper()
+	cloud, err := build(l.config, client.Options{
+		Endpoint: l.endpoint, Organisation: l.config.Organisation, UserAgent: "test", Network: l.network,
+		Credentials: client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret},
+	})
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.cloud, l.events = cloud, record.NewFakeRecorder(100)
+	cloud.balancers.recorder = l.events
+}
+
+// nodes adds machines to the cloud and returns the nodes that run on them, initialised.
+func (l *lab) nodes(names ...string) []*corev1.Node {
+	l.Helper()
+	var nodes []*corev1.Node
+	for _, name := range names {
+		id, err := l.emulator.AddMachine(emulator.MachineSpec{Name: name})
+		if err != nil {
+			l.Fatal(err)
+		}
+		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+	}
+	return nodes
+}
+
+// service returns a Service of type LoadBalancer with TCP ports; node ports are 30000 above.
+func service(name string, ports ...int32) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("0a1b2c3d-" + name), Annotations: map[string]string{annotationPrefix + "type": "public"}},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+	}
+	for _, port := range ports {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
+			Name: fmt.Sprintf("p%d", port), Protocol: corev1.ProtocolTCP, Port: port, NodePort: 30000 + port, TargetPort: intstr.FromInt32(8080),
+		})
+	}
+	return s
+}
+
+// ensure is one sync, as the service controller makes it.
+func (l *lab) ensure(s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	return l.cloud.balancers.EnsureLoadBalancer(l.Context(), "test", s, nodes)
+}
+
+// settle syncs until the load balancer is ready, waiting as the service controller would; for virtual time.
+func (l *lab) settle(s *corev1.Service, nodes []*corev1.Node) *corev1.LoadBalancerStatus {
+	l.Helper()
+	var status *corev1.LoadBalancerStatus
+	l.retry(func() (err error) {
+		status, err = l.ensure(s, nodes)
+		return err
+	})
+	return status
+}
+
+// remove deletes until nothing is left; for virtual time.
+func (l *lab) remove(s *corev1.Service) {
+	l.Helper()
+	l.retry(func() error { return l.cloud.balancers.EnsureLoadBalancerDeleted(l.Context(), "test", s) })
+	if _, exists, err := l.cloud.balancers.GetLoadBalancer(l.Context(), "test", s); exists || err != nil {
+		l.Fatalf("after the deletion GetLoadBalancer says exists %v, error %v", exists, err)
+	}
+}
+
+// retry calls do again after the time it asks for, at most a hundred times.
+func (l *lab) retry(do func() error) {
+	l.Helper()
+	var err error
+	for range 100 {
+		var again *api.RetryError
+		if err = do(); !errors.As(err, &again) {
+			break
+		}
+		<-time.After(again.RetryAfter())
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// writes are the operations of all writes since the counters were reset, without the tokens.
+func (l *lab) writes() []string {
+	var operations []string
+	for _, write := range l.emulator.Writes() {
+		operations = append(operations, write.Operation)
+	}
+	return operations
+}
+
+// calls is how many calls were made since the counters were reset, tokens included.
+func (l *lab) calls() int {
+	total := 0
+	for _, count := range l.emulator.Counters() {
+		total += count
+	}
+	return total
+}
+
+// api is the official client, for looking at the cloud without the provider.
+func (l *lab) api() *iaas.Client {
+	l.Helper()
+	c, err := client.New(client.Options{Endpoint: "http://cloud.test", Organisation: l.config.Organisation, UserAgent: "test",
+		Network: inProcess{l.emulator}, Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return c.Client
+}
+
+// leftovers are the load balancers and target groups in the cloud, by name.
+func (l *lab) leftovers() []string {
+	l.Helper()
+	balancers, err := l.api().ListLoadbalancers(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	groups, err := l.api().ListTargetGroups(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	var names []string
+	for _, balancer := range balancers {
+		names = append(names, "load balancer "+balancer.Name)
+	}
+	for _, group := range groups {
+		names = append(names, "target group "+group.Name)
+	}
+	return names
+}
+
+// nextEvent returns the oldest event not yet looked at, "" if there is none.
+func (l *lab) nextEvent() string {
+	select {
+	case event := <-l.events.Events:
+		return event
+	default:
+		return ""
+	}
+}
+
+// failing lets a number of writes pass and then fails every call; the write it fails on may or may not have happened.
+type failing struct {
+	next     http.RoundTripper
+	writes   int
+	happened bool
+}
+
+func (f *failing) RoundTrip(request *http.Request) (*http.Response, error) {
+	write := request.Method != http.MethodGet && !strings.HasSuffix(request.URL.Path, "/oidc/token")
+	if f.writes < 0 {
+		return nil, errors.New("the process is dead")
+	}
+	if write {
+		if f.writes--; f.writes < 0 {
+			if f.happened {
+				response, err := f.next.RoundTrip(request)
+				if err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+			}
+			return nil, errors.New("the process died")
+		}
+	}
+	return f.next.RoundTrip(request)
+}

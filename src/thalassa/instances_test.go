@@ -1,0 +1,209 @@
+package thalassa
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+func named(name, providerID string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+}
+
+func TestInstanceMetadata(t *testing.T) {
+	l := newLab(t, emulator.Config{}).overHTTP()
+	id, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "worker-1", Zone: "nl-01b", Type: "pgp-medium"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := l.api().GetMachine(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &cloudprovider.InstanceMetadata{
+		ProviderID: "thalassacloud://" + id, InstanceType: "pgp-medium", Zone: "nl-01b", Region: "nl-01",
+		NodeAddresses: []corev1.NodeAddress{
+			{Type: corev1.NodeHostName, Address: "worker-1"},
+			{Type: corev1.NodeInternalIP, Address: machine.Interfaces[0].IPAddresses[0]},
+		},
+	}
+	for name, node := range map[string]*corev1.Node{
+		"by name":       named("worker-1", ""),
+		"by providerID": named("worker-1", "thalassacloud://"+id),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := l.cloud.instances.InstanceMetadata(t.Context(), node)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("error %v, metadata (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+
+	l.config.InstancesV2.ZoneAndRegionEnabled = false
+	l.restart()
+	got, err := l.cloud.instances.InstanceMetadata(t.Context(), named("worker-1", ""))
+	if err != nil || got.Zone != "" || got.Region != "" {
+		t.Errorf("with zones switched off: %+v, error %v", got, err)
+	}
+}
+
+func TestInstanceMetadataFailures(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	l.nodes("known")
+	tests := []struct {
+		name     string
+		node     *corev1.Node
+		notFound bool
+		want     string
+	}{
+		{"no such server", named("ghost", ""), true, "node ghost: VPC vpc-emulator000000000001 has no server with that slug"},
+		{"providerID of a server that is gone", named("ghost", "thalassacloud://m-gone"), true, "has no server m-gone"},
+		{"providerID of another cloud", named("ghost", "aws:///i-1"), false, `providerID "aws:///i-1" is not of this cloud`},
+		{"providerID wins over the name", named("known", "thalassacloud://m-gone"), true, "has no server m-gone"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := l.cloud.instances.InstanceMetadata(t.Context(), tt.node)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, cloudprovider.InstanceNotFound) != tt.notFound {
+				t.Errorf("error = %v; want %q, not found %v", err, tt.want, tt.notFound)
+			}
+		})
+	}
+}
+
+func TestInstanceExists(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	node := l.nodes("a")[0]
+	check := func(node *corev1.Node, want bool, wantErr string) {
+		t.Helper()
+		got, err := l.cloud.instances.InstanceExists(t.Context(), node)
+		if got != want || (err == nil) != (wantErr == "") || (err != nil && !strings.Contains(err.Error(), wantErr)) {
+			t.Errorf("InstanceExists = %v, %v; want %v, error %q", got, err, want, wantErr)
+		}
+	}
+	check(node, true, "")
+	check(named("a", ""), true, "")
+	check(named("never-initialised", ""), false, "no server with that slug")
+	check(named("a", "aws:///i-1"), false, "not of this cloud")
+	check(named("b", "thalassacloud://m-unknown"), false, "")
+
+	if err := l.emulator.StopMachine("a"); err != nil {
+		t.Fatal(err)
+	}
+	l.restart()
+	check(node, true, "")
+	if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); !off || err != nil {
+		t.Errorf("InstanceShutdown of a stopped server = %v, %v", off, err)
+	}
+	if err := l.emulator.DeleteMachine("a"); err != nil {
+		t.Fatal(err)
+	}
+	l.restart()
+	check(node, false, "")
+	if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); off || err != nil {
+		t.Errorf("InstanceShutdown of a deleted server = %v, %v", off, err)
+	}
+}
+
+// TestAnErrorIsNotAnAnswer is what keeps an outage from deleting every node.
+func TestAnErrorIsNotAnAnswer(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	node := l.nodes("a")[0]
+	l.network = &failing{next: l.network, writes: -1}
+	l.restart()
+	if exists, err := l.cloud.instances.InstanceExists(t.Context(), node); err == nil {
+		t.Errorf("InstanceExists without an answer = %v and no error", exists)
+	}
+	if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); err == nil {
+		t.Errorf("InstanceShutdown without an answer = %v and no error", off)
+	}
+	if metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
+		t.Errorf("InstanceMetadata without an answer = %v, %v", metadata, err)
+	}
+}
+
+func TestThousandNodesCostFiveCallsAtMost(t *testing.T) {
+	l := newLab(t, emulator.Config{}).overHTTP()
+	if _, err := l.emulator.AddMachines(1000); err != nil {
+		t.Fatal(err)
+	}
+	l.emulator.ResetCounters()
+	for i := range 1000 {
+		node := named(fmt.Sprintf("machine-%05d", i+1), "")
+		if _, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls := l.calls(); calls > 5 {
+		t.Errorf("initialising 1,000 nodes made %d calls, want at most 5: %v", calls, l.emulator.Counters())
+	}
+}
+
+func TestProviderID(t *testing.T) {
+	for _, bad := range []string{"", "thalassacloud://", "thalassacloud:///m-1", "thalassacloud://m 1", "Thalassacloud://m-1", "aws:///m-1", "m-1"} {
+		if id, err := machineOf(bad); err == nil {
+			t.Errorf("machineOf(%q) = %q, want an error", bad, id)
+		}
+	}
+	if id, err := machineOf(providerID("m-1_A")); id != "m-1_A" || err != nil {
+		t.Errorf("machineOf = %q, %v", id, err)
+	}
+}
+
+func FuzzProviderID(f *testing.F) {
+	f.Add("thalassacloud://m-1")
+	f.Fuzz(func(t *testing.T, text string) {
+		if id, err := machineOf(text); err == nil && providerID(id) != text {
+			t.Errorf("%q is read as %q, which is written %q", text, id, providerID(id))
+		}
+	})
+}
+
+func TestSubnet(t *testing.T) {
+	subnets := func(labels ...map[string]string) emulator.Config {
+		seed := emulator.DefaultSeed()
+		vpc := &seed.Organisations[0].VPCs[0]
+		base := vpc.Subnets[0]
+		vpc.Subnets = nil
+		for i, label := range labels {
+			subnet := base
+			subnet.Identity, subnet.Name, subnet.Labels = fmt.Sprintf("subnet-%d", i), fmt.Sprintf("net-%d", i), label
+			subnet.CIDRs = []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(i), 0}), 24)}
+			vpc.Subnets = append(vpc.Subnets, subnet)
+		}
+		return emulator.Config{Seed: seed}
+	}
+	role := map[string]string{labelSubnetRole: "true"}
+	tests := []struct {
+		name, configured string
+		cloud            emulator.Config
+		want, wantErr    string
+	}{
+		{"the only one", "", subnets(nil), "subnet-0", ""},
+		{"the labelled one", "", subnets(nil, role), "subnet-1", ""},
+		{"configured by identity", "subnet-0", subnets(nil, role), "subnet-0", ""},
+		{"configured by slug", "net-1", subnets(nil, nil), "subnet-1", ""},
+		{"unknown", "other", subnets(nil), "", `defaultSubnet "other" of the cloud-config is not in VPC vpc-emulator000000000001, which has the subnets subnet-0 (net-0)`},
+		{"no telling", "", subnets(nil, nil), "", "set defaultSubnet in the cloud-config, or label one of them kubernetes.io/role/lb=true"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, tt.cloud)
+			l.config.DefaultSubnet = tt.configured
+			l.restart()
+			got, err := l.cloud.balancers.subnet(t.Context())
+			if got != tt.want || (err == nil) != (tt.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tt.wantErr)) {
+				t.Errorf("subnet = %q, %v; want %q, error %q", got, err, tt.want, tt.wantErr)
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+// Package inventory is what is known of the cloud: machines, load balancers, target groups and the VPC, each read as one list
+// and shared by everybody, so that no code path costs a call per node or per Service.
+//
+// Readers say how old an answer may be. An answer without the object means "it was not there", an error means "not known";
+// nobody may take the second for the first.
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/filters"
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// How old answers may be.
+const (
+	// MachineAge bounds what nodes are told about their machines.
+	MachineAge = time.Minute
+	// BalancerAge bounds what an unchanged Service is compared with.
+	BalancerAge = 5 * time.Minute
+	// vpcAge bounds the VPC: region and subnets hardly ever change.
+	vpcAge = time.Hour
+)
+
+// Inventory is the shared knowledge about one VPC. It is safe for concurrent use.
+type Inventory struct {
+	cloud     *client.Client
+	vpc       string
+	machines  *kind[Machine]
+	balancers *kind[LoadBalancer]
+	groups    *kind[TargetGroup]
+	vpcs      *kind[VPC]
+}
+
+// Scope says which objects are read.
+type Scope struct {
+	VPC string // identity
+	// Owned are the labels that all load balancers and target groups of this cluster carry.
+	Owned Labels
+	// OwnerLabel is the label whose value identifies one owner among them.
+	OwnerLabel string
+}
+
+// New returns an empty inventory. It makes no call.
+func New(cloud *client.Client, scope Scope) *Inventory {
+	i := &Inventory{cloud: cloud, vpc: scope.VPC}
+	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
+	i.balancers = newKind("load balancers", i.listLoadBalancers(scope.Owned), func(lb LoadBalancer) string { return lb.ID },
+		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
+	i.groups = newKind("target groups", i.listTargetGroups(scope.Owned), func(g TargetGroup) string { return g.ID },
+		func(g TargetGroup) []string { return []string{ownerKey(g.Labels[scope.OwnerLabel])} })
+	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
+	return i
+}
+
+func ownerKey(owner string) string { return "owner/" + owner }
+
+// MachineByID returns the machine with that identity; found is false when no machine of the VPC has it. The answer is at most
+// maxAge old, and fresh when it is "not found".
+func (i *Inventory) MachineByID(ctx context.Context, id string, maxAge time.Duration) (m Machine, found bool, err error) {
+	machines, err := i.machines.findOrRefresh(ctx, id, maxAge)
+	if err != nil || len(machines) == 0 {
+		return Machine{}, false, err
+	}
+	return machines[0], true, nil
+}
+
+// MachinesBySlug returns all machines of the VPC with that slug; more than one is for the caller to refuse. The answer is at
+// most maxAge old, and fresh when it is empty.
+func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
+	return i.machines.findOrRefresh(ctx, slugKey(slug), maxAge)
+}
+
+// LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old.
+func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration) ([]LoadBalancer, error) {
+	return i.balancers.find(ctx, ownerKey(owner), maxAge)
+}
+
+// TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old.
+func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]TargetGroup, error) {
+	return i.groups.find(ctx, ownerKey(owner), maxAge)
+}
+
+func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
+	request := &iaas.ListMachinesRequest{Filters: []filters.Filter{i.inVPC()}}
+	listed, err := i.cloud.ListMachines(ctx, request)
+	if err != nil {
+		return nil, client.Plain(err)
+	}
+	machines := make([]Machine, 0, len(listed))
+	for _, m := range listed {
+		// A server may ignore a filter, so it is applied here again.
+		if machine := machineOf(m); m.Vpc != nil && m.Vpc.Identity == i.vpc && !machine.Gone() {
+			machines = append(machines, machine)
+		}
+	}
+	return machines, nil
+}
+
+func (i *Inventory) listLoadBalancers(owned Labels) func(context.Context) ([]LoadBalancer, error) {
+	return func(ctx context.Context) ([]LoadBalancer, error) {
+		request := &iaas.ListLoadbalancersRequest{Filters: []filters.Filter{i.inVPC(), &filters.LabelFilter{MatchLabels: owned}}}
+		listed, err := i.cloud.ListLoadbalancers(ctx, request)
+		if err != nil {
+			return nil, client.Plain(err)
+		}
+		balancers := make([]LoadBalancer, 0, len(listed))
+		for _, lb := range listed {
+			if balancer := loadBalancerOf(lb); lb.Vpc != nil && lb.Vpc.Identity == i.vpc && HasLabels(lb.Labels, owned) && !balancer.gone() {
+				balancers = append(balancers, balancer)
+			}
+		}
+		return balancers, nil
+	}
+}
+
+func (i *Inventory) listTargetGroups(owned Labels) func(context.Context) ([]TargetGroup, error) {
+	return func(ctx context.Context) ([]TargetGroup, error) {
+		request := &iaas.ListTargetGroupsRequest{Filters: []filters.Filter{i.inVPC(), &filters.LabelFilter{MatchLabels: owned}}}
+		listed, err := i.cloud.ListTargetGroups(ctx, request)
+		if err != nil {
+			return nil, client.Plain(err)
+		}
+		groups := make([]TargetGroup, 0, len(listed))
+		for _, g := range listed {
+			if g.Vpc != nil && g.Vpc.Identity == i.vpc && HasLabels(g.Labels, owned) {
+				groups = append(groups, targetGroupOf(g))
+			}
+		}
+		return groups, nil
+	}
+}
+
+func (i *Inventory) inVPC() filters.Filter {
+	return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: i.vpc}
+}
+
+// uncertain distrusts the copies of what a failed write may have changed, and passes the error on.
+func (i *Inventory) uncertain(err error) error {
+	if err == nil {
+		return nil
+	}
+	i.balancers.distrust()
+	i.groups.distrust()
+	return fmt.Errorf("%w", client.Plain(err))
+}

@@ -1,0 +1,218 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// minRefreshInterval bounds how often one kind is listed because something was missed: a node whose machine does not exist
+// must not list all machines again and again.
+const minRefreshInterval = 2 * time.Second
+
+// kind is the shared copy of all cloud objects of one kind. Whoever reads says how old the copy may be; readers that need a
+// newer one at the same time share one list call.
+//
+// Our own writes are put into the copy at once. A list that was begun before a write may not contain it yet, so what we wrote
+// since then survives that list.
+type kind[T any] struct {
+	name string // plural, for errors: "machines"
+	list func(ctx context.Context) ([]T, error)
+	id   func(T) string
+	keys func(T) []string // what objects are found by, besides their identity
+
+	mu      sync.Mutex
+	objects map[string]T
+	index   map[string]map[string]bool // key -> identities
+	listed  time.Time                  // when the list began that the copy is made of; zero: never, or no longer to be trusted
+	flight  *flight                    // the list call under way, if any
+
+	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
+	sequence uint64
+	copied   uint64            // the list that the copy is made of
+	written  map[string]uint64 // identity -> our latest write (or deletion) of it
+	doubted  uint64            // lists that began before this do not count any more
+}
+
+// flight is one list call that several readers wait for.
+type flight struct {
+	began  time.Time
+	number uint64
+	done   chan struct{}
+	err    error // valid once done is closed
+}
+
+func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
+	return &kind[T]{name: name, list: list, id: id, keys: keys,
+		objects: map[string]T{}, index: map[string]map[string]bool{}, written: map[string]uint64{}}
+}
+
+// find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
+// none when the copy was made; an error means that nothing is known.
+func (k *kind[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+	if err := k.refresh(ctx, maxAge); err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.lookup(key), nil
+}
+
+// findOrRefresh is find, but looks again in a fresh copy when the first one has nothing: the object may be new.
+func (k *kind[T]) findOrRefresh(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+	found, err := k.find(ctx, key, maxAge)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	return k.find(ctx, key, minRefreshInterval)
+}
+
+// lookup wants mu held.
+func (k *kind[T]) lookup(key string) []T {
+	var found []T
+	for id := range k.index[key] {
+		found = append(found, k.objects[id])
+	}
+	return found
+}
+
+// refresh returns once the copy is at most maxAge old, or made of a list that began after this call: with a slow cloud a copy
+// may be older than maxAge on arrival.
+func (k *kind[T]) refresh(ctx context.Context, maxAge time.Duration) error {
+	k.mu.Lock()
+	arrived := k.next()
+	k.mu.Unlock()
+	// The list under way may be too old, the one after it may lose its value because a write fails meanwhile.
+	for range 3 {
+		current := k.board(ctx, maxAge, arrived)
+		if current == nil {
+			return nil
+		}
+		select {
+		case <-current.done:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the list of %s: %w", k.name, context.Cause(ctx))
+		}
+		if current.err != nil {
+			return current.err
+		}
+	}
+	if k.board(ctx, maxAge, arrived) == nil {
+		return nil
+	}
+	return fmt.Errorf("listing %s: writes keep failing meanwhile, so the list cannot be trusted yet", k.name)
+}
+
+// board returns the list call to wait for, beginning one if none is under way; nil when the copy is new enough.
+func (k *kind[T]) board(ctx context.Context, maxAge time.Duration, arrived uint64) *flight {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.listed.IsZero() && (time.Since(k.listed) <= maxAge || k.copied > arrived) {
+		return nil
+	}
+	if k.flight == nil {
+		k.flight = &flight{began: time.Now(), number: k.next(), done: make(chan struct{})}
+		// The list serves everybody who waits, so it does not end with the one who happened to come first.
+		go k.fetch(context.WithoutCancel(ctx), k.flight)
+	}
+	return k.flight
+}
+
+func (k *kind[T]) fetch(ctx context.Context, f *flight) {
+	objects, err := k.list(ctx)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	defer close(f.done)
+	k.flight = nil
+	if err != nil {
+		f.err = fmt.Errorf("listing %s: %w", k.name, err)
+		return
+	}
+	k.replace(objects, f)
+}
+
+// next wants mu held.
+func (k *kind[T]) next() uint64 {
+	k.sequence++
+	return k.sequence
+}
+
+// replace wants mu held. It makes objects, listed by f, the copy, but keeps what we wrote since that list began.
+func (k *kind[T]) replace(objects []T, f *flight) {
+	previous := k.objects
+	k.objects, k.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
+	for _, object := range objects {
+		k.insert(object)
+	}
+	for id, write := range k.written {
+		if write < f.number {
+			delete(k.written, id)
+			continue
+		}
+		k.remove(id)
+		if ours, exists := previous[id]; exists {
+			k.insert(ours)
+		}
+	}
+	if k.doubted < f.number {
+		k.listed, k.copied = f.began, f.number
+	}
+}
+
+// get returns the object with that identity from the copy as it is, whatever its age.
+func (k *kind[T]) get(id string) (T, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	object, known := k.objects[id]
+	return object, known
+}
+
+// put makes the object, as our own write left it, part of the copy.
+func (k *kind[T]) put(object T) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(k.id(object))
+	k.insert(object)
+	k.written[k.id(object)] = k.next()
+}
+
+// drop takes an object that we deleted out of the copy.
+func (k *kind[T]) drop(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(id)
+	k.written[id] = k.next()
+}
+
+// distrust makes the next reader list again, whatever age it accepts: a write failed, and what it did is not known.
+func (k *kind[T]) distrust() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.listed, k.doubted = time.Time{}, k.next()
+}
+
+func (k *kind[T]) insert(object T) {
+	id := k.id(object)
+	k.objects[id] = object
+	for _, key := range append(k.keys(object), id) {
+		if k.index[key] == nil {
+			k.index[key] = map[string]bool{}
+		}
+		k.index[key][id] = true
+	}
+}
+
+func (k *kind[T]) remove(id string) {
+	object, exists := k.objects[id]
+	if !exists {
+		return
+	}
+	delete(k.objects, id)
+	for _, key := range append(k.keys(object), id) {
+		delete(k.index[key], id)
+		if len(k.index[key]) == 0 {
+			delete(k.index, key)
+		}
+	}
+}

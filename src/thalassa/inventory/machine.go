@@ -1,0 +1,52 @@
+package inventory
+
+import (
+	"strings"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+)
+
+// primaryInterface is the network interface whose addresses become the node's; the existing CCM reads no other.
+const primaryInterface = "default"
+
+// Machine is a server.
+type Machine struct {
+	ID        string
+	Slug      string // matches the name of the node that runs on it
+	Type      string // slug of the machine type
+	Zone      string // slug of the availability zone
+	State     string // running, stopped, deleting or deleted
+	Addresses []string
+}
+
+// Stopped says that the server exists but does not run.
+func (m Machine) Stopped() bool { return m.State == string(iaas.MachineStateStopped) }
+
+// Gone says that the server is deleted, although the cloud still shows it for a while.
+func (m Machine) Gone() bool {
+	return m.State == string(iaas.MachineStateDeleted)
+}
+
+func (m Machine) keys() []string { return []string{slugKey(m.Slug)} }
+
+// slugKey keeps slugs and identities apart in the index: one machine's slug may be another's identity.
+func slugKey(slug string) string { return "slug/" + slug }
+
+func machineOf(m iaas.Machine) Machine {
+	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(string(m.State))}
+	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) {
+		machine.State = string(iaas.MachineStateDeleted)
+	}
+	if m.MachineType != nil {
+		machine.Type = m.MachineType.Slug
+	}
+	if m.AvailabilityZone != nil {
+		machine.Zone = *m.AvailabilityZone
+	}
+	for _, network := range m.Interfaces {
+		if network.Name == primaryInterface {
+			machine.Addresses = network.IPAddresses
+		}
+	}
+	return machine
+}

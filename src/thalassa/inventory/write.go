@@ -1,0 +1,199 @@
+package inventory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// All writes go through the inventory, so that its copies are never behind what we did ourselves.
+// A write that failed may still have happened, so after one the affected copies are read again.
+// Deleting what is gone already is a success.
+
+// StatusDeleting is what a load balancer shows from the moment its deletion is accepted.
+const StatusDeleting = "deleting"
+
+// CreateLoadBalancer creates a load balancer.
+func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLoadbalancer) (LoadBalancer, error) {
+	created, err := i.cloud.CreateLoadbalancer(ctx, create)
+	if err != nil {
+		return LoadBalancer{}, i.uncertain(err)
+	}
+	balancer := loadBalancerOf(*created)
+	i.balancers.put(balancer)
+	return balancer, nil
+}
+
+// UpdateLoadBalancer gives a load balancer other labels. The API replaces the object, so everything else is repeated.
+func (i *Inventory) UpdateLoadBalancer(ctx context.Context, balancer LoadBalancer, labels Labels) error {
+	_, err := i.cloud.UpdateLoadbalancer(ctx, balancer.ID, iaas.UpdateLoadbalancer{
+		Name: balancer.Name, Description: balancer.Description, Labels: labels, Annotations: balancer.Annotations,
+		DeleteProtection: balancer.DeleteProtection, SecurityGroupAttachments: balancer.SecurityGroups,
+	})
+	if err != nil {
+		return i.uncertain(err)
+	}
+	balancer.Labels = labels
+	i.balancers.put(balancer)
+	return nil
+}
+
+// DeleteLoadBalancer asks the cloud to delete a load balancer, with its listeners; that takes the cloud a while.
+func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalancer) error {
+	if err := i.cloud.DeleteLoadbalancer(ctx, balancer.ID); err != nil && !isGone(err) {
+		return i.uncertain(err)
+	}
+	balancer.Status = StatusDeleting
+	i.balancers.put(balancer)
+	return nil
+}
+
+// CreateListener adds a listener to a load balancer.
+func (i *Inventory) CreateListener(ctx context.Context, balancer string, create iaas.CreateListener) error {
+	created, err := i.cloud.CreateListener(ctx, balancer, create)
+	if err != nil {
+		return i.uncertain(err)
+	}
+	listener := listenerOf(*created)
+	listener.TargetGroup = create.TargetGroup
+	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
+	return nil
+}
+
+// UpdateListener replaces a listener.
+func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener Listener) error {
+	_, err := i.cloud.UpdateListener(ctx, balancer, listener.ID, iaas.UpdateListener{
+		Name: listener.Name, Description: listener.Description, Labels: listener.Labels, Annotations: listener.Annotations,
+		Port: listener.Port, Protocol: iaas.LoadbalancerProtocol(listener.Protocol), TargetGroup: listener.TargetGroup,
+		MaxConnections: optional(listener.MaxConnections), ConnectionIdleTimeout: optional(listener.IdleTimeout), AllowedSources: listener.AllowedSources,
+	})
+	if err != nil {
+		return i.uncertain(err)
+	}
+	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
+	return nil
+}
+
+// DeleteListener takes a listener off a load balancer.
+func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) error {
+	if err := i.cloud.DeleteListener(ctx, balancer, id); err != nil && !isGone(err) {
+		return i.uncertain(err)
+	}
+	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withoutListener(id) })
+	return nil
+}
+
+func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) LoadBalancer) {
+	if lb, known := i.balancers.get(balancer); known {
+		i.balancers.put(change(lb))
+	}
+}
+
+// CreateTargetGroup creates a target group without machines.
+func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (TargetGroup, error) {
+	policy := iaas.LoadbalancingPolicy(group.Policy)
+	created, err := i.cloud.CreateTargetGroup(ctx, iaas.CreateTargetGroup{
+		Name: group.Name, Description: group.Description, Labels: group.Labels, Vpc: i.vpc,
+		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
+		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
+	})
+	if err != nil {
+		return TargetGroup{}, i.uncertain(err)
+	}
+	group = targetGroupOf(*created)
+	i.groups.put(group)
+	return group, nil
+}
+
+// targetGroupUpdate is the body of a target group's PUT. The official client's type leaves out a health check that is nil,
+// which a cloud that merges would take for "as it is"; this one says null.
+type targetGroupUpdate struct {
+	Name                string                   `json:"name"`
+	Description         string                   `json:"description"`
+	Labels              Labels                   `json:"labels"`
+	Annotations         Labels                   `json:"annotations"`
+	TargetPort          int                      `json:"targetPort"`
+	Protocol            string                   `json:"protocol"`
+	TargetSelector      map[string]string        `json:"targetSelector"`
+	EnableProxyProtocol bool                     `json:"enableProxyProtocol"`
+	LoadbalancingPolicy string                   `json:"loadbalancingPolicy,omitempty"`
+	HealthCheck         *iaas.BackendHealthCheck `json:"healthCheck"`
+}
+
+// UpdateTargetGroup replaces a target group's own fields, not its machines.
+func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
+	body, err := json.Marshal(targetGroupUpdate{
+		Name: update.Name, Description: update.Description, Labels: update.Labels, Annotations: update.Annotations,
+		TargetPort: update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
+		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding target group %s: %w", group.Name, err)
+	}
+	if _, err := i.cloud.RawRequest(ctx, http.MethodPut, iaas.TargetGroupEndpoint+"/"+group.ID, body); err != nil {
+		return i.uncertain(err)
+	}
+	if latest, known := i.groups.get(group.ID); known {
+		update.Machines = latest.Machines
+	}
+	i.groups.put(update)
+	return nil
+}
+
+// SetMachines makes machines, sorted identities, the whole set of a target group, in one write.
+func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines []string) error {
+	// An empty list must be sent as such: without it the cloud would leave the set alone.
+	attachments := make([]iaas.AttachTarget, 0, len(machines))
+	for _, machine := range machines {
+		attachments = append(attachments, iaas.AttachTarget{ServerIdentity: machine})
+	}
+	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.ID, Attachments: attachments}
+	if err := i.cloud.SetTargetGroupServerAttachments(ctx, batch); err != nil {
+		return i.uncertain(err)
+	}
+	if latest, known := i.groups.get(group.ID); known {
+		group = latest
+	}
+	group.Machines = slices.Clone(machines)
+	i.groups.put(group)
+	return nil
+}
+
+// DeleteTargetGroup deletes a target group that no listener uses any more.
+func (i *Inventory) DeleteTargetGroup(ctx context.Context, id string) error {
+	if err := i.cloud.DeleteTargetGroup(ctx, iaas.DeleteTargetGroupRequest{Identity: id}); err != nil && !isGone(err) {
+		return i.uncertain(err)
+	}
+	i.groups.drop(id)
+	return nil
+}
+
+// MachineExists asks for one machine directly, not through the list: what the list did not have is believed to be gone only
+// when this says so too.
+func (i *Inventory) MachineExists(ctx context.Context, id string) (bool, error) {
+	got, err := i.cloud.GetMachine(ctx, id)
+	switch {
+	case err == nil:
+		return !machineOf(*got).Gone(), nil
+	case isGone(err):
+		return false, nil
+	}
+	return false, client.Plain(err)
+}
+
+func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
+
+// optional is nil for 0, which stands for the cloud's default.
+func optional(number uint32) *uint32 {
+	if number == 0 {
+		return nil
+	}
+	return &number
+}

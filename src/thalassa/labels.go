@@ -1,0 +1,64 @@
+package thalassa
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// Labels on cloud objects. They are those of the CCM this one replaces and must never change: by them it is known what
+// belongs to which Service.
+const (
+	labelCluster   = "k8s.thalassa.cloud/kubernetes-cluster"
+	labelManaged   = "k8s.thalassa.cloud/cloud-provider-managed"
+	labelName      = "k8s.thalassa.cloud/kubernetes-service-name"
+	labelNamespace = "k8s.thalassa.cloud/kubernetes-service-namespace"
+	labelUID       = "k8s.thalassa.cloud/kubernetes-service-uid"
+	labelPort      = "k8s.thalassa.cloud/kubernetes-service-port"
+	labelProtocol  = "k8s.thalassa.cloud/kubernetes-service-protocol"
+)
+
+// scopeOf says which objects of the VPC this cluster's load balancing consists of.
+func scopeOf(c Config) inventory.Scope {
+	return inventory.Scope{
+		VPC:        c.VPCIdentity,
+		Owned:      inventory.Labels{labelCluster: c.Cluster, labelManaged: "true"},
+		OwnerLabel: labelUID,
+	}
+}
+
+// ownerLabels are on everything that belongs to the Service. Additional labels never override the others.
+func ownerLabels(owner loadbalancer.Owner, additional map[string]string) inventory.Labels {
+	labels := inventory.Labels{}
+	maps.Copy(labels, additional)
+	maps.Copy(labels, inventory.Labels{
+		labelCluster:   owner.Cluster,
+		labelManaged:   "true",
+		labelName:      owner.Name,
+		labelNamespace: owner.Namespace,
+		labelUID:       string(owner.UID),
+	})
+	return labels
+}
+
+// portLabels are on a port's listener and target group, besides those of the owner.
+func portLabels(owner inventory.Labels, key loadbalancer.Key) inventory.Labels {
+	labels := maps.Clone(owner)
+	labels[labelPort] = strconv.Itoa(int(key.Port))
+	labels[labelProtocol] = protocol(key)
+	return labels
+}
+
+// protocol is how the cloud writes it: lower case.
+func protocol(key loadbalancer.Key) string { return strings.ToLower(string(key.Protocol)) }
+
+// withLabels returns the labels that are there with the wanted ones over them: those that others added stay.
+func withLabels(present, wanted inventory.Labels) inventory.Labels {
+	labels := inventory.Labels{}
+	maps.Copy(labels, present)
+	maps.Copy(labels, wanted)
+	return labels
+}

@@ -1,0 +1,215 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// desired is what a Service should have in this cloud.
+type desired struct {
+	loadbalancer.Desired
+	settings    settings
+	name        string // of the load balancer
+	subnet      string // identity; only used when the load balancer is created
+	labels      inventory.Labels
+	healthCheck healthCheck
+}
+
+// observed is what it has: everything in the inventory that carries the Service's UID.
+type observed struct {
+	balancers []inventory.LoadBalancer // oldest first; more than one only after something went wrong
+	groups    []inventory.TargetGroup
+}
+
+// empty says that nothing of the Service is left in the cloud.
+func (o observed) empty() bool { return len(o.balancers) == 0 && len(o.groups) == 0 }
+
+// group returns the port's target group: the one its listener uses, else one with the port's labels.
+func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
+	for i := range o.groups {
+		if listener != nil && o.groups[i].ID == listener.TargetGroup {
+			return &o.groups[i]
+		}
+	}
+	for i := range o.groups {
+		if o.groups[i].Labels[labelPort] == labels[labelPort] && o.groups[i].Labels[labelProtocol] == labels[labelProtocol] {
+			return &o.groups[i]
+		}
+	}
+	return nil
+}
+
+// planner turns the difference between desired and observed into writes.
+type planner struct {
+	inventory *inventory.Inventory
+	// separately is set once the cloud refused listeners in the creation of a load balancer: they are created afterwards.
+	separately *atomic.Bool
+}
+
+// difference is one plan being made.
+type difference struct {
+	planner
+	desired desired
+	plan    loadbalancer.Plan
+	used    map[string]bool // identities of the listeners and target groups that stay
+}
+
+// plan returns the writes that make observed what is desired, in an order in which a crash after any of them leaves nothing
+// that the next plan does not find: groups before listeners, additions before removals.
+//
+// Listeners of a load balancer that does not exist yet are either part of its creation or the matter of the next plan.
+func (p planner) plan(d desired, o observed) loadbalancer.Plan {
+	diff := &difference{planner: p, desired: d, used: map[string]bool{}}
+	var balancer *inventory.LoadBalancer
+	if len(o.balancers) > 0 {
+		balancer = &o.balancers[0]
+	}
+	ports := make([]*port, 0, len(d.Ports))
+	for _, wanted := range d.Ports {
+		ports = append(ports, diff.newPort(wanted, balancer, o))
+	}
+	for _, port := range ports {
+		diff.targetGroup(port)
+	}
+	if balancer == nil {
+		diff.createBalancer(ports)
+	} else {
+		diff.updateBalancer(*balancer)
+		diff.listeners(*balancer, ports)
+	}
+	diff.surplus(o)
+	return diff.plan
+}
+
+// port is one port on its way from what it has to what it should have.
+type port struct {
+	loadbalancer.Port
+	name     string // of listener and target group
+	labels   inventory.Labels
+	listener *inventory.Listener    // nil: to be created
+	group    *inventory.TargetGroup // nil: to be created; set by the creation
+}
+
+func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadBalancer, o observed) *port {
+	p := &port{Port: wanted, name: portName(d.desired.name, wanted), labels: portLabels(d.desired.labels, wanted.Key)}
+	if balancer != nil {
+		i := slices.IndexFunc(balancer.Listeners, func(l inventory.Listener) bool {
+			return l.Port == int(wanted.Key.Port) && l.Protocol == protocol(wanted.Key)
+		})
+		if i >= 0 {
+			p.listener = &balancer.Listeners[i]
+			d.used[p.listener.ID] = true
+		}
+	}
+	if p.group = o.group(p.labels, p.listener); p.group != nil {
+		d.used[p.group.ID] = true
+	}
+	return p
+}
+
+func (d *difference) add(verb loadbalancer.Verb, kind, name, why string, do func(context.Context) error) {
+	d.plan = append(d.plan, loadbalancer.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Do: do})
+}
+
+// createBalancer adds the creation of the load balancer with all its listeners: one write, and it never exists without them.
+func (d *difference) createBalancer(ports []*port) {
+	d.add(loadbalancer.Create, "load balancer", d.desired.name, "", func(ctx context.Context) error {
+		create := iaas.CreateLoadbalancer{
+			Name: d.desired.name, Description: "Kubernetes Service " + d.desired.Owner.String(),
+			Labels: d.desired.labels, Subnet: d.desired.subnet,
+		}
+		if !d.separately.Load() {
+			for _, port := range ports {
+				create.Listeners = append(create.Listeners, d.newListener(port))
+			}
+		}
+		_, err := d.inventory.CreateLoadBalancer(ctx, create)
+		if !errors.Is(err, client.ErrBadRequest) || len(create.Listeners) == 0 {
+			return err
+		}
+		create.Listeners = nil
+		if _, retried := d.inventory.CreateLoadBalancer(ctx, create); retried != nil {
+			return err // the listeners were not what it refused
+		}
+		d.separately.Store(true)
+		return nil
+	})
+}
+
+func (d *difference) updateBalancer(balancer inventory.LoadBalancer) {
+	if inventory.HasLabels(balancer.Labels, d.desired.labels) {
+		return
+	}
+	d.add(loadbalancer.Update, "load balancer", balancer.Name, "its labels differ", func(ctx context.Context) error {
+		return d.inventory.UpdateLoadBalancer(ctx, balancer, withLabels(balancer.Labels, d.desired.labels))
+	})
+}
+
+// surplus adds the removal of what belongs to the Service but is not needed any more: listeners first, because the cloud
+// keeps a target group as long as a listener uses it.
+func (d *difference) surplus(o observed) {
+	for i, balancer := range o.balancers {
+		if i > 0 {
+			d.add(loadbalancer.Delete, "load balancer", balancer.Name, "the Service has an older one",
+				func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
+			continue
+		}
+		for _, listener := range balancer.Listeners {
+			// A listener that somebody else added has none of our labels and stays.
+			if d.used[listener.ID] || listener.Labels[labelUID] != d.desired.labels[labelUID] {
+				continue
+			}
+			d.add(loadbalancer.Delete, "listener", listener.Name, "the Service has no such port",
+				func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
+		}
+	}
+	for _, group := range o.groups {
+		if !d.used[group.ID] {
+			d.add(loadbalancer.Delete, "target group", group.Name, "the Service has no such port",
+				func(ctx context.Context) error { return d.inventory.DeleteTargetGroup(ctx, group.ID) })
+		}
+	}
+}
+
+// deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, and
+// target groups once no load balancer is left that could use them. It is empty while the cloud is still busy.
+func (p planner) deletion(o observed) loadbalancer.Plan {
+	diff := &difference{planner: p}
+	for _, balancer := range o.balancers {
+		if strings.EqualFold(balancer.Status, inventory.StatusDeleting) {
+			continue
+		}
+		diff.add(loadbalancer.Delete, "load balancer", balancer.Name, "",
+			func(ctx context.Context) error { return p.inventory.DeleteLoadBalancer(ctx, balancer) })
+	}
+	if len(o.balancers) > 0 {
+		return diff.plan
+	}
+	for _, group := range o.groups {
+		diff.add(loadbalancer.Delete, "target group", group.Name, "",
+			func(ctx context.Context) error { return p.inventory.DeleteTargetGroup(ctx, group.ID) })
+	}
+	return diff.plan
+}
+
+// changes collects what differs, in words.
+type changes []string
+
+// note adds a line when from and to differ.
+func note[T comparable](c *changes, what string, from, to T) {
+	if from != to {
+		*c = append(*c, fmt.Sprintf("%s %v becomes %v", what, from, to))
+	}
+}
+
+func (c changes) String() string { return strings.Join(c, ", ") }

@@ -1,0 +1,154 @@
+package thalassa
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// maxName is the longest name the API accepts for listeners and target groups.
+const maxName = 62
+
+// portName is what the existing CCM calls a port's listener and target group. Too long names, which it could not create,
+// end in a hash of the whole.
+func portName(balancer string, p loadbalancer.Port) string {
+	name := fmt.Sprintf("%s-%s", balancer, p.Name)
+	if p.Name == "" {
+		name = fmt.Sprintf("%s-%s-p%d", balancer, protocol(p.Key), p.Key.Port)
+	}
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := hex.EncodeToString(sum[:4])
+	return name[:maxName-len(hash)-1] + "-" + hash
+}
+
+// targetGroup adds what the port's target group needs: to be created and filled, to be updated, to get another set of machines.
+func (d *difference) targetGroup(p *port) {
+	if p.group == nil {
+		d.createGroup(p)
+		return
+	}
+	group := *p.group
+	update := d.groupUpdate(p, group)
+	if why := d.groupChanges(group, update); len(why) > 0 {
+		d.add(loadbalancer.Update, "target group", group.Name, why.String(), func(ctx context.Context) error {
+			return d.inventory.UpdateTargetGroup(ctx, group, update)
+		})
+	}
+	machines := d.desired.Targets.Over(group.Machines)
+	if slices.Equal(machines, group.Machines) {
+		return
+	}
+	why := fmt.Sprintf("%d machines become %d", len(group.Machines), len(machines))
+	d.add(loadbalancer.Update, "target group", group.Name, why, func(ctx context.Context) error {
+		return d.inventory.SetMachines(ctx, group, machines)
+	})
+}
+
+func (d *difference) createGroup(p *port) {
+	d.add(loadbalancer.Create, "target group", p.name, "", func(ctx context.Context) error {
+		group, err := d.inventory.CreateTargetGroup(ctx, d.newGroup(p))
+		p.group = &group
+		return err
+	})
+	machines := d.desired.Targets.Identities
+	if len(machines) == 0 {
+		return
+	}
+	why := fmt.Sprintf("0 machines become %d", len(machines))
+	d.add(loadbalancer.Update, "target group", p.name, why, func(ctx context.Context) error {
+		return d.inventory.SetMachines(ctx, *p.group, machines)
+	})
+}
+
+func (d *difference) newGroup(p *port) inventory.TargetGroup {
+	return inventory.TargetGroup{
+		Name: p.name, Description: d.portDescription(p), Labels: p.labels,
+		Protocol: protocol(p.Key), Port: int(p.TargetPort),
+		Policy: d.desired.settings.policy.Value, ProxyProtocol: d.desired.settings.proxyProtocol.Value,
+		HealthCheck: d.desired.healthCheck.over(nil),
+	}
+}
+
+// groupUpdate is the group as it should be: what we decide about over everything else that it has.
+func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory.TargetGroup {
+	update := group
+	update.Labels = withLabels(group.Labels, p.labels)
+	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
+	update.Policy = d.desired.settings.policy.Over(group.Policy)
+	update.ProxyProtocol = d.desired.settings.proxyProtocol.Over(group.ProxyProtocol)
+	update.HealthCheck = d.desired.healthCheck.over(group.HealthCheck)
+	return update
+}
+
+func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
+	var c changes
+	note(&c, "target port", from.Port, to.Port)
+	note(&c, "protocol", from.Protocol, to.Protocol)
+	// A group without a policy has the cloud's default.
+	if !(from.Policy == "" && to.Policy == string(iaas.LoadbalancingPolicyRoundRobin)) {
+		note(&c, "policy", from.Policy, to.Policy)
+	}
+	note(&c, "PROXY protocol", from.ProxyProtocol, to.ProxyProtocol)
+	note(&c, "health check", healthCheckText(from.HealthCheck), healthCheckText(to.HealthCheck))
+	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	return c
+}
+
+// listeners adds what the ports' listeners on an existing load balancer need.
+func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
+	for _, p := range ports {
+		if p.listener == nil {
+			d.add(loadbalancer.Create, "listener", p.name, "", func(ctx context.Context) error {
+				return d.inventory.CreateListener(ctx, balancer.ID, d.newListener(p))
+			})
+			continue
+		}
+		d.updateListener(balancer, p)
+	}
+}
+
+func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
+	from := *p.listener
+	to := from
+	to.Labels = withLabels(from.Labels, p.labels)
+	to.MaxConnections = d.desired.settings.maxConnections.Over(from.MaxConnections)
+	to.IdleTimeout = d.desired.settings.idleTimeout.Over(from.IdleTimeout)
+	var c changes
+	note(&c, "connection limit", from.MaxConnections, to.MaxConnections)
+	note(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
+	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	if p.group == nil || p.group.ID != from.TargetGroup {
+		c = append(c, "its target group becomes "+p.name)
+	}
+	if len(c) == 0 {
+		return
+	}
+	d.add(loadbalancer.Update, "listener", from.Name, c.String(), func(ctx context.Context) error {
+		to.TargetGroup = p.group.ID
+		return d.inventory.UpdateListener(ctx, balancer.ID, to)
+	})
+}
+
+func (d *difference) newListener(p *port) iaas.CreateListener {
+	limit, idle := d.desired.settings.maxConnections.Value, d.desired.settings.idleTimeout.Value
+	return iaas.CreateListener{
+		Name: p.name, Description: d.portDescription(p), Labels: p.labels,
+		Port: int(p.Key.Port), Protocol: iaas.LoadbalancerProtocol(protocol(p.Key)), TargetGroup: p.group.ID,
+		MaxConnections: &limit, ConnectionIdleTimeout: &idle,
+	}
+}
+
+func (d *difference) portDescription(p *port) string {
+	return strings.TrimSpace(fmt.Sprintf("Port %s of Kubernetes Service %s", p.Key, d.desired.Owner))
+}
