@@ -1,0 +1,133 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/cloud-provider/names"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/term"
+	"k8s.io/klog/v2"
+)
+
+// componentName is the name the process has towards Kubernetes: it is in the
+// user agent, in events and in metrics, and the default name of the lease.
+const componentName = "cloud-controller-manager"
+
+const description = "The cloud controller manager runs the control loops that connect\n" +
+	"a Kubernetes cluster to its cloud: nodes, load balancers and routes."
+
+// NewCommand returns the root command of a cloud controller manager that serves
+// one of the providers. Its context ends the process in good order: controllers
+// stop, the write in flight is finished, the lease is given back.
+//
+// The command prints what went wrong, once: mistakes in flags and configuration
+// plainly on its error stream, everything after the start in the log. Whoever
+// runs it only turns an error into the exit code.
+func NewCommand(version string, providers ...Provider) *cobra.Command {
+	s, err := newSettings(version, providers)
+	if err != nil {
+		return &cobra.Command{Use: componentName, RunE: func(*cobra.Command, []string) error { return err }}
+	}
+	return newCommand(s)
+}
+
+func newCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:          componentName,
+		Long:         description,
+		Version:      s.version,
+		SilenceUsage: true, // the usage is five pages long and would hide the error
+		Args:         noArguments,
+		RunE:         s.run,
+	}
+	sections := s.flags(cmd.Name())
+	for _, section := range sections.FlagSets {
+		cmd.Flags().AddFlagSet(section)
+	}
+	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
+	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; %s --help lists all flags", err, cmd.Name())
+	})
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	return cmd
+}
+
+// noArguments tolerates empty arguments as the library does: templates of
+// manifests leave them behind.
+func noArguments(_ *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if arg != "" {
+			return fmt.Errorf("unexpected argument %q: everything is set by flags, such as --cloud-config=FILE", arg)
+		}
+	}
+	return nil
+}
+
+// flags returns all flags in the sections of --help.
+func (s *settings) flags(command string) cliflag.NamedFlagSets {
+	sections := s.Flags(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
+	global := sections.FlagSet("global")
+	global.Bool("version", false, "Print the version and quit.")
+	logsapi.AddFlags(s.logging, global)
+	globalflag.AddGlobalFlags(global, command, logs.SkipLoggingConfigurationFlags())
+	return sections
+}
+
+// run is the whole process, from parsed flags to its end.
+func (s *settings) run(cmd *cobra.Command, _ []string) error {
+	defer logs.FlushLogs()
+	ctx := cmd.Context()
+	if err := logsapi.ValidateAndApply(s.logging, utilfeature.DefaultFeatureGate); err != nil {
+		return fmt.Errorf("setting up logging: %w", err)
+	}
+	p, err := s.process(ctx)
+	if err != nil {
+		return err
+	}
+	logger := klog.Background()
+	logger.Info("Starting", "component", componentName, "version", s.version, "cloud", p.cloud.ProviderName())
+	logFlags(logger, cmd.Flags())
+	if err := p.run(klog.NewContext(ctx, logger)); err != nil {
+		cmd.SilenceErrors = true // told here, in the format of the log
+		logger.Error(err, "Ending", "component", componentName)
+		return err
+	}
+	logger.Info("Stopped", "component", componentName)
+	return nil
+}
+
+// process puts together what will run. It reads files and talks to nobody.
+func (s *settings) process(ctx context.Context) (*process, error) {
+	provider, err := s.validate()
+	if err != nil {
+		return nil, err
+	}
+	path := s.KubeCloudShared.CloudProvider.CloudConfigFile
+	cloud, err := provider.New(ctx, path)
+	if err != nil {
+		return nil, describeConfigError(path, err)
+	}
+	if !cloud.HasClusterID() && !s.KubeCloudShared.AllowUntaggedCloud {
+		return nil, fmt.Errorf("no cluster ID in %s: it tells apart what belongs to which cluster in the cloud; "+
+			"set it, or pass --allow-untagged-cloud", path)
+	}
+	return s.assemble(cloud)
+}
+
+// describeConfigError puts an error of several lines below its heading.
+func describeConfigError(path string, err error) error {
+	if strings.Contains(err.Error(), "\n") {
+		return fmt.Errorf("reading --cloud-config=%s:\n%w", path, err)
+	}
+	return fmt.Errorf("reading --cloud-config=%s: %w", path, err)
+}

@@ -1,0 +1,218 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/config"
+	cloudnode "k8s.io/cloud-provider/controllers/node"
+	"k8s.io/cloud-provider/controllers/nodelifecycle"
+	"k8s.io/cloud-provider/controllers/route"
+	"k8s.io/cloud-provider/controllers/service"
+	"k8s.io/cloud-provider/names"
+	"k8s.io/component-base/metrics/prometheus/controllers"
+	cmapp "k8s.io/controller-manager/app"
+	netutils "k8s.io/utils/net"
+)
+
+// controller is one row of the table of controllers.
+type controller struct {
+	// account is the service account it uses with
+	// --use-service-account-credentials; the names are the library's, for which
+	// clusters have roles.
+	account string
+	// watches are the caches to keep warm for it on a standby.
+	watches []watch
+	// check says, before the election, that the controller can do its work: nil,
+	// a skip, or what is wrong with the flags.
+	check func(cloudprovider.Interface, *config.CloudControllerManagerConfiguration) error
+	// construct makes it, on the leader.
+	construct func(environment) (loop, error)
+}
+
+// loop is a controller that is ready to run.
+type loop struct {
+	// run does the work until the context ends.
+	run func(context.Context)
+	// check says whether the controller is alive; nil if it cannot tell.
+	check func() error
+}
+
+// skip is the reason why a controller has nothing to do with this cloud or
+// these flags.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// environment is what a controller is made from.
+type environment struct {
+	cloud     cloudprovider.Interface
+	client    kubernetes.Interface
+	informers informers.SharedInformerFactory
+	settings  *config.CloudControllerManagerConfiguration
+	metrics   *controllers.ControllerManagerMetrics
+}
+
+// watch asks for one informer.
+type watch func(informers.SharedInformerFactory) cache.SharedIndexInformer
+
+func watchNodes(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
+	return factory.Core().V1().Nodes().Informer()
+}
+
+func watchServices(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
+	return factory.Core().V1().Services().Informer()
+}
+
+// table lists all controllers by the name --controllers knows them by. To
+// replace one, replace its row.
+func table() map[string]controller {
+	return map[string]controller{
+		names.CloudNodeController: {
+			account: "node-controller", watches: []watch{watchNodes},
+			check: needsInstances, construct: newNodeController,
+		},
+		names.CloudNodeLifecycleController: {
+			account: "node-controller", watches: []watch{watchNodes},
+			check: needsInstances, construct: newNodeLifecycleController,
+		},
+		names.ServiceLBController: {
+			account: "service-controller", watches: []watch{watchNodes, watchServices},
+			check: needsLoadBalancers, construct: newServiceController,
+		},
+		names.NodeRouteController: {
+			account: "route-controller", watches: []watch{watchNodes},
+			check: needsRoutes, construct: newRouteController,
+		},
+	}
+}
+
+func controllerNames() []string {
+	return slices.Sorted(maps.Keys(table()))
+}
+
+// choose returns the controllers that --controllers asks for and that have
+// something to do, and the reasons why the others do not run.
+func choose(all map[string]controller, cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration,
+) (chosen map[string]controller, skipped map[string]skip, err error) {
+	chosen, skipped = map[string]controller{}, map[string]skip{}
+	for name, row := range all {
+		reason := skip("not in --controllers")
+		if cmapp.IsControllerEnabled(name, sets.NewString(), settings.Generic.Controllers) {
+			err = row.check(cloud, settings)
+			if err == nil {
+				chosen[name] = row
+				continue
+			}
+			if !errors.As(err, &reason) {
+				return nil, nil, fmt.Errorf("checking %s: %w", name, err)
+			}
+		}
+		skipped[name] = reason
+	}
+	return chosen, skipped, nil
+}
+
+func needsInstances(cloud cloudprovider.Interface, _ *config.CloudControllerManagerConfiguration) error {
+	_, v1 := cloud.Instances()
+	_, v2 := cloud.InstancesV2()
+	if !v1 && !v2 {
+		return skip("the cloud has no instances")
+	}
+	return nil
+}
+
+func needsLoadBalancers(cloud cloudprovider.Interface, _ *config.CloudControllerManagerConfiguration) error {
+	if _, ok := cloud.LoadBalancer(); !ok {
+		return skip("the cloud has no load balancers")
+	}
+	return nil
+}
+
+func needsRoutes(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
+	if !settings.KubeCloudShared.ConfigureCloudRoutes {
+		return skip("--configure-cloud-routes=false")
+	}
+	if _, ok := cloud.Routes(); !ok {
+		return skip("the cloud has no routes")
+	}
+	_, err := parseClusterCIDR(settings.KubeCloudShared.ClusterCIDR)
+	return err
+}
+
+func newNodeController(env environment) (loop, error) {
+	c, err := cloudnode.NewCloudNodeController(env.informers.Core().V1().Nodes(), env.client, env.cloud,
+		env.settings.NodeStatusUpdateFrequency.Duration,
+		env.settings.NodeController.ConcurrentNodeSyncs,
+		env.settings.NodeController.ConcurrentNodeStatusUpdates)
+	if err != nil {
+		return loop{}, err
+	}
+	return loop{run: func(ctx context.Context) { c.RunWithContext(ctx, env.metrics) }}, nil
+}
+
+func newNodeLifecycleController(env environment) (loop, error) {
+	c, err := nodelifecycle.NewCloudNodeLifecycleController(env.informers.Core().V1().Nodes(), env.client, env.cloud,
+		env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
+		int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs))
+	if err != nil {
+		return loop{}, err
+	}
+	return loop{run: func(ctx context.Context) { c.Run(ctx, env.metrics) }}, nil
+}
+
+func newServiceController(env environment) (loop, error) {
+	c, err := service.New(env.cloud, env.client,
+		env.informers.Core().V1().Services(), env.informers.Core().V1().Nodes(),
+		env.settings.KubeCloudShared.ClusterName, utilfeature.DefaultFeatureGate)
+	if err != nil {
+		return loop{}, err
+	}
+	workers := int(env.settings.ServiceController.ConcurrentServiceSyncs)
+	return loop{run: func(ctx context.Context) { c.Run(ctx, workers, env.metrics) }}, nil
+}
+
+func newRouteController(env environment) (loop, error) {
+	routes, _ := env.cloud.Routes()
+	cidrs, err := parseClusterCIDR(env.settings.KubeCloudShared.ClusterCIDR)
+	if err != nil {
+		return loop{}, err
+	}
+	c, err := route.New(routes, env.client, env.informers.Core().V1().Nodes(),
+		env.settings.KubeCloudShared.ClusterName, cidrs)
+	if err != nil {
+		return loop{}, err
+	}
+	period := env.settings.KubeCloudShared.RouteReconciliationPeriod.Duration
+	return loop{run: func(ctx context.Context) { c.Run(ctx, period, env.metrics) }}, nil
+}
+
+// parseClusterCIDR reads --cluster-cidr: one network, or one of each family.
+func parseClusterCIDR(list string) ([]*net.IPNet, error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, errors.New("missing --cluster-cidr: the cloud configures routes to the pod networks; " +
+			"set it, or turn routes off with --configure-cloud-routes=false")
+	}
+	cidrs, err := netutils.ParseCIDRs(strings.Split(strings.TrimSpace(list), ","))
+	if err != nil {
+		return nil, fmt.Errorf("reading --cluster-cidr=%s: %w", list, err)
+	}
+	if len(cidrs) == 1 {
+		return cidrs, nil
+	}
+	if dual, err := netutils.IsDualStackCIDRs(cidrs); err != nil || !dual || len(cidrs) > 2 {
+		return nil, fmt.Errorf("reading --cluster-cidr=%s: give one network, or one IPv4 and one IPv6 network", list)
+	}
+	return cidrs, nil
+}

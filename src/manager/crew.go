@@ -1,0 +1,74 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
+)
+
+// crew are the controllers that run.
+type crew struct {
+	quit chan string // names of those that ended without being told to
+
+	mu      sync.Mutex
+	running map[string]<-chan struct{} // closed when the controller has ended
+}
+
+// newCrew returns a crew that can have up to size members.
+func newCrew(size int) *crew {
+	return &crew{quit: make(chan string, size), running: map[string]<-chan struct{}{}}
+}
+
+// add runs a controller until ctx ends.
+func (c *crew) add(ctx context.Context, name string, l loop) {
+	ended := make(chan struct{})
+	c.mu.Lock()
+	c.running[name] = ended
+	c.mu.Unlock()
+	go func() {
+		defer close(ended)
+		l.run(ctx)
+		if ctx.Err() == nil {
+			c.quit <- name
+		}
+	}()
+}
+
+// wait returns nil when ctx ends, or an error when a controller ended before.
+func (c *crew) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case name := <-c.quit:
+		return fmt.Errorf("%s ended by itself; the log before this line says why", name)
+	}
+}
+
+// join waits for all controllers. Its error names those that had not ended when
+// ctx did.
+func (c *crew) join(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var late []string
+	for name, ended := range c.running {
+		select {
+		case <-ended:
+			continue
+		default:
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			late = append(late, name)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	slices.Sort(late)
+	return fmt.Errorf("%w: did not end in time: %s", lease.ErrBusy, strings.Join(late, ", "))
+}

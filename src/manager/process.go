@@ -1,0 +1,167 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	cloudprovider "k8s.io/cloud-provider"
+	ccmconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/component-base/configz"
+	"k8s.io/component-base/metrics/prometheus/controllers"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
+)
+
+// watchdogTolerance is how long the leader may hold an expired lease before
+// /livez fails and the kubelet ends it; the library's. It should have ended
+// itself long before.
+const watchdogTolerance = 20 * time.Second
+
+// process is a cloud controller manager, ready to run once.
+type process struct {
+	config      *ccmconfig.CompletedConfig
+	cloud       cloudprovider.Interface
+	caches      *caches
+	controllers map[string]controller
+	skipped     map[string]skip
+	health      endpoints
+	watchdog    *leaderelection.HealthzAdaptor
+	metrics     *controllers.ControllerManagerMetrics
+}
+
+// newProcess connects the cloud with the caches. It fails if a controller that
+// is asked for could not start later.
+func newProcess(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface) (*process, error) {
+	chosen, skipped, err := choose(table(), cloud, &c.ComponentConfig)
+	if err != nil {
+		return nil, err
+	}
+	caches, err := newCaches(c.Kubeconfig, c.ComponentConfig.Generic.MinResyncPeriod.Duration)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{
+		config:      c,
+		cloud:       cloud,
+		caches:      caches,
+		controllers: chosen,
+		skipped:     skipped,
+		watchdog:    leaderelection.NewLeaderHealthzAdaptor(watchdogTolerance),
+		metrics:     controllers.NewControllerManagerMetrics(componentName),
+	}
+	p.health = endpoints{
+		live:    probe.New("livez", p.watchdog),
+		healthy: probe.New("healthz", p.watchdog),
+		ready:   probe.New("readyz", healthz.NamedCheck("informer-sync", p.caches.synced), p.cloudCheck()),
+	}
+	return p, p.warm()
+}
+
+func (p *process) cloudCheck() healthz.HealthChecker {
+	return healthz.NamedCheck("cloud", func(*http.Request) error {
+		if readier, ok := p.cloud.(Readier); ok {
+			return readier.Ready()
+		}
+		return nil
+	})
+}
+
+// warm asks for all informers that controllers and cloud will need.
+func (p *process) warm() error {
+	for _, row := range p.controllers {
+		for _, watch := range row.watches {
+			if err := p.caches.warm(watch(p.caches)); err != nil {
+				return fmt.Errorf("setting up caches: %w", err)
+			}
+		}
+	}
+	if user, ok := p.cloud.(cloudprovider.InformerUser); ok {
+		user.SetInformers(p.caches)
+	}
+	return nil
+}
+
+// run is the life of the process. When ctx ends it stops in good order and
+// returns nil; it returns early only when the lease is lost or a controller
+// cannot go on.
+func (p *process) run(ctx context.Context) error {
+	if err := publishSettings(&p.config.ComponentConfig); err != nil {
+		return err
+	}
+	defer configz.Delete(configzName)
+	controllers.Register()
+	for name, reason := range p.skipped {
+		klog.FromContext(ctx).Info("Controller does not run", "controller", name, "reason", string(reason))
+	}
+
+	// What serves the work ends after it.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer p.caches.Shutdown()
+	defer stopServing()
+	p.caches.StartWithContext(serving)
+
+	stopped, err := serve(p.config, p.health, serving.Done())
+	if err != nil {
+		return err
+	}
+	defer func() { stopServing(); <-stopped }()
+
+	p.config.EventBroadcaster.StartStructuredLogging(0)
+	p.config.EventBroadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.config.Client.CoreV1().Events("")})
+	defer p.config.EventBroadcaster.Shutdown()
+
+	return p.elect(ctx)
+}
+
+// elect runs the work while we are the leader.
+func (p *process) elect(ctx context.Context) error {
+	election := p.config.ComponentConfig.Generic.LeaderElection
+	if !election.LeaderElect {
+		return p.work(ctx)
+	}
+	lock, err := p.lock()
+	if err != nil {
+		return err
+	}
+	return lease.Hold(ctx, lease.Config{
+		Lock:          lock,
+		Name:          election.ResourceName,
+		Duration:      election.LeaseDuration.Duration,
+		RenewDeadline: election.RenewDeadline.Duration,
+		RetryPeriod:   election.RetryPeriod.Duration,
+		Watchdog:      p.watchdog,
+	}, p.work)
+}
+
+// lock is the lease of the leader, with an identity that no other process has.
+func (p *process) lock() (resourcelock.Interface, error) {
+	election := p.config.ComponentConfig.Generic.LeaderElection
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the host name for leader election: %w", err)
+	}
+	// Half of the deadline, so that one hanging request does not lose the lease.
+	config := rest.CopyConfig(p.config.Kubeconfig)
+	config.Timeout = max(time.Second, election.RenewDeadline.Duration/2)
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "leader-election"))
+	if err != nil {
+		return nil, fmt.Errorf("setting up leader election: %w", err)
+	}
+	return resourcelock.New(election.ResourceLock, election.ResourceNamespace, election.ResourceName,
+		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{
+			Identity:      host + "_" + uuid.NewString(),
+			EventRecorder: p.config.EventRecorder,
+		})
+}

@@ -1,0 +1,244 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	fakecloud "k8s.io/cloud-provider/fake"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// patience bounds every wait of the tests. It is long, because it is only spent
+// when something is broken.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	// Many commands run in this process; all have the same logging flags.
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"), // lives as long as the process
+	)
+}
+
+// steps is what happened, in order.
+type steps struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (s *steps) add(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = append(s.names, name)
+}
+
+func (s *steps) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.names)
+}
+
+func (s *steps) wait(t *testing.T, name string) {
+	t.Helper()
+	eventually(t, func() error {
+		if list := s.list(); !slices.Contains(list, name) {
+			return fmt.Errorf("step %q is not among %q", name, list)
+		}
+		return nil
+	})
+}
+
+// testCloud is a cloud that notes what the process does with it.
+type testCloud struct {
+	*fakecloud.Cloud
+	steps
+
+	mu       sync.Mutex
+	notReady error
+	nodes    corelisters.NodeLister
+	drain    func(context.Context) error
+}
+
+func newTestCloud() *testCloud {
+	return &testCloud{
+		Cloud: &fakecloud.Cloud{DisableRoutes: true, EnableInstancesV2: true, ExistsByProviderID: true},
+		drain: func(context.Context) error { return nil },
+	}
+}
+
+func (c *testCloud) SetInformers(factory informers.SharedInformerFactory) {
+	c.add("SetInformers")
+	c.nodes = factory.Core().V1().Nodes().Lister()
+}
+
+func (c *testCloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	c.add("Initialize")
+	go func() {
+		<-stop
+		c.add("stop")
+	}()
+}
+
+func (c *testCloud) Drain(ctx context.Context) error {
+	c.add("Drain")
+	defer c.add("drained")
+	return c.drain(ctx)
+}
+
+func (c *testCloud) Ready() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.notReady
+}
+
+func (c *testCloud) setReady(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notReady = err
+}
+
+// provider serves the cloud under the name "test".
+func provider(cloud cloudprovider.Interface) Provider {
+	return Provider{Name: "test", New: func(_ context.Context, path string) (cloudprovider.Interface, error) {
+		if _, err := os.Stat(path); err != nil {
+			return nil, err
+		}
+		return cloud, nil
+	}}
+}
+
+// rig is a running process.
+type rig struct {
+	t      *testing.T
+	url    string
+	stop   context.CancelFunc // is SIGTERM
+	ended  chan struct{}
+	err    error // once ended is closed
+	stderr bytes.Buffer
+}
+
+// fastElection makes an election take a second, not fifteen.
+func fastElection() []string {
+	return []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"}
+}
+
+// start runs the command against an API server, and ends it with the test.
+func start(t *testing.T, api *apiServer, cloud cloudprovider.Interface, flags ...string) *rig {
+	t.Helper()
+	s, err := newSettings("v0.0.0-test", []Provider{provider(cloud)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SecureServing.Listener, err = net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := api.kubeconfig(t)
+	cmd := newCommand(s)
+	cmd.SetArgs(slices.Concat([]string{
+		"--cloud-config=" + kubeconfig, // any file that exists
+		"--kubeconfig=" + kubeconfig, "--kube-api-content-type=application/json",
+		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+	}, fastElection(), flags))
+	return run(t, cmd, "https://"+s.SecureServing.Listener.Addr().String())
+}
+
+func run(t *testing.T, cmd *cobra.Command, url string) *rig {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r := &rig{t: t, url: url, stop: stop, ended: make(chan struct{})}
+	cmd.SetErr(&r.stderr)
+	go func() {
+		defer close(r.ended)
+		r.err = cmd.ExecuteContext(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		_ = r.wait()
+	})
+	return r
+}
+
+// wait returns how the process ended.
+func (r *rig) wait() error {
+	r.t.Helper()
+	select {
+	case <-r.ended:
+		return r.err
+	case <-time.After(patience):
+		r.t.Error("the process did not end")
+		return errors.New("still running")
+	}
+}
+
+// get asks the secured port, as the bearer of a token if there is one.
+func (r *rig) get(path, token string) (status int, body string) {
+	r.t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := (&http.Client{Transport: transport, Timeout: patience}).Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(text)
+}
+
+// waitFor waits until a path has the status.
+func (r *rig) waitFor(path string, want int) (body string) {
+	r.t.Helper()
+	eventually(r.t, func() error {
+		status, text := r.get(path, "")
+		body = text
+		if status != want {
+			return fmt.Errorf("%s is %d, not %d: %s", path, status, want, text)
+		}
+		return nil
+	})
+	return body
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, condition func() error) {
+	t.Helper()
+	deadline := time.After(patience)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := condition()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain: %v", err)
+		case <-ticker.C:
+		}
+	}
+}

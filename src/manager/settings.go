@@ -1,0 +1,151 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cloudprovider "k8s.io/cloud-provider"
+	ccmconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/cloud-provider/names"
+	"k8s.io/cloud-provider/options"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	cmfeatures "k8s.io/controller-manager/pkg/features"
+	"k8s.io/klog/v2"
+)
+
+// serviceSyncs is the default of --concurrent-service-syncs; the library's is 1,
+// with which one slow load balancer holds up all others.
+const serviceSyncs = 10
+
+// settings is what the flags set.
+type settings struct {
+	*options.CloudControllerManagerOptions
+	version   string
+	providers []Provider
+	logging   *logs.Options
+}
+
+// newSettings returns the defaults. It fails only if the libraries disagree
+// about theirs.
+func newSettings(version string, providers []Provider) (*settings, error) {
+	if err := registerFeatures(); err != nil {
+		return nil, err
+	}
+	defaults, err := options.NewCloudControllerManagerOptions()
+	if err != nil {
+		return nil, fmt.Errorf("preparing the default options: %w", err)
+	}
+	defaults.ServiceController.ConcurrentServiceSyncs = serviceSyncs
+	if len(providers) == 1 {
+		defaults.KubeCloudShared.CloudProvider.Name = providers[0].Name
+	}
+	return &settings{
+		CloudControllerManagerOptions: defaults,
+		version:                       version,
+		providers:                     providers,
+		logging:                       logs.NewOptions(),
+	}, nil
+}
+
+// registerFeatures adds the gates of the libraries that leave this to the
+// program, and turns route reconciliation by watch on: the periodic one costs
+// the cloud six calls a minute for nothing. It works once per process, before
+// --feature-gates is bound; a second command finds everything done.
+func registerFeatures() error {
+	gate := utilfeature.DefaultMutableFeatureGate
+	if _, done := gate.GetAll()[logsapi.ContextualLogging]; !done {
+		if err := errors.Join(metricsfeatures.AddFeatureGates(gate), logsapi.AddFeatureGates(gate)); err != nil {
+			return fmt.Errorf("registering feature gates: %w", err)
+		}
+	}
+	watchRoutes := cmfeatures.CloudControllerManagerWatchBasedRoutesReconciliation
+	if gate.Enabled(watchRoutes) || gate.ExplicitlySet(watchRoutes) {
+		return nil
+	}
+	return gate.OverrideDefault(watchRoutes, true)
+}
+
+// validate checks all flags and returns the provider they choose.
+func (s *settings) validate() (Provider, error) {
+	provider, err := s.provider()
+	if err != nil {
+		return Provider{}, err
+	}
+	if s.KubeCloudShared.CloudProvider.CloudConfigFile == "" {
+		return Provider{}, fmt.Errorf("missing --cloud-config: pass the path of the configuration file of %s", provider.Name)
+	}
+	if s.Generic.LeaderMigration.Enabled {
+		return Provider{}, errors.New("--enable-leader-migration is not supported: " +
+			"this binary has never shared a lease with kube-controller-manager; remove the flag")
+	}
+	if len(s.Webhook.Webhooks) > 0 {
+		return Provider{}, errors.New("--webhooks is not supported: this binary serves no webhooks; remove the flag")
+	}
+	return provider, s.Validate(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
+}
+
+// provider finds the provider named by --cloud-provider.
+func (s *settings) provider() (Provider, error) {
+	name := s.KubeCloudShared.CloudProvider.Name
+	known := make([]string, 0, len(s.providers))
+	for _, provider := range s.providers {
+		if provider.Name == name {
+			return provider, nil
+		}
+		known = append(known, provider.Name)
+	}
+	list := strings.Join(known, ", ")
+	if name == "" {
+		return Provider{}, fmt.Errorf("missing --cloud-provider: choose one of: %s", list)
+	}
+	return Provider{}, fmt.Errorf("unknown --cloud-provider=%s: choose one of: %s", name, list)
+}
+
+// config turns the options into the library's configuration. Unlike the
+// library's own way it asks the API server nothing: see authenticate.
+func (s *settings) config() (*ccmconfig.Config, error) {
+	offline := *s.CloudControllerManagerOptions
+	offline.Authentication = nil // its ApplyTo reads a ConfigMap and fails when it cannot
+	offline.Webhook, offline.WebhookServing = nil, nil
+	config, err := offline.Config(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the process: %w", err)
+	}
+	if config.SecureServing == nil {
+		return config, nil
+	}
+	if err := authenticate(s.Authentication, config); err != nil {
+		return nil, errors.Join(err, config.SecureServing.Listener.Close())
+	}
+	return config, nil
+}
+
+// assemble makes the process that runs the cloud.
+func (s *settings) assemble(cloud cloudprovider.Interface) (*process, error) {
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	return newProcess(config.Complete(), cloud)
+}
+
+// logFlags logs the effective value of every flag at -v=1. No flag holds a
+// secret by itself, but a URL may carry one.
+func logFlags(logger klog.Logger, flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		logger.V(1).Info("Flag", "name", f.Name, "value", withoutPassword(f.Value.String()))
+	})
+}
+
+func withoutPassword(value string) string {
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return value
+}

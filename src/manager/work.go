@@ -1,0 +1,130 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
+)
+
+// drainTimeout bounds how long the process finishes what it has begun. With
+// giving back the lease it fits into the 30 s Kubernetes grants a pod by default.
+const drainTimeout = 20 * time.Second
+
+// work is what only the leader does: the cloud's background work and the
+// controllers, until ctx ends or one of them cannot go on. It returns when all
+// of it has ended; if something is still under way after drainTimeout, its error
+// wraps lease.ErrBusy.
+func (p *process) work(ctx context.Context) error {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	crew := newCrew(len(p.controllers))
+	err := p.start(working, crew)
+	if err == nil {
+		err = crew.wait(working)
+	}
+	stop()
+	klog.FromContext(ctx).Info("Finishing what is under way", "within", drainTimeout)
+	return errors.Join(err, p.finish(context.WithoutCancel(ctx), crew))
+}
+
+// start brings up the cloud and then the controllers, in the order of their
+// names.
+func (p *process) start(ctx context.Context, crew *crew) error {
+	builder := clients{
+		ControllerClientBuilder: p.config.ClientBuilder,
+		ctx:                     ctx,
+		lastConfig:              p.config.Kubeconfig,
+		lastClient:              p.config.Client,
+	}
+	p.cloud.Initialize(builder, ctx.Done())
+	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
+		loop, err := p.construct(builder, p.controllers[name])
+		if ctx.Err() != nil {
+			return nil // told to stop before all were up
+		}
+		if err != nil {
+			return fmt.Errorf("starting %s: %w", name, err)
+		}
+		p.caches.StartWithContext(ctx) // whatever the controller watches that was not warm
+		p.watch(name, loop)
+		crew.add(ctx, name, loop)
+		klog.FromContext(ctx).Info("Started controller", "controller", name)
+		pause(ctx, p.config.ComponentConfig.Generic.ControllerStartInterval.Duration)
+	}
+	return nil
+}
+
+func (p *process) construct(builder clients, row controller) (loop, error) {
+	client, err := builder.await(row.account)
+	if err != nil {
+		return loop{}, err
+	}
+	return row.construct(environment{
+		cloud:     p.cloud,
+		client:    client,
+		informers: p.caches,
+		settings:  &p.config.ComponentConfig,
+		metrics:   p.metrics,
+	})
+}
+
+// watch adds the controller to /livez and /healthz.
+func (p *process) watch(name string, l loop) {
+	check := healthz.NamedCheck(name, func(*http.Request) error {
+		if l.check == nil {
+			return nil
+		}
+		return l.check()
+	})
+	p.health.live.Add(check)
+	p.health.healthy.Add(check)
+}
+
+// pause spreads the start of controllers over time, as --controller-start-interval
+// asks.
+func pause(ctx context.Context, interval time.Duration) {
+	if interval <= 0 {
+		return
+	}
+	const jitter = 1.0 // up to twice the interval, as in the library
+	select {
+	case <-ctx.Done():
+	case <-time.After(wait.Jitter(interval, jitter)):
+	}
+}
+
+// finish waits until the cloud and all controllers have ended.
+func (p *process) finish(ctx context.Context, crew *crew) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	var err error
+	if drainer, ok := p.cloud.(Drainer); ok {
+		err = drain(ctx, drainer)
+	}
+	return errors.Join(err, crew.join(ctx))
+}
+
+// drain does not trust the cloud to heed its context.
+func drain(ctx context.Context, drainer Drainer) error {
+	done := make(chan error, 1)
+	go func() { done <- drainer.Drain(ctx) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("%w: finishing the write in flight: %w", lease.ErrBusy, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the write in flight did not finish within %s", lease.ErrBusy, drainTimeout)
+	}
+}
