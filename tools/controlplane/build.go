@@ -1,0 +1,130 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
+)
+
+const (
+	// firstReport is how long a build may take in silence: one that has nothing to do is faster.
+	firstReport = 3 * time.Second
+	// reportEvery is how often a build says how far it is.
+	reportEvery = 10 * time.Second
+)
+
+// Build compiles tools/lab of the repository at root into bin/lab there and returns the path. The
+// first build on a machine compiles Kubernetes, which takes minutes, and reports to progress at
+// least every 15 seconds; a current binary takes about a second. Processes that build at the same
+// time wait for each other. The error shows what the go tool said. progress may be nil.
+func Build(ctx context.Context, root string, progress func(string)) (path string, err error) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	b := builder{root: root, progress: progress, first: firstReport, every: reportEvery}
+	path, err = b.build(ctx)
+	if err != nil {
+		return "", fmt.Errorf("building the lab: %w", err)
+	}
+	return path, nil
+}
+
+// builder is one build; the intervals are fields for the sake of tests.
+type builder struct {
+	root         string
+	progress     func(string)
+	first, every time.Duration
+}
+
+func (b builder) build(ctx context.Context) (string, error) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		return "", fmt.Errorf("%w; install Go from https://go.dev/doc/install", err)
+	}
+	linker, err := b.linkerFlags()
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(b.root, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder for the binary: %w", err)
+	}
+	unlock, err := b.lock(ctx, filepath.Join(bin, ".lab.lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	target := filepath.Join(bin, "lab")
+	return target, b.compile(ctx, process.Spec{
+		Name: "go build",
+		Path: goTool,
+		Args: []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", linker, "-o", target, "."},
+		Dir:  filepath.Join(b.root, "tools", "lab"),
+		// Whatever the caller builds for, the lab runs here.
+		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH="),
+	})
+}
+
+// compile runs the go tool and reports its progress until it ends.
+func (b builder) compile(ctx context.Context, s process.Spec) error {
+	var seen buildLog
+	s.Log = &seen
+	p, err := process.Start(ctx, s)
+	if err != nil {
+		return err
+	}
+	b.reportUntil(p.Done(), seen.summary)
+	if err := p.Err(); err != nil {
+		return seen.explain(ctx, err)
+	}
+	return nil
+}
+
+// reportUntil hands what summary says and the time it took to progress until done.
+func (b builder) reportUntil(done <-chan struct{}, summary func(time.Duration) string) {
+	began := time.Now()
+	timer := time.NewTimer(b.first)
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+			b.progress(summary(time.Since(began)))
+			timer.Reset(b.every)
+		}
+	}
+}
+
+// kubernetesVersion finds the version of Kubernetes in the lab's go.mod.
+var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes v(\d+)\.(\d+)\.(\S+)`)
+
+// linkerFlags tells Kubernetes its version, which its own build stamps the same way: without it
+// the API server says v0.0.0 and charts that ask for a version refuse the cluster.
+func (b builder) linkerFlags() (string, error) {
+	path := filepath.Join(b.root, "tools", "lab", "go.mod")
+	mod, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("finding the version of Kubernetes: %w", err)
+	}
+	m := kubernetesVersion.FindStringSubmatch(string(mod))
+	if m == nil {
+		return "", fmt.Errorf("finding the version of Kubernetes: %q requires no k8s.io/kubernetes", path)
+	}
+	flags := []string{"-s", "-w"}
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags,
+			fmt.Sprintf("-X %s.gitMajor=%s", pkg, m[1]),
+			fmt.Sprintf("-X %s.gitMinor=%s", pkg, m[2]),
+			fmt.Sprintf("-X %s.gitVersion=v%s.%s.%s", pkg, m[1], m[2], m[3]),
+		)
+	}
+	return strings.Join(flags, " "), nil
+}

@@ -1,0 +1,159 @@
+package controlplane
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/internal/pki"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// The users and groups below are the ones that Kubernetes' own bootstrap RBAC objects name.
+const (
+	adminUser      = "lab-admin"
+	adminGroup     = "system:masters"
+	controllerUser = "system:kube-controller-manager"
+	schedulerUser  = "system:kube-scheduler"
+
+	// frontProxyUser is whom extension API servers, the secured metrics port of a cloud
+	// controller manager among them, accept user names in headers from.
+	frontProxyUser = "front-proxy-client"
+)
+
+// credentials is everything secret about one control plane, made anew for each.
+type credentials struct {
+	ca      *pki.Authority
+	caCert  string
+	caKey   string
+	proxyCA string
+	// serving and proxy are the certificate and key files of the API server and of what it shows
+	// to extension API servers.
+	servingCert, servingKey string
+	proxyCert, proxyKey     string
+	// tokenKey signs and verifies ServiceAccount tokens.
+	tokenKey string
+}
+
+// newCredentials makes the credentials of an API server that is reached under hosts and writes
+// the files its components read into dir.
+func newCredentials(dir string, hosts []string) (*credentials, error) {
+	c := &credentials{}
+	steps := []func(string) error{
+		c.makeAuthority,
+		func(dir string) error { return c.makeServing(dir, hosts) },
+		c.makeFrontProxy,
+		c.makeTokenKey,
+	}
+	for _, step := range steps {
+		if err := step(dir); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *credentials) makeAuthority(dir string) (err error) {
+	if c.ca, err = pki.NewAuthority("lab"); err != nil {
+		return err
+	}
+	c.caCert, c.caKey, err = c.ca.Pair().Write(dir, "ca")
+	return err
+}
+
+func (c *credentials) makeServing(dir string, hosts []string) error {
+	pair, err := c.ca.Server("kube-apiserver", hosts)
+	if err != nil {
+		return err
+	}
+	c.servingCert, c.servingKey, err = pair.Write(dir, "kube-apiserver")
+	return err
+}
+
+// makeFrontProxy uses an authority of its own: one that also signs users would let every user
+// claim to be the front proxy.
+func (c *credentials) makeFrontProxy(dir string) error {
+	ca, err := pki.NewAuthority("lab-front-proxy")
+	if err != nil {
+		return err
+	}
+	if c.proxyCA, _, err = ca.Pair().Write(dir, "front-proxy-ca"); err != nil {
+		return err
+	}
+	pair, err := ca.Client(frontProxyUser)
+	if err != nil {
+		return err
+	}
+	c.proxyCert, c.proxyKey, err = pair.Write(dir, "front-proxy-client")
+	return err
+}
+
+func (c *credentials) makeTokenKey(dir string) error {
+	key, err := pki.NewKey()
+	if err != nil {
+		return err
+	}
+	_, c.tokenKey, err = key.Write(dir, "service-account")
+	return err
+}
+
+// config is how a user in the given groups reaches the API server.
+func (c *credentials) config(server netip.AddrPort, user string, groups ...string) (*rest.Config, error) {
+	pair, err := c.ca.Client(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: "https://" + server.String(),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: c.ca.Pair().Cert, CertData: pair.Cert, KeyData: pair.Key,
+		},
+		// The server has its own flow control; a client that slows itself down only hides it.
+		QPS: -1,
+	}, nil
+}
+
+// writeKubeconfig writes a kubeconfig that stands alone, so that it can be copied anywhere on the
+// machine.
+func writeKubeconfig(path string, c *rest.Config) error {
+	const name = "lab"
+	k := clientcmdapi.NewConfig()
+	k.Clusters[name] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
+	k.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
+	k.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	k.CurrentContext = name
+	if err := clientcmd.WriteToFile(*k, path); err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
+	}
+	return nil
+}
+
+// kubeconfig writes the kubeconfig of a user into dir and returns its path.
+func (c *credentials) kubeconfig(dir string, server netip.AddrPort, user string) (string, error) {
+	config, err := c.config(server, user)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, strings.TrimPrefix(user, "system:")+".kubeconfig")
+	return path, writeKubeconfig(path, config)
+}
+
+// servingHosts lists the names and addresses that clients inside and outside the cluster use for
+// the API server: the first address of every Service range belongs to the Service "kubernetes".
+func servingHosts(addr netip.Addr, serviceCIDR string) ([]string, error) {
+	hosts := []string{
+		addr.String(), "127.0.0.1", "localhost",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	}
+	for cidr := range strings.SplitSeq(serviceCIDR, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(cidr))
+		if err != nil {
+			return nil, fmt.Errorf("reading the Service range %q: %w", serviceCIDR, err)
+		}
+		hosts = append(hosts, prefix.Masked().Addr().Next().String())
+	}
+	return hosts, nil
+}

@@ -1,0 +1,189 @@
+// Package controlplanetest gives all tests of one package a real control plane to share: started
+// when the first test asks for it, stopped when the last has ended.
+//
+//	func TestMain(m *testing.M) { controlplanetest.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		client, err := kubernetes.NewForConfig(controlplanetest.Get(t).Config())
+//		...
+//		namespace := controlplanetest.Namespace(t)
+//	}
+//
+// Cluster-wide objects are shared, so tests name theirs after themselves and remove them.
+package controlplanetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// KeepEnv is the environment variable that, when it is not empty, keeps the folder of the control
+// plane with its logs and says where it is.
+const KeepEnv = "KEEP_CONTROL_PLANE"
+
+// cleanupLimit bounds what happens after a test has ended.
+const cleanupLimit = 30 * time.Second
+
+// current is the control plane of this test binary. Tests get nothing handed by TestMain, so it
+// can only be a variable of a package.
+var current = &shared{}
+
+// shared is a control plane that starts at most once.
+type shared struct {
+	mu      sync.Mutex
+	usable  bool // between the begin and the end of Main
+	adjust  []func(*controlplane.Options)
+	started bool
+	dir     string
+	plane   *controlplane.ControlPlane
+	err     error
+}
+
+// Main runs the tests of a package and stops the control plane afterwards, whether they passed or
+// not; it is the body of TestMain. The functions may change how the control plane is started. The
+// binary fails when a component of the control plane ended on its own.
+func Main(m *testing.M, adjust ...func(*controlplane.Options)) {
+	current.open(adjust)
+	code := m.Run()
+	if err := current.close(); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL: the control plane of these tests:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// Get returns the control plane and starts it when it is not running yet. The test fails when that
+// is impossible.
+func Get(t testing.TB) *controlplane.ControlPlane {
+	t.Helper()
+	plane, err := current.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plane
+}
+
+// Namespace makes a namespace for a test, named after it, and deletes it when the test ends. What
+// is in there is deleted by Kubernetes in the background.
+func Namespace(t testing.TB) string {
+	t.Helper()
+	client, closeIdle := client(t)
+	defer closeIdle()
+	made, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(t.Name())}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("making a namespace: %v", err)
+	}
+	t.Cleanup(func() { remove(t, made.Name) })
+	return made.Name
+}
+
+func remove(t testing.TB, namespace string) {
+	t.Helper()
+	client, closeIdle := client(t)
+	defer closeIdle()
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit) // the test's own has ended
+	defer cancel()
+	err := client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Errorf("deleting the namespace of the test: %v", err)
+	}
+}
+
+// client returns a client and what closes its connections, so that tests may look for leaks.
+func client(t testing.TB) (kubernetes.Interface, func()) {
+	t.Helper()
+	config := Get(t).Config()
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfigAndClient(config, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, transport.CloseIdleConnections
+}
+
+// unfit is what names of tests have and names of namespaces may not.
+var unfit = regexp.MustCompile(`[^a-z0-9]+`)
+
+// prefix makes the beginning of a namespace's name of a test's name. 40 characters leave room for
+// what the API server appends, and for names that are made of the namespace's.
+func prefix(test string) string {
+	name := unfit.ReplaceAllString(strings.ToLower(test), "-")
+	return strings.Trim(name[:min(len(name), 40)], "-") + "-"
+}
+
+func (s *shared) open(adjust []func(*controlplane.Options)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usable, s.adjust = true, adjust
+}
+
+// get starts the control plane once; a failed start is not repeated, because it takes long and
+// would fail the same way for every other test.
+func (s *shared) get(ctx context.Context) (*controlplane.ControlPlane, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.usable {
+		return nil, errors.New("no shared control plane: let TestMain of this package call controlplanetest.Main")
+	}
+	if !s.started {
+		s.started = true
+		s.plane, s.err = s.start(ctx)
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.plane, s.plane.Err()
+}
+
+// start must not end with the test that happens to be the first.
+func (s *shared) start(ctx context.Context) (*controlplane.ControlPlane, error) {
+	var err error
+	if s.dir, err = os.MkdirTemp("", "controlplane-"); err != nil {
+		return nil, fmt.Errorf("making a folder for the shared control plane: %w", err)
+	}
+	o := controlplane.Options{
+		Dir:      s.dir,
+		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
+	}
+	for _, adjust := range s.adjust {
+		adjust(&o)
+	}
+	return controlplane.Start(context.WithoutCancel(ctx), o)
+}
+
+// close stops the control plane and removes its folder.
+func (s *shared) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usable = false
+	var errs []error
+	if s.plane != nil {
+		errs = append(errs, s.plane.Stop())
+	}
+	if s.dir == "" {
+		return errors.Join(errs...)
+	}
+	if os.Getenv(KeepEnv) != "" {
+		fmt.Fprintln(os.Stderr, "the control plane of these tests is kept in", s.dir)
+		return errors.Join(errs...)
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}

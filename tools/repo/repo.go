@@ -1,0 +1,44 @@
+// Package repo finds the root folder of this repository, for tools and tests that work on its
+// files and may be started from any folder below it.
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// marker is the file that only the root folder has.
+const marker = "go.work"
+
+// Root returns the absolute path of the repository that contains the working directory. Tests
+// run in the folder of their package, so it works there as well.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the repository: %w", err)
+	}
+	return RootOf(dir)
+}
+
+// RootOf returns the absolute path of the repository that contains dir.
+func RootOf(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the repository: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(filepath.Join(at, marker))
+		if err == nil && info.Mode().IsRegular() {
+			return at, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("finding the repository above %q: %w", dir, err)
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("finding the repository: no folder from %q upwards has a %s; run this inside a clone", dir, marker)
+		}
+	}
+}

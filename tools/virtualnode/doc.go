@@ -1,0 +1,29 @@
+// Package virtualnode gives a Kubernetes control plane nodes without machines: a stand-in for
+// kubelet and kube-proxy that needs no root. Several nodes run in one process, each on a loopback
+// address of its own.
+//
+//	network, err := virtualnode.NewNetwork(config, logger)
+//	...
+//	node, err := virtualnode.Start(ctx, virtualnode.Options{
+//		Network: network, Name: "node-1", Address: netip.MustParseAddr("127.0.10.1"), Dir: dir,
+//		Images: map[string]virtualnode.Image{
+//			"ghcr.io/thalassa-cloud/thalassa-ccm/web": virtualnode.WebServer(),
+//			"ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager": virtualnode.Program(binary),
+//		},
+//	})
+//	...
+//	err = node.Stop(ctx)
+//
+// What is like on a real node: the Node object as kubelet registers it with
+// --cloud-provider=external, leases, pod status and conditions, restarts with back-off, httpGet
+// and tcpSocket probes, volumes from ConfigMaps, Secrets, tokens and the downward API with atomic
+// updates, graceful deletion, node ports and health check node ports by EndpointSlices and
+// externalTrafficPolicy.
+//
+// What is not: images are not pulled but looked up in Options.Images. Containers share the file
+// system, the network and the user of this process; limits and security contexts are not
+// enforced. Pod addresses are known only here: nothing but probes and node ports reaches them.
+// Cluster IPs and cluster DNS do not exist. Exec, logs and port-forward are not served (see
+// Node.Logs). Lifecycle hooks, sidecar init containers, exec and gRPC probes and volumes of other
+// kinds make the container wait with a message that says so.
+package virtualnode

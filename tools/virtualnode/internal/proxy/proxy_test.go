@@ -1,0 +1,297 @@
+package proxy
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/fabric"
+)
+
+var (
+	nodeAddr = netip.MustParseAddr("127.0.61.1")
+	podOne   = Endpoint{Addr: netip.MustParseAddrPort("10.244.1.2:8080"), Node: "one", Ready: true, Serving: true}
+	podTwo   = Endpoint{Addr: netip.MustParseAddrPort("10.244.2.2:8080"), Node: "two", Ready: true, Serving: true}
+)
+
+const wait = 10 * time.Second
+
+func TestForwardTCP(t *testing.T) {
+	f := &fabric.Fabric{}
+	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
+	serve(t, f, corev1.ProtocolTCP, podTwo.Addr, "two")
+	p := newProxy(t, f)
+	port := freePort(t)
+	at := netip.AddrPortFrom(nodeAddr, port).String()
+	service := func(local bool, endpoints ...Endpoint) Service {
+		return Service{Namespace: "shop", Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Local: local, Endpoints: endpoints}}}
+	}
+
+	p.Set(service(false, podOne, podTwo))
+	first, second := ask(t, at), ask(t, at)
+	if pods := []string{first.pod, second.pod}; pods[0] != "one" || pods[1] != "two" {
+		t.Errorf("two connections reached %v, want one and two in turn", pods)
+	}
+	if first.seen != nodeAddr {
+		t.Errorf("the pod saw %s, want the node's address %s", first.seen, nodeAddr)
+	}
+	p.Set(service(true, podOne, podTwo))
+	for range 2 {
+		if got := ask(t, at); got.pod != "one" || got.seen != got.used {
+			t.Errorf("policy Local gave %+v, want pod one and the client's own address", got)
+		}
+	}
+	p.Set(service(true, podTwo))
+	refused(t, at, "no local endpoint")
+	p.Set(service(false, podTwo))
+	if got := ask(t, at); got.pod != "two" {
+		t.Errorf("reached %q, want two", got.pod)
+	}
+	p.Delete("shop", "web")
+	refused(t, at, "deleted Service")
+}
+
+func TestForwardKeepsConnections(t *testing.T) {
+	f := &fabric.Fabric{}
+	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
+	p := newProxy(t, f)
+	port := freePort(t)
+	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	conn := dial(t, netip.AddrPortFrom(nodeAddr, port).String())
+	lines := bufio.NewReader(conn)
+	exchange := func() error {
+		if _, err := io.WriteString(conn, "hello\n"); err != nil {
+			return err
+		}
+		_, err := lines.ReadString('\n')
+		return err
+	}
+	if err := exchange(); err != nil {
+		t.Fatal(err)
+	}
+	p.Delete("", "web")
+	if err := exchange(); err != nil {
+		t.Errorf("an established connection broke with its Service: %v", err)
+	}
+	p.Close()
+	if err := exchange(); err == nil {
+		t.Error("a connection survived its node")
+	}
+}
+
+func TestForwardToNothing(t *testing.T) {
+	p := newProxy(t, &fabric.Fabric{})
+	port := freePort(t)
+	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	conn, err := net.Dial("tcp", netip.AddrPortFrom(nodeAddr, port).String())
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Read(make([]byte, 1))
+	}
+	if !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("talking to a pod that does not listen: %v, want a reset", err)
+	}
+}
+
+func TestForwardUDP(t *testing.T) {
+	f := &fabric.Fabric{}
+	serve(t, f, corev1.ProtocolUDP, podOne.Addr, "one")
+	serve(t, f, corev1.ProtocolUDP, podTwo.Addr, "two")
+	p := newProxy(t, f)
+	port := freePort(t)
+	service := func(endpoints ...Endpoint) Service {
+		return Service{Name: "dns", Ports: []Port{{Protocol: corev1.ProtocolUDP, NodePort: port, Endpoints: endpoints}}}
+	}
+	p.Set(service(podOne, podTwo))
+	conn, err := net.Dial("udp", netip.AddrPortFrom(nodeAddr, port).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if first, second := askOn(t, conn), askOn(t, conn); first.pod != "one" || second.pod != "one" || first.seen != nodeAddr {
+		t.Errorf("one client's packets gave %+v and %+v, want pod one twice and the node's address", first, second)
+	}
+	p.Set(service(podTwo))
+	if got := askOn(t, conn); got.pod != "two" {
+		t.Errorf("after its pod had gone the client reached %q, want two", got.pod)
+	}
+	p.Delete("", "dns")
+	if _, err := io.WriteString(conn, "hello\n"); err == nil {
+		_ = conn.SetReadDeadline(time.Now().Add(wait))
+		if _, err := conn.Read(make([]byte, 64)); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("deleted Service: %v, want connection refused", err)
+		}
+	}
+}
+
+func TestBindRetry(t *testing.T) {
+	f := &fabric.Fabric{}
+	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
+	p := newProxy(t, f)
+	taken, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(nodeAddr, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := taken.Addr().(*net.TCPAddr).AddrPort()
+	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: at.Port(), Endpoints: []Endpoint{podOne}}}})
+	_ = taken.Close()
+	deadline := time.Now().Add(wait)
+	for time.Now().Before(deadline) {
+		conn, err := net.Dial("tcp", at.String())
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	t.Errorf("port %s was not bound within %s after it had become free", at, wait)
+}
+
+func TestHealth(t *testing.T) {
+	p := newProxy(t, &fabric.Fabric{})
+	port, healthPort := freePort(t), freePort(t)
+	url := fmt.Sprintf("http://%s/healthz", netip.AddrPortFrom(nodeAddr, healthPort))
+	tests := []struct {
+		name      string
+		endpoints []Endpoint
+		status    int
+		body      string
+	}{
+		{"a local endpoint", []Endpoint{podOne, podTwo}, http.StatusOK, `{"service":{"namespace":"shop","name":"web"},"localEndpoints":1,"serviceProxyHealthy":true}`},
+		{"only elsewhere", []Endpoint{podTwo}, http.StatusServiceUnavailable, `{"service":{"namespace":"shop","name":"web"},"localEndpoints":0,"serviceProxyHealthy":true}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p.Set(Service{Namespace: "shop", Name: "web", HealthPort: healthPort, Ports: []Port{
+				{Protocol: corev1.ProtocolTCP, NodePort: port, Local: true, Endpoints: tt.endpoints},
+			}})
+			resp, err := http.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != tt.status || strings.TrimSpace(string(body)) != tt.body {
+				t.Errorf("got %d %s, %v; want %d %s", resp.StatusCode, body, err, tt.status, tt.body)
+			}
+		})
+	}
+	http.DefaultClient.CloseIdleConnections()
+	p.Delete("shop", "web")
+	refused(t, netip.AddrPortFrom(nodeAddr, healthPort).String(), "deleted Service")
+}
+
+func TestSetAfterClose(t *testing.T) {
+	p := newProxy(t, &fabric.Fabric{})
+	port := freePort(t)
+	p.Close()
+	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	refused(t, netip.AddrPortFrom(nodeAddr, port).String(), "closed proxy")
+}
+
+func newProxy(t *testing.T, f *fabric.Fabric) *Proxy {
+	t.Helper()
+	p := New(Options{Node: "one", Address: nodeAddr, Fabric: f, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	t.Cleanup(p.Close)
+	return p
+}
+
+// serve answers every line or packet with the pod's name and the source address.
+func serve(t *testing.T, f *fabric.Fabric, protocol corev1.Protocol, at netip.AddrPort, pod string) {
+	t.Helper()
+	l, err := f.Listen(protocol, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go echo(conn, pod)
+		}
+	}()
+}
+
+func echo(conn net.Conn, pod string) {
+	defer conn.Close()
+	buf := make([]byte, 256)
+	for {
+		if _, err := conn.Read(buf); err != nil {
+			return
+		}
+		if _, err := fmt.Fprintf(conn, "%s %s\n", pod, conn.RemoteAddr()); err != nil {
+			return
+		}
+	}
+}
+
+// answer is which pod answered, which source it saw and which one the client used.
+type answer struct {
+	pod        string
+	seen, used netip.Addr
+}
+
+func ask(t *testing.T, at string) answer {
+	t.Helper()
+	return askOn(t, dial(t, at))
+}
+
+func askOn(t *testing.T, conn net.Conn) answer {
+	t.Helper()
+	_ = conn.SetDeadline(time.Now().Add(wait))
+	if _, err := io.WriteString(conn, "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 256)
+	n, err := conn.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, seen, _ := strings.Cut(strings.TrimSpace(string(buf[:n])), " ")
+	return answer{pod, netip.MustParseAddrPort(seen).Addr(), netip.MustParseAddrPort(conn.LocalAddr().String()).Addr()}
+}
+
+func dial(t *testing.T, at string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func refused(t *testing.T, at, why string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if err == nil {
+		_ = conn.Close()
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("%s: dialling %s gave %v, want connection refused", why, at, err)
+	}
+}
+
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(nodeAddr, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).AddrPort().Port()
+}

@@ -1,0 +1,170 @@
+// Package proxy is the part of kube-proxy that makes NodePorts work, as ordinary sockets on the
+// address of a virtual node.
+//
+// FromObjects turns a Service and its EndpointSlices into what is to be forwarded where; a Proxy
+// carries that out for one node.
+package proxy
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// Service is what proxies need to know of a Service and its EndpointSlices.
+type Service struct {
+	Namespace, Name string
+	// Ports are those with a node port.
+	Ports []Port
+	// HealthPort is the health check node port; 0 when the Service has none.
+	HealthPort uint16
+	// Affinity is how long a client stays with its endpoint; 0 when it need not.
+	Affinity time.Duration
+}
+
+// Port is one port of a Service.
+type Port struct {
+	Protocol corev1.Protocol
+	// NodePort is the port on the address of every node.
+	NodePort uint16
+	// Local is externalTrafficPolicy Local: only endpoints of the same node, source address kept.
+	Local     bool
+	Endpoints []Endpoint
+}
+
+// Endpoint is one pod behind a port.
+type Endpoint struct {
+	Addr netip.AddrPort
+	// Node is the name of the node that the pod runs on.
+	Node                        string
+	Ready, Serving, Terminating bool
+}
+
+// FromObjects returns what proxies need to know of a Service.
+func FromObjects(svc *corev1.Service, endpointSlices []*discoveryv1.EndpointSlice) Service {
+	s := Service{Namespace: svc.Namespace, Name: svc.Name, Affinity: affinity(svc)}
+	if svc.Spec.Type != corev1.ServiceTypeNodePort && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return s
+	}
+	local := svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	for i := range svc.Spec.Ports {
+		port := &svc.Spec.Ports[i]
+		if port.NodePort == 0 {
+			continue
+		}
+		s.Ports = append(s.Ports, Port{
+			Protocol: port.Protocol, NodePort: uint16(port.NodePort), Local: local,
+			Endpoints: endpoints(port, endpointSlices),
+		})
+	}
+	if local {
+		s.HealthPort = uint16(svc.Spec.HealthCheckNodePort)
+	}
+	return s
+}
+
+func affinity(svc *corev1.Service) time.Duration {
+	if svc.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+		return 0
+	}
+	seconds := int32(corev1.DefaultClientIPServiceAffinitySeconds)
+	if c := svc.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
+		seconds = *c.ClientIP.TimeoutSeconds
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// endpoints returns the endpoints of one Service port, sorted so that the same objects in any
+// order give the same result.
+func endpoints(port *corev1.ServicePort, endpointSlices []*discoveryv1.EndpointSlice) []Endpoint {
+	var found []Endpoint
+	for _, slice := range endpointSlices {
+		number := targetPort(port, slice)
+		if number == 0 || slice.AddressType != discoveryv1.AddressTypeIPv4 {
+			continue
+		}
+		for i := range slice.Endpoints {
+			if e, ok := endpoint(&slice.Endpoints[i], number); ok {
+				found = append(found, e)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Endpoint) int { return a.Addr.Compare(b.Addr) })
+	return slices.CompactFunc(found, func(a, b Endpoint) bool { return a.Addr == b.Addr })
+}
+
+// targetPort is the number that a slice gives to a Service port, 0 when it has none.
+func targetPort(port *corev1.ServicePort, slice *discoveryv1.EndpointSlice) uint16 {
+	for _, p := range slice.Ports {
+		name, protocol := "", corev1.ProtocolTCP
+		if p.Name != nil {
+			name = *p.Name
+		}
+		if p.Protocol != nil {
+			protocol = *p.Protocol
+		}
+		if name == port.Name && protocol == port.Protocol && p.Port != nil {
+			return uint16(*p.Port)
+		}
+	}
+	return 0
+}
+
+func endpoint(e *discoveryv1.Endpoint, port uint16) (Endpoint, bool) {
+	if len(e.Addresses) == 0 {
+		return Endpoint{}, false
+	}
+	addr, err := netip.ParseAddr(e.Addresses[0])
+	if err != nil {
+		return Endpoint{}, false
+	}
+	// Nil means what the API says it means for consumers: ready, serving as ready, not terminating.
+	ready := e.Conditions.Ready == nil || *e.Conditions.Ready
+	serving := ready
+	if e.Conditions.Serving != nil {
+		serving = *e.Conditions.Serving
+	}
+	out := Endpoint{
+		Addr: netip.AddrPortFrom(addr, port), Ready: ready, Serving: serving,
+		Terminating: e.Conditions.Terminating != nil && *e.Conditions.Terminating,
+	}
+	if e.NodeName != nil {
+		out.Node = *e.NodeName
+	}
+	return out, true
+}
+
+// Targets returns where a node sends connections: the ready endpoints, or, when none is ready,
+// those that still serve while they terminate.
+func (p Port) Targets(node string) []netip.AddrPort {
+	var ready, draining []netip.AddrPort
+	for _, e := range p.Endpoints {
+		switch {
+		case p.Local && e.Node != node:
+		case e.Ready:
+			ready = append(ready, e.Addr)
+		case e.Serving && e.Terminating:
+			draining = append(draining, e.Addr)
+		}
+	}
+	if len(ready) > 0 {
+		return ready
+	}
+	return draining
+}
+
+// LocalReady counts the pods of a node that are ready behind any port of the Service.
+func (s Service) LocalReady(node string) int {
+	pods := map[netip.Addr]bool{}
+	for _, p := range s.Ports {
+		for _, e := range p.Endpoints {
+			if e.Ready && e.Node == node {
+				pods[e.Addr.Addr()] = true
+			}
+		}
+	}
+	return len(pods)
+}

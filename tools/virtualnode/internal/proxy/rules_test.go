@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var compareAddrs = cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })
+
+func TestFromObjects(t *testing.T) {
+	http := corev1.ServicePort{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}
+	slice := func(ready *bool) *discoveryv1.EndpointSlice {
+		return endpointSlice("http", corev1.ProtocolTCP, 8080, endpointObject("10.244.1.2", "one", ready))
+	}
+	one := Endpoint{Addr: netip.MustParseAddrPort("10.244.1.2:8080"), Node: "one", Ready: true, Serving: true}
+	tests := []struct {
+		name   string
+		spec   corev1.ServiceSpec
+		slices []*discoveryv1.EndpointSlice
+		want   Service
+	}{{
+		name:   "cluster IP has nothing to forward",
+		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{http}},
+		slices: []*discoveryv1.EndpointSlice{slice(nil)},
+	}, {
+		name:   "nil conditions are ready",
+		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
+		slices: []*discoveryv1.EndpointSlice{slice(nil)},
+		want:   Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Endpoints: []Endpoint{one}}}},
+	}, {
+		name:   "the same endpoint in two slices counts once",
+		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
+		slices: []*discoveryv1.EndpointSlice{slice(nil), slice(nil)},
+		want:   Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Endpoints: []Endpoint{one}}}},
+	}, {
+		name:   "not ready",
+		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
+		slices: []*discoveryv1.EndpointSlice{slice(new(bool))},
+		want:   Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Endpoints: []Endpoint{{Addr: one.Addr, Node: "one"}}}}},
+	}, {
+		name: "no node port asked for",
+		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}},
+	}, {
+		name: "local policy, health port and affinity",
+		spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{http},
+			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal, HealthCheckNodePort: 31000,
+			SessionAffinity: corev1.ServiceAffinityClientIP,
+		},
+		want: Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Local: true}}, HealthPort: 31000, Affinity: 3 * time.Hour},
+	}, {
+		name: "other port name, protocol and address family",
+		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
+		slices: []*discoveryv1.EndpointSlice{
+			endpointSlice("https", corev1.ProtocolTCP, 8443, endpointObject("10.244.1.2", "one", nil)),
+			endpointSlice("http", corev1.ProtocolUDP, 8080, endpointObject("10.244.1.2", "one", nil)),
+			{AddressType: discoveryv1.AddressTypeIPv6, Ports: slice(nil).Ports, Endpoints: []discoveryv1.Endpoint{endpointObject("fd00::1", "one", nil)}},
+			endpointSlice("http", corev1.ProtocolTCP, 8080, discoveryv1.Endpoint{}, endpointObject("not an address", "one", nil)),
+		},
+		want: Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080}}},
+	}}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.want.Namespace, tt.want.Name = "shop", "web"
+			got := FromObjects(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: tt.spec}, tt.slices)
+			if diff := cmp.Diff(tt.want, got, compareAddrs); diff != "" {
+				t.Errorf("FromObjects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTargets(t *testing.T) {
+	ready := Endpoint{Addr: netip.MustParseAddrPort("10.0.1.1:80"), Node: "one", Ready: true, Serving: true}
+	other := Endpoint{Addr: netip.MustParseAddrPort("10.0.2.1:80"), Node: "two", Ready: true, Serving: true}
+	draining := Endpoint{Addr: netip.MustParseAddrPort("10.0.1.2:80"), Node: "one", Serving: true, Terminating: true}
+	broken := Endpoint{Addr: netip.MustParseAddrPort("10.0.1.3:80"), Node: "one"}
+	tests := []struct {
+		name string
+		port Port
+		want []netip.AddrPort
+	}{
+		{"all ready ones", Port{Endpoints: []Endpoint{ready, other, draining, broken}}, []netip.AddrPort{ready.Addr, other.Addr}},
+		{"local only", Port{Local: true, Endpoints: []Endpoint{ready, other}}, []netip.AddrPort{ready.Addr}},
+		{"draining as a last resort", Port{Endpoints: []Endpoint{draining, broken}}, []netip.AddrPort{draining.Addr}},
+		{"local draining before remote ready", Port{Local: true, Endpoints: []Endpoint{draining, other}}, []netip.AddrPort{draining.Addr}},
+		{"none local", Port{Local: true, Endpoints: []Endpoint{other}}, nil},
+		{"none", Port{}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.port.Targets("one"), compareAddrs); diff != "" {
+				t.Errorf("Targets (-want +got):\n%s", diff)
+			}
+		})
+	}
+	s := Service{Ports: []Port{{Endpoints: []Endpoint{ready, other}}, {Endpoints: []Endpoint{ready, draining, broken}}}}
+	if got := s.LocalReady("one"); got != 1 {
+		t.Errorf("LocalReady = %d, want 1: one pod behind two ports, and one that drains", got)
+	}
+}
+
+func TestBalancer(t *testing.T) {
+	a, b := netip.MustParseAddrPort("10.0.1.1:80"), netip.MustParseAddrPort("10.0.1.2:80")
+	client, now := netip.MustParseAddr("127.0.0.1"), time.Unix(0, 0)
+	var bal balancer
+	if _, ok := bal.choose(client, now); ok {
+		t.Error("an empty balancer chose a target")
+	}
+	choose := func(after time.Duration) netip.AddrPort {
+		target, _ := bal.choose(client, now.Add(after))
+		return target
+	}
+	bal.update([]netip.AddrPort{a, b}, 0)
+	if got := []netip.AddrPort{choose(0), choose(0), choose(0)}; got[0] != a || got[1] != b || got[2] != a {
+		t.Errorf("round robin gave %v", got)
+	}
+	bal.update([]netip.AddrPort{a, b}, time.Minute)
+	if got := []netip.AddrPort{choose(0), choose(59 * time.Second), choose(100 * time.Second)}; got[0] != b || got[1] != b || got[2] != b {
+		t.Errorf("affinity gave %v, want %s thrice: each use renews it", got, b)
+	}
+	if got := choose(time.Hour); got != a {
+		t.Errorf("after the timeout chose %s, want the next one", got)
+	}
+	bal.update([]netip.AddrPort{b}, time.Minute)
+	if got := choose(time.Hour); got != b {
+		t.Errorf("chose %s, want %s: the sticky one has gone", got, b)
+	}
+}
+
+func endpointSlice(name string, protocol corev1.Protocol, port int32, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Protocol: &protocol, Port: &port}},
+		Endpoints:   endpoints,
+	}
+}
+
+func endpointObject(addr, node string, ready *bool) discoveryv1.Endpoint {
+	return discoveryv1.Endpoint{Addresses: []string{addr}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: ready}}
+}

@@ -1,0 +1,242 @@
+package virtualnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/pod"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/proxy"
+)
+
+// Options says what a node is.
+type Options struct {
+	// Network is the network of the node's cluster. Required.
+	Network *Network
+	// Name is the name of the Node object. Required.
+	Name string
+	// Address is the machine's own loopback address, in 127.0.0.0/8. Node ports are bound on it.
+	// Required unless Light.
+	Address netip.Addr
+	// Config is how the node talks to the API server: as an administrator or as system:node.
+	// Default: what the Network uses, which is also cheaper for many nodes.
+	Config *rest.Config
+	// ControlPlane makes it a control plane node as kubeadm does: label, NoSchedule taint, and
+	// the label that keeps load balancers away.
+	ControlPlane bool
+	// Labels are further labels of the Node object.
+	Labels map[string]string
+	// Taints are further taints of the Node object, as kubelet's --register-with-taints.
+	Taints []corev1.Taint
+	// PodCIDR is the range of the pods' addresses where no controller manager hands out ranges.
+	PodCIDR netip.Prefix
+	// Images says what runs for an image, by name without tag and digest.
+	Images map[string]Image
+	// Dir is where pods have their volumes and logs. Nodes may share it. Required unless Light.
+	Dir string
+	// APIServerHost and APIServerPort are where pods find the API server, unless their own
+	// environment says otherwise. Default: where the Network finds it.
+	APIServerHost string
+	APIServerPort int
+	// Light makes the node a mere Node object that is kept Ready: no pods and no node ports.
+	Light bool
+	// NoLease switches the lease renewals off, one write per node in ten seconds. The controller
+	// manager's --node-monitor-grace-period must be long then.
+	NoLease bool
+	// Logger receives what goes wrong inside. Default: the Network's.
+	Logger *slog.Logger
+}
+
+// Node is a running node.
+type Node struct {
+	options Options
+	client  kubernetes.Interface
+	logger  *slog.Logger
+
+	// pods, proxy and events are nil for a light node.
+	pods   *pod.Node
+	proxy  *proxy.Proxy
+	events record.EventBroadcaster
+
+	seen        atomic.Pointer[corev1.Node] // the object as last seen
+	corrections chan struct{}
+	lease       *coordinationv1.Lease // the last one written; only live uses it
+	stopLive    context.CancelFunc
+	living      sync.WaitGroup
+}
+
+// Start registers a node and runs what is assigned to it until Stop. The context bounds the start
+// only. A node of the same name that was stopped, or whose object exists for other reasons, is
+// taken over with its taints and addresses, as kubelet does.
+func Start(ctx context.Context, o Options) (*Node, error) {
+	n, err := newNode(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.begin(ctx); err != nil {
+		if n.events != nil {
+			n.events.Shutdown()
+		}
+		return nil, err
+	}
+	liveCtx, stop := context.WithCancel(context.Background())
+	n.stopLive = stop
+	n.living.Go(func() { n.live(liveCtx) })
+	return n, nil
+}
+
+// begin makes the node known to the API server and to the network.
+func (n *Node) begin(ctx context.Context) error {
+	network := n.options.Network
+	version, err := network.serverVersion()
+	if err != nil {
+		return err
+	}
+	if err := network.watch(ctx, n.options.Light); err != nil {
+		return err
+	}
+	if err := n.register(ctx, version); err != nil {
+		return err
+	}
+	return network.join(n)
+}
+
+func newNode(o Options) (*Node, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	n := &Node{options: o, client: o.Network.client, logger: o.Logger, corrections: make(chan struct{}, 1)}
+	if n.logger == nil {
+		n.logger = o.Network.logger
+	}
+	if o.Config != nil {
+		client, err := kubernetes.NewForConfig(o.Config)
+		if err != nil {
+			return nil, fmt.Errorf("making a client for node %q: %w", o.Name, err)
+		}
+		n.client = client
+	}
+	if o.Light {
+		return n, nil
+	}
+	return n, n.equip()
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Network == nil:
+		return errors.New("a virtual node needs Options.Network")
+	case o.Name == "":
+		return errors.New("a virtual node needs Options.Name")
+	case o.Light:
+		return nil
+	case !o.Address.Is4() || !o.Address.IsLoopback():
+		return fmt.Errorf("node %q: Options.Address is %s; it must be in 127.0.0.0/8", o.Name, o.Address)
+	case o.Dir == "":
+		return fmt.Errorf("node %q needs Options.Dir", o.Name)
+	}
+	return nil
+}
+
+// equip gives the node what it needs for pods and node ports.
+func (n *Node) equip() error {
+	o := n.options
+	images, err := imageSet(o.Images)
+	if err != nil {
+		return fmt.Errorf("node %q: %w", o.Name, err)
+	}
+	// The directory will hold tokens and Secrets.
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("node %q: making its directory: %w", o.Name, err)
+	}
+	host, port := o.Network.apiHost, o.Network.apiPort
+	if o.APIServerHost != "" {
+		host, port = o.APIServerHost, o.APIServerPort
+	}
+	n.events = record.NewBroadcaster()
+	n.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: n.client.CoreV1().Events("")})
+	n.pods = pod.NewNode(pod.Options{
+		Machine: image.Machine{
+			Name: o.Name, Address: o.Address, Capacity: capacity(), APIServerHost: host, APIServerPort: port,
+			Client: n.client, Fabric: o.Network.fabric,
+		},
+		Images: images, Addresses: pod.NewAddresses(), Dir: o.Dir, Logger: n.logger,
+		Recorder: n.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: o.Name}),
+	})
+	n.proxy = proxy.New(proxy.Options{Node: o.Name, Address: o.Address, Fabric: o.Network.fabric, Logger: n.logger})
+	return nil
+}
+
+// observe tells the node the present state of its object. It must not block.
+func (n *Node) observe(object *corev1.Node) {
+	n.seen.Store(object)
+	if prefix, err := netip.ParsePrefix(object.Spec.PodCIDR); err == nil && n.pods != nil {
+		n.pods.Addresses.SetRange(prefix)
+	}
+	if isReady(object) {
+		return
+	}
+	select {
+	case n.corrections <- struct{}{}:
+	default:
+	}
+}
+
+// Name is the name of the Node object.
+func (n *Node) Name() string { return n.options.Name }
+
+// Address is the machine's own address.
+func (n *Node) Address() netip.Addr { return n.options.Address }
+
+// Logs is the file with the output of a Program container. It holds all runs of all pods of that
+// name on this node and stays when they have gone; it exists once the container has started.
+func (n *Node) Logs(namespace, pod, container string) string {
+	if n.pods == nil {
+		return ""
+	}
+	return n.pods.LogPath(namespace, pod, container)
+}
+
+// Stop powers the machine off: pods are asked to end and have their grace period, then node ports
+// close. Pods that are left when ctx ends are killed, and the error says so. The objects stay as
+// they are, the Node included: the control plane finds out by itself.
+func (n *Node) Stop(ctx context.Context) error {
+	n.options.Network.leave(n)
+	n.stopLive()
+	n.living.Wait()
+	if n.pods == nil {
+		return nil
+	}
+	n.pods.PowerOff(ctx)
+	n.proxy.Close()
+	n.events.Shutdown()
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopping node %q: killed pods that had not ended: %w", n.options.Name, context.Cause(ctx))
+	}
+	return nil
+}
+
+// Remove stops the node and deletes its object. Its pods are then the control plane's to clean up.
+func (n *Node) Remove(ctx context.Context) error {
+	err := n.Stop(ctx)
+	if deleteErr := n.client.CoreV1().Nodes().Delete(ctx, n.options.Name, metav1.DeleteOptions{}); deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
+		return errors.Join(err, fmt.Errorf("deleting node %q: %w", n.options.Name, deleteErr))
+	}
+	return err
+}
