@@ -1,0 +1,122 @@
+{{/* The pod template, the same for every kind of workload. */}}
+{{- define "thalassa-ccm.podTemplate" -}}
+metadata:
+  annotations:
+    kubectl.kubernetes.io/default-container: cloud-controller-manager
+    # The configuration is read once, at the start: a new one needs new pods.
+    checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum }}
+  labels:
+    {{- include "thalassa-ccm.podLabels" . | nindent 4 }}
+spec:
+  serviceAccountName: {{ include "thalassa-ccm.serviceAccountName" . }}
+  automountServiceAccountToken: true
+  hostNetwork: {{ .Values.hostNetwork }}
+  dnsPolicy: {{ .Values.dnsPolicy }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    # Owner of the credential files, which others cannot read.
+    fsGroup: 65532
+    seccompProfile:
+      type: RuntimeDefault
+  containers:
+    - name: cloud-controller-manager
+      {{- include "thalassa-ccm.container" . | nindent 6 }}
+  volumes:
+    - name: config
+      configMap:
+        name: {{ include "thalassa-ccm.fullname" . }}
+    - name: credentials
+      secret:
+        secretName: {{ .Values.credentials.existingSecret }}
+        defaultMode: 0440
+{{- end -}}
+
+{{- define "thalassa-ccm.container" -}}
+image: {{ include "thalassa-ccm.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+command:
+  - /thalassa-cloud-controller-manager
+args:
+  {{- include "thalassa-ccm.args" . | trim | nindent 2 }}
+env:
+  - name: HOST_IP
+    valueFrom:
+      fieldRef:
+        fieldPath: status.hostIP
+  {{- with .Values.kubernetesServiceHost }}
+  - name: KUBERNETES_SERVICE_HOST
+    value: {{ . | quote }}
+  {{- end }}
+  {{- with .Values.kubernetesServicePort }}
+  - name: KUBERNETES_SERVICE_PORT
+    value: {{ include "thalassa-ccm.scalar" . | quote }}
+  {{- end }}
+ports:
+  - name: https
+    containerPort: {{ .Values.securePort }}
+    protocol: TCP
+# Alive does not need the cloud, ready does not need the lease: a cloud outage
+# restarts nobody, and a standby does not stall a rollout.
+livenessProbe:
+  httpGet:
+    scheme: HTTPS
+    port: https
+    path: /livez
+  initialDelaySeconds: 15
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet:
+    scheme: HTTPS
+    port: https
+    path: /readyz
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 3
+# The reason why the binary gave up, shown by kubectl describe.
+terminationMessagePolicy: FallbackToLogsOnError
+{{- with .Values.resources }}
+resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  runAsNonRoot: true
+  capabilities:
+    drop:
+      - ALL
+  seccompProfile:
+    type: RuntimeDefault
+volumeMounts:
+  - name: config
+    mountPath: {{ include "thalassa-ccm.configDirectory" . }}
+    readOnly: true
+  # A directory, never a subPath: only then does a rotated credential reach its file.
+  - name: credentials
+    mountPath: {{ include "thalassa-ccm.credentialsDirectory" . }}
+    readOnly: true
+{{- end -}}

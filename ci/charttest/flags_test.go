@@ -1,0 +1,123 @@
+package charttest
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// flagForm is a well-formed argument; the value may be anything but empty.
+var flagForm = regexp.MustCompile(`^--([a-z][a-z0-9-]*)=(.+)$`)
+
+// flags returns the arguments of the container by name. Each is well-formed and
+// occurs once.
+func flags(t *testing.T, sets ...string) map[string]string {
+	t.Helper()
+	args := container(t, sets...).Args
+	if !slices.IsSorted(args) {
+		t.Errorf("arguments %q are not sorted", args)
+	}
+	found := map[string]string{}
+	for _, arg := range args {
+		parts := flagForm.FindStringSubmatch(arg)
+		if parts == nil {
+			t.Fatalf("argument %q is not of the form --name=value", arg)
+		}
+		if _, twice := found[parts[1]]; twice {
+			t.Errorf("flag --%s is given twice", parts[1])
+		}
+		found[parts[1]] = parts[2]
+	}
+	return found
+}
+
+func TestFlags(t *testing.T) {
+	want := map[string]string{
+		"allocate-node-cidrs":              "false",
+		"authorization-always-allow-paths": "/healthz,/readyz,/livez",
+		"bind-address":                     "0.0.0.0",
+		"cloud-config":                     "/etc/thalassa-ccm/config/cloud-config.yaml",
+		"cloud-provider":                   "thalassacloud",
+		"cluster-name":                     "production",
+		"concurrent-service-syncs":         "10",
+		"configure-cloud-routes":           "false",
+		"leader-elect":                     "true",
+		"secure-port":                      "10258",
+		"v":                                "2",
+	}
+	if diff := cmp.Diff(want, flags(t)); diff != "" {
+		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
+func TestExtraArgs(t *testing.T) {
+	for name, test := range map[string]struct{ set, flag, want string }{
+		"text":              {"extraArgs.node-monitor-period=10s", "node-monitor-period", "10s"},
+		"number":            {"extraArgs.kube-api-burst=30", "kube-api-burst", "30"},
+		"large number":      {"extraArgs.kube-api-qps=1000000", "kube-api-qps", "1000000"},
+		"boolean":           {"extraArgs.profiling=false", "profiling", "false"},
+		"list in text":      {`extraArgs.controllers=*\,-node-route-controller`, "controllers", "*,-node-route-controller"},
+		"over the chart's":  {"extraArgs.concurrent-service-syncs=20", "concurrent-service-syncs", "20"},
+		"with quotes in it": {`extraArgs.tls-cipher-suites="a"`, "tls-cipher-suites", `"a"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := flags(t, test.set)[test.flag]; got != test.want {
+				t.Errorf("--%s=%s, want %s", test.flag, got, test.want)
+			}
+		})
+	}
+}
+
+// TestEnvironment wants every $(NAME) in the arguments to be defined: kubelet
+// would pass an unknown one on as it stands.
+func TestEnvironment(t *testing.T) {
+	c := container(t, "bindAddress=$(HOST_IP)")
+	defined := map[string]bool{}
+	for _, env := range c.Env {
+		defined[env.Name] = true
+	}
+	reference := regexp.MustCompile(`\$\(([A-Z_]+)\)`)
+	count := 0
+	for _, arg := range c.Args {
+		for _, match := range reference.FindAllStringSubmatch(arg, -1) {
+			count++
+			if !defined[match[1]] {
+				t.Errorf("%s uses %s, which is not defined", arg, match[1])
+			}
+		}
+	}
+	if count != 1 {
+		t.Errorf("%d references in %q, want 1", count, c.Args)
+	}
+}
+
+func TestAPIServerAddress(t *testing.T) {
+	for name, test := range map[string]struct {
+		sets []string
+		want map[string]string
+	}{
+		"kubelet's": {nil, map[string]string{}},
+		"host":      {[]string{"kubernetesServiceHost=10.0.0.1"}, map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}},
+		"port":      {[]string{"kubernetesServicePort=6443"}, map[string]string{"KUBERNETES_SERVICE_PORT": "6443"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, env := range container(t, test.sets...).Env {
+				if env.ValueFrom == nil {
+					got[env.Name] = env.Value
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("environment (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCommand(t *testing.T) {
+	if got, want := container(t).Command, []string{"/thalassa-cloud-controller-manager"}; !slices.Equal(got, want) {
+		t.Errorf("command %q, want %q", got, want)
+	}
+}

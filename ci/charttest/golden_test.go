@@ -1,0 +1,64 @@
+package charttest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+var update = flag.Bool("update", false, "write the golden renders under testdata anew")
+
+func TestGolden(t *testing.T) {
+	for name, path := range valuesFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			text, notes, err := chart.Render(t.Context(), chartDir, release(readValues(t, path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Decode(text); err != nil {
+				t.Error(err)
+			}
+			golden(t, name+".yaml", text)
+			golden(t, name+".notes.txt", notes)
+		})
+	}
+}
+
+// golden compares text with the file in testdata, or replaces the file.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(readFile(t, path), text); diff != "" {
+		t.Errorf("%s differs (-want +got); if that is meant, run the test with -update:\n%s", path, diff)
+	}
+}
+
+func TestGoldenFilesAreUsed(t *testing.T) {
+	var want []string
+	for name := range valuesFiles(t) {
+		want = append(want, name+".yaml", name+".notes.txt")
+	}
+	slices.Sort(want)
+	entries, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files in testdata (-want +got):\n%s", diff)
+	}
+}

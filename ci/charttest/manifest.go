@@ -1,0 +1,64 @@
+// Package charttest holds the tests of the Helm charts and of the manifests under
+// examples: what they render, what they refuse, what they may never contain, and
+// that a real API server on loopback accepts them. No test needs a network. The
+// golden renders under testdata are one per values file in the chart's ci folder;
+// after a change of the chart,
+//
+//	go test ./charttest -run Golden -update
+//
+// writes them anew, and their diff is to be read like code.
+package charttest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// Decode reads a YAML stream of Kubernetes objects into their Go types, in the
+// order of the stream. An unknown kind, an unknown field and a field given twice
+// are errors: the API server would drop them without a word.
+func Decode(manifest string) ([]runtime.Object, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
+	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	var objects []runtime.Object
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading document %d of the manifest: %w", number, err)
+		}
+		object, err := decodeDocument(decoder, document)
+		if err != nil {
+			return nil, fmt.Errorf("decoding document %d of the manifest: %w", number, err)
+		}
+		if object != nil {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// decodeDocument returns nil for a document without content, such as one that
+// holds nothing but comments.
+func decodeDocument(decoder runtime.Decoder, document []byte) (runtime.Object, error) {
+	data, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(data, []byte("null")) {
+		return nil, nil
+	}
+	object, _, err := decoder.Decode(document, nil, nil)
+	return object, err
+}

@@ -1,0 +1,173 @@
+package charttest
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const chartDir = "../../charts/thalassa-ccm"
+
+// release is the installation the README describes.
+func release(values map[string]any) chart.Release {
+	return chart.Release{Name: "thalassa-ccm", Namespace: "kube-system", Values: values}
+}
+
+// readValues returns what a values file says.
+func readValues(t *testing.T, path string) map[string]any {
+	t.Helper()
+	values, err := chartutil.ReadValuesFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// minimal returns the values every installation needs, and on top of them what
+// each of sets says in the syntax of `helm install --set`.
+func minimal(t *testing.T, sets ...string) map[string]any {
+	t.Helper()
+	values := readValues(t, filepath.Join(chartDir, "ci", "minimal-values.yaml"))
+	for _, set := range sets {
+		if err := strvals.ParseInto(set, values); err != nil {
+			t.Fatalf("--set %s: %v", set, err)
+		}
+	}
+	return values
+}
+
+// manifest renders the chart as text.
+func manifest(t *testing.T, r chart.Release) string {
+	t.Helper()
+	text, _, err := chart.Render(t.Context(), chartDir, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// objects renders the chart into typed objects.
+func objects(t *testing.T, values map[string]any) []runtime.Object {
+	t.Helper()
+	decoded, err := Decode(manifest(t, release(values)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+// refusal renders the chart with values it has to refuse and returns the error.
+func refusal(t *testing.T, values map[string]any) string {
+	t.Helper()
+	_, _, err := chart.Render(t.Context(), chartDir, release(values))
+	if err == nil {
+		t.Fatalf("the chart accepts %v", values)
+	}
+	return err.Error()
+}
+
+// find returns the object of type T with that name.
+func find[T runtime.Object](t *testing.T, objects []runtime.Object, name string) T {
+	t.Helper()
+	for _, object := range objects {
+		typed, ok := object.(T)
+		if ok && accessor(t, object).GetName() == name {
+			return typed
+		}
+	}
+	var none T
+	t.Fatalf("no %T %q in the manifest", none, name)
+	return none
+}
+
+func accessor(t *testing.T, object runtime.Object) interface{ GetName() string } {
+	t.Helper()
+	got, err := meta.Accessor(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func daemonSet(t *testing.T, sets ...string) *appsv1.DaemonSet {
+	t.Helper()
+	return find[*appsv1.DaemonSet](t, objects(t, minimal(t, sets...)), "thalassa-ccm")
+}
+
+func container(t *testing.T, sets ...string) corev1.Container {
+	t.Helper()
+	containers := daemonSet(t, sets...).Spec.Template.Spec.Containers
+	if len(containers) != 1 {
+		t.Fatalf("%d containers, want 1", len(containers))
+	}
+	return containers[0]
+}
+
+// leaves returns the values that are not maps with entries, by their dotted path.
+func leaves(values map[string]any) map[string]any {
+	found := map[string]any{}
+	for key, value := range values {
+		nested, isMap := value.(map[string]any)
+		if !isMap || len(nested) == 0 {
+			found[key] = value
+			continue
+		}
+		for path, leaf := range leaves(nested) {
+			found[key+"."+path] = leaf
+		}
+	}
+	return found
+}
+
+// nest is the inverse of leaves for one value.
+func nest(path string, value any) map[string]any {
+	key, rest, more := strings.Cut(path, ".")
+	if more {
+		return map[string]any{key: nest(rest, value)}
+	}
+	return map[string]any{key: value}
+}
+
+func TestLeaves(t *testing.T) {
+	values := map[string]any{"a": 1, "b": map[string]any{"c": "x", "d": map[string]any{}}, "e": []any{"y"}}
+	want := map[string]any{"a": 1, "b.c": "x", "b.d": map[string]any{}, "e": []any{"y"}}
+	got := leaves(values)
+	if !maps.EqualFunc(got, want, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+		t.Errorf("leaves %v, want %v", got, want)
+	}
+}
+
+// valuesFiles are the values files of the chart's ci folder, by their short names.
+func valuesFiles(t *testing.T) map[string]string {
+	t.Helper()
+	const suffix = "-values.yaml"
+	paths, err := filepath.Glob(filepath.Join(chartDir, "ci", "*"+suffix))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("values files %v, error %v", paths, err)
+	}
+	files := map[string]string{}
+	for _, path := range paths {
+		files[strings.TrimSuffix(filepath.Base(path), suffix)] = path
+	}
+	return files
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

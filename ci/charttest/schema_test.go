@@ -1,0 +1,165 @@
+package charttest
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// schema is the part of a JSON schema the chart uses.
+type schema struct {
+	Type                 any                `json:"type"`
+	Properties           map[string]*schema `json:"properties"`
+	AdditionalProperties any                `json:"additionalProperties"`
+	Items                *schema            `json:"items"`
+}
+
+func readSchema(t *testing.T) *schema {
+	t.Helper()
+	root := new(schema)
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(chartDir, "values.schema.json"))), root); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// walk calls visit for s and everything inside it. The path is that of values:
+// keys with dots between them, and [0] for an item of a list.
+func (s *schema) walk(path string, visit func(path string, s *schema)) {
+	visit(path, s)
+	for key, property := range s.Properties {
+		property.walk(strings.TrimPrefix(path+"."+key, "."), visit)
+	}
+	if s.Items != nil {
+		s.Items.walk(path+"[0]", visit)
+	}
+}
+
+// objectPaths returns the sorted paths of all objects that are closed, or of all
+// that are not.
+func objectPaths(t *testing.T, closed bool) []string {
+	t.Helper()
+	var paths []string
+	readSchema(t).walk("", func(path string, s *schema) {
+		if s.Type == "object" && (s.AdditionalProperties == false) == closed {
+			paths = append(paths, path)
+		}
+	})
+	slices.Sort(paths)
+	return paths
+}
+
+func TestSchemaOpenObjects(t *testing.T) {
+	want := []string{
+		"affinity", "cloudConfig.additionalLabels", "extraArgs", "global", "nodeSelector", "resources", "tolerations[0]",
+	}
+	if diff := cmp.Diff(want, objectPaths(t, false)); diff != "" {
+		t.Errorf("objects that accept any key (-want +got); close them, or say here why not:\n%s", diff)
+	}
+}
+
+func TestSchemaRefusesTypos(t *testing.T) {
+	paths := objectPaths(t, true)
+	if len(paths) < 5 {
+		t.Fatalf("only %d closed objects: %q", len(paths), paths)
+	}
+	for _, path := range paths {
+		t.Run("in "+path, func(t *testing.T) {
+			got := refusal(t, minimal(t, strings.TrimPrefix(path+".tpyo=1", ".")))
+			if want := "additional properties 'tpyo' not allowed"; !strings.Contains(got, want) {
+				t.Errorf("error %q, want one with %q", got, want)
+			}
+		})
+	}
+}
+
+func TestSchemaRefusesBadValues(t *testing.T) {
+	for _, set := range []string{
+		"securePort=https", "securePort=0", "securePort=70000", "logVerbosity=-1", "hostNetwork=maybe",
+		"image.digest=latest", "image.pullPolicy=Sometimes", "image.repository=", "bindAddress=",
+		"dnsPolicy=Cluster", "cloudConfig.endpoint=api.thalassa.cloud", "cloudConfig.cluster=7",
+		"cloudConfig.loadBalancer.creationPollInterval=0", "cloudConfig.loadBalancer.creationPollTimeout=5m",
+		"cloudConfig.additionalLabels.team=7", "extraArgs.--profiling=false", "extraArgs.profiling={a,b}",
+		"cloudConfig=null", "credentials=null", "image=null", "rbac=null", "serviceAccount=null",
+	} {
+		t.Run(set, func(t *testing.T) {
+			got := refusal(t, minimal(t, set))
+			if want := "values don't meet the specifications of the schema"; !strings.Contains(got, want) {
+				t.Errorf("error %q, want one with %q", got, want)
+			}
+		})
+	}
+}
+
+func TestSchemaAcceptsNull(t *testing.T) {
+	for _, path := range []string{
+		"cloudConfig.project", "cloudConfig.defaultSubnet", "cloudConfig.endpoint", "cloudConfig.additionalLabels",
+		"cloudConfig.loadBalancer", "cloudConfig.instancesV2", "image.registry", "image.tag", "image.digest",
+		"imagePullSecrets", "fullnameOverride", "extraArgs", "kubernetesServiceHost", "kubernetesServicePort",
+		"priorityClassName", "resources", "nodeSelector", "affinity", "tolerations", "serviceAccount.name",
+	} {
+		t.Run(path, func(t *testing.T) {
+			objects(t, minimal(t, path+"=null"))
+		})
+	}
+}
+
+// TestSchemaKnowsEveryValue compares the keys of values.yaml with those of the
+// schema, in both directions.
+func TestSchemaKnowsEveryValue(t *testing.T) {
+	var described []string
+	readSchema(t).walk("", func(path string, s *schema) {
+		if len(s.Properties) == 0 && !strings.Contains(path, "[") {
+			described = append(described, path)
+		}
+	})
+	slices.Sort(described)
+
+	open := objectPaths(t, false)
+	paths := map[string]bool{"enabled": true, "global": true}
+	for path := range leaves(defaults(t)) {
+		for _, object := range open {
+			if strings.HasPrefix(path, object+".") {
+				path = object
+			}
+		}
+		paths[path] = true
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(paths)), described); diff != "" {
+		t.Errorf("values.yaml and values.schema.json differ (-values +schema):\n%s", diff)
+	}
+}
+
+// defaults returns values.yaml.
+func defaults(t *testing.T) map[string]any {
+	t.Helper()
+	return readValues(t, filepath.Join(chartDir, chartutil.ValuesfileName))
+}
+
+func TestChartAsDependency(t *testing.T) {
+	dir := umbrella(t)
+	values := map[string]any{
+		"global":       map[string]any{"region": "somewhere"},
+		"thalassa-ccm": minimal(t, "enabled=true"),
+	}
+	text, _, err := chart.Render(t.Context(), dir, chart.Release{Name: "platform", Namespace: "kube-system", Values: values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "name: platform-thalassa-ccm\n"; !strings.Contains(text, want) {
+		t.Errorf("the manifest lacks %q", want)
+	}
+
+	values["thalassa-ccm"] = map[string]any{"enabled": false}
+	text, _, err = chart.Render(t.Context(), dir, chart.Release{Name: "platform", Namespace: "kube-system", Values: values})
+	if err != nil || strings.TrimSpace(text) != "" {
+		t.Errorf("a disabled dependency gives error %v and the manifest %q", err, text)
+	}
+}

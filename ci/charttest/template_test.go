@@ -1,0 +1,164 @@
+package charttest
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template/parse"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+// impure matches the names of template functions and fields whose result depends
+// on the time, on chance, on the cluster or on what was installed before. With
+// them a GitOps tool sees a difference after every render.
+var impure = regexp.MustCompile(`^(lookup|getHostByName|env|expandenv|now|ago|date\w*|htmlDate\w*|uuidv4|shuffle|` +
+	`rand\w*|gen[A-Z]\w*|derivePassword|encryptAES|bcrypt|htpasswd|Capabilities|IsUpgrade|IsInstall|Revision)$`)
+
+func TestTemplatesArePure(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(chartDir, "templates", "*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("templates %v, error %v", paths, err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			for _, name := range names(t, readFile(t, path)) {
+				if impure.MatchString(name) {
+					t.Errorf("%s makes the render depend on more than the values", name)
+				}
+			}
+		})
+	}
+}
+
+func TestNamesSeesEveryNode(t *testing.T) {
+	text := `{{ if .Capabilities.KubeVersion }}{{ range lookup "v1" }}{{ with $x := (now) }}{{ randAlpha 3 | quote }}{{ end }}` +
+		`{{ else }}{{ $.Release.IsUpgrade }}{{ end }}{{ end }}{{ define "d" }}{{ template "e" (genCA).Cert }}{{ end }}`
+	got := names(t, text)
+	for _, want := range []string{"Capabilities", "lookup", "now", "randAlpha", "IsUpgrade", "genCA"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not among %q", want, got)
+		}
+		if !impure.MatchString(want) {
+			t.Errorf("%s passes as pure", want)
+		}
+	}
+}
+
+// names returns every function and field name in a template.
+func names(t *testing.T, text string) []string {
+	t.Helper()
+	tree := parse.New("template")
+	tree.Mode = parse.SkipFuncCheck
+	trees := map[string]*parse.Tree{}
+	if _, err := tree.Parse(text, "", "", trees); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, tree := range trees {
+		found = append(found, nodeNames(tree.Root)...)
+	}
+	return found
+}
+
+// nodeNames handles the nodes that hold names, and descends into the others.
+func nodeNames(node parse.Node) []string {
+	switch node := node.(type) {
+	case *parse.IdentifierNode:
+		return []string{node.Ident}
+	case *parse.FieldNode:
+		return node.Ident
+	case *parse.VariableNode:
+		return node.Ident
+	case *parse.ChainNode:
+		return append(nodeNames(node.Node), node.Field...)
+	}
+	var found []string
+	for _, child := range children(node) {
+		found = append(found, nodeNames(child)...)
+	}
+	return found
+}
+
+func children(node parse.Node) []parse.Node {
+	switch node := node.(type) {
+	case *parse.ListNode:
+		return listChildren(node)
+	case *parse.ActionNode:
+		return []parse.Node{node.Pipe}
+	case *parse.CommandNode:
+		return node.Args
+	case *parse.IfNode:
+		return branchChildren(node.BranchNode)
+	case *parse.RangeNode:
+		return branchChildren(node.BranchNode)
+	case *parse.WithNode:
+		return branchChildren(node.BranchNode)
+	case *parse.PipeNode:
+		return pipeChildren(node)
+	case *parse.TemplateNode:
+		return pipeChildren(node.Pipe)
+	}
+	return nil
+}
+
+func branchChildren(branch parse.BranchNode) []parse.Node {
+	return append(append(pipeChildren(branch.Pipe), listChildren(branch.List)...), listChildren(branch.ElseList)...)
+}
+
+func listChildren(list *parse.ListNode) []parse.Node {
+	if list == nil {
+		return nil
+	}
+	return list.Nodes
+}
+
+func pipeChildren(pipe *parse.PipeNode) []parse.Node {
+	var nodes []parse.Node
+	if pipe != nil {
+		for _, command := range pipe.Cmds {
+			nodes = append(nodes, command)
+		}
+	}
+	return nodes
+}
+
+func TestSameBytesForEveryKubernetes(t *testing.T) {
+	for name, path := range valuesFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			values := readValues(t, path)
+			want := manifest(t, release(values))
+			for _, version := range []string{"v1.33.0", "v1.33.0", "v1.34.2-vendor.1", "v1.35.0", "v1.36.3", "v1.37.0"} {
+				r := release(values)
+				r.KubeVersion = version
+				if manifest(t, r) != want {
+					t.Errorf("the render for %s differs", version)
+				}
+			}
+		})
+	}
+}
+
+func TestOldKubernetesIsRefused(t *testing.T) {
+	r := release(minimal(t))
+	r.KubeVersion = "v1.32.9"
+	_, _, err := chart.Render(t.Context(), chartDir, r)
+	if err == nil || !strings.Contains(err.Error(), "kubeVersion") {
+		t.Errorf("error %v, want one about kubeVersion", err)
+	}
+}
+
+// TestChartShipsNoTestFiles wants the folder of the test values to stay out of the package.
+func TestChartShipsNoTestFiles(t *testing.T) {
+	loaded, err := chart.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range loaded.Raw {
+		if strings.HasPrefix(file.Name, "ci/") {
+			t.Errorf("the chart contains %s", file.Name)
+		}
+	}
+}
