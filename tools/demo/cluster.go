@@ -1,0 +1,129 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+const (
+	// stepTimeout bounds the wait for one step of the story.
+	stepTimeout = 90 * time.Second
+	// explainLines is how much of a log is shown when something went wrong.
+	explainLines = 15
+	// fieldManager is who the API server remembers as having applied the demo's objects.
+	fieldManager = "thalassa-ccm-demo"
+)
+
+// cluster is where the story happens.
+type cluster struct {
+	config  *rest.Config
+	client  kubernetes.Interface
+	objects dynamic.Interface
+	mapper  meta.RESTMapper
+
+	kubeconfig      string // path; empty for the user's own cluster
+	host            string // of the API server, as pods are told
+	port            int
+	systemNamespace string // where the chart is installed
+	webNamespace    string // where the Service is
+	guest           bool   // the cluster is the user's own
+	ccmLog          string // path of the cloud controller manager's log, once it runs
+}
+
+func newCluster(config *rest.Config) (*cluster, error) {
+	// The demo waits by looking often; the client's own limit would make it slow.
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 100, 200
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a client of Kubernetes: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a client of Kubernetes: %w", err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
+	return &cluster{config: config, client: client, objects: objects, mapper: mapper}, nil
+}
+
+// apply makes the object what it says, like `kubectl apply --server-side`.
+func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	kind := object.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return fmt.Errorf("finding out how to apply a %s: %w", kind.Kind, err)
+	}
+	object.SetNamespace(c.webNamespace)
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("encoding %s %s: %w", kind.Kind, object.GetName(), err)
+	}
+	_, err = c.objects.Resource(mapping.Resource).Namespace(c.webNamespace).Patch(ctx, object.GetName(), types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: fieldManager})
+	if err != nil {
+		return fmt.Errorf("applying %s %s: %w", kind.Kind, object.GetName(), err)
+	}
+	return nil
+}
+
+// until waits until check says true. An error of check is remembered and tried again: clusters and clouds have bad moments.
+// what completes the sentence "waiting for …".
+func until(ctx context.Context, what string, check func(context.Context) (bool, error)) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, stepTimeout, true, func(ctx context.Context) (bool, error) {
+		done, err := check(ctx)
+		if err != nil && ctx.Err() == nil {
+			last = err
+		}
+		return done && err == nil, nil
+	})
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return errors.Join(fmt.Errorf("waited %s in vain for %s", stepTimeout, what), last)
+}
+
+// initialised says whether the cloud controller manager is done with the node.
+func initialised(node *corev1.Node) bool {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == "node.cloudprovider.kubernetes.io/uninitialized" {
+			return false
+		}
+	}
+	return node.Spec.ProviderID != ""
+}
+
+// describeNode is what the cloud controller manager told Kubernetes about a node.
+func describeNode(node *corev1.Node) string {
+	var addresses []string
+	for _, address := range node.Status.Addresses {
+		addresses = append(addresses, fmt.Sprintf("%s %s", address.Type, address.Address))
+	}
+	return fmt.Sprintf("providerID %s, zone %s, region %s, type %s, addresses %s", node.Spec.ProviderID,
+		node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelTopologyRegion], node.Labels[corev1.LabelInstanceTypeStable],
+		strings.Join(addresses, ", "))
+}
+
+// tail is the last n lines of text.
+func tail(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

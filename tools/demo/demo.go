@@ -1,0 +1,107 @@
+// Package demo tells the story of one Service: a cluster and a cloud are started on this machine, the chart is installed, nodes
+// are initialised, a load balancer is made, used, changed and removed, and nothing stays behind.
+//
+// Everything in it is real but the cloud and the kubelets: Kubernetes' own control plane, Helm, the chart, and the cloud
+// controller manager, which is started from the workload that the API server holds, like a kubelet would.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
+)
+
+// Options say how the story is told.
+type Options struct {
+	// Root is the folder of the repository.
+	Root string
+	// Output hears the story, in plain words. Input answers its one question; it is read only with Cluster.
+	Output io.Writer
+	Input  io.Reader
+	// Keep leaves everything running after the story, until the context ends.
+	Keep bool
+	// Cluster is a context of the user's kubeconfig: the story then happens in that cluster. Empty: in one of its own.
+	Cluster string
+	// Dir is the folder for its files; empty is a fresh one in the system's folder for temporary files.
+	Dir string
+}
+
+// cleanupTimeout bounds the removal of everything after the story, or after an interruption.
+const cleanupTimeout = 60 * time.Second
+
+// Run tells the story and removes everything again. When ctx ends it stops where it is, removes everything and returns the
+// context's cause; with Keep that is how the story ends well, and nil is returned.
+func Run(ctx context.Context, o Options) (err error) {
+	t := newTeller(o.Output)
+	folder, err := openFolder(o.Dir, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.remove()) }()
+
+	t.chapter("Building the programs")
+	programs, err := build(ctx, o.Root, t)
+	if err != nil {
+		return err
+	}
+	s := &stage{options: o, tell: t, folder: folder, programs: programs, nodes: map[string]*virtualnode.Node{}}
+	defer func() {
+		if err != nil {
+			t.say("Stopped: %v", plainCause(ctx, err))
+			s.explain()
+		}
+		err = errors.Join(err, s.clear(ctx))
+	}()
+	if err := s.set(ctx); err != nil {
+		return err
+	}
+	if err := s.play(ctx); err != nil {
+		return err
+	}
+	return s.end(ctx)
+}
+
+// plainCause is the interruption itself when there was one, not what it interrupted.
+func plainCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// clear removes everything in the reverse order of its making, also when ctx has ended.
+func (s *stage) clear(ctx context.Context) error {
+	s.tell.chapter("Removing everything")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	var failures []error
+	for len(s.undo) > 0 {
+		last := s.undo[len(s.undo)-1]
+		s.undo = s.undo[:len(s.undo)-1]
+		if err := last.do(ctx); err != nil {
+			failures = append(failures, fmt.Errorf("removing %s: %w", last.what, err))
+		}
+	}
+	if len(failures) == 0 {
+		s.tell.say("Nothing is left running, no file is left behind.")
+	}
+	return errors.Join(failures...)
+}
+
+// end tells how to look around, and with Keep waits until the context ends.
+func (s *stage) end(ctx context.Context) error {
+	if !s.options.Keep {
+		s.tell.chapter("That was all. To look around yourself")
+		s.tell.plain("  make demo KEEP=1     leaves everything running until Ctrl-C and says how to reach it")
+		s.tell.plain("  examples/web.yaml    is what was applied; charts/thalassa-ccm is what was installed")
+		return nil
+	}
+	s.tell.chapter("Everything keeps running until Ctrl-C. In another terminal")
+	s.lookAround()
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,121 @@
+package demo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// rewrite returns how the rendered chart is changed before it is installed: not at all in the demo's own cluster. In the
+// user's, the cluster role keeps only what reads, and the right to write is given for the demo's own nodes by name and for
+// Services and events in the demo's namespace: the API server itself then refuses every other write.
+func (c *cluster) rewrite() func([]byte) ([]byte, error) {
+	if !c.guest {
+		return nil
+	}
+	return func(manifest []byte) ([]byte, error) {
+		var out bytes.Buffer
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+		for {
+			object := &unstructured.Unstructured{}
+			if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+				return out.Bytes(), nil
+			} else if err != nil {
+				return nil, fmt.Errorf("reading the rendered chart: %w", err)
+			}
+			if len(object.Object) == 0 {
+				continue
+			}
+			if err := c.restrict(object, &out); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// restrict writes the object, or what stands for it in the user's cluster.
+func (c *cluster) restrict(object *unstructured.Unstructured, out io.Writer) error {
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[guestKey] = "true"
+	object.SetLabels(labels)
+	if object.GetKind() != "ClusterRole" {
+		return emit(out, object.Object)
+	}
+	var role rbacv1.ClusterRole
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+		return fmt.Errorf("reading cluster role %s: %w", object.GetName(), err)
+	}
+	local := rbacv1.Role{TypeMeta: role.TypeMeta, ObjectMeta: *role.ObjectMeta.DeepCopy()}
+	local.Kind, local.Namespace = "Role", guestNamespace
+	role.Rules, local.Rules = c.split(role.Rules)
+	return errors.Join(emit(out, role), emit(out, local), emit(out, bindingOf(local)))
+}
+
+// reading verbs harm nobody; reviews are questions to the API server about the caller of the metrics port.
+var reading = []string{"get", "list", "watch"}
+
+// split keeps what reads for the whole cluster, with writes to the demo's nodes by name; all other writes become local.
+func (c *cluster) split(rules []rbacv1.PolicyRule) (wide, local []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		if slices.Contains(rule.Resources, "tokenreviews") || slices.Contains(rule.Resources, "subjectaccessreviews") {
+			wide = append(wide, rule)
+			continue
+		}
+		reads, writes := rule, rule
+		reads.Verbs, writes.Verbs = nil, nil
+		for _, verb := range rule.Verbs {
+			if slices.Contains(reading, verb) {
+				reads.Verbs = append(reads.Verbs, verb)
+			} else {
+				writes.Verbs = append(writes.Verbs, verb)
+			}
+		}
+		if len(reads.Verbs) > 0 {
+			wide = append(wide, reads)
+		}
+		if len(writes.Verbs) == 0 {
+			continue
+		}
+		if slices.Contains(rule.Resources, "nodes") || slices.Contains(rule.Resources, "nodes/status") {
+			writes.ResourceNames = c.nodeNames()
+			wide = append(wide, writes)
+			continue
+		}
+		local = append(local, writes)
+	}
+	return wide, local
+}
+
+// nodeNames are all nodes that the demo will ever have.
+func (c *cluster) nodeNames() []string {
+	return []string{c.nodeName("control-plane"), c.nodeName("worker-1"), c.nodeName("worker-2"), c.nodeName("worker-3")}
+}
+
+// bindingOf gives the local role to the same ServiceAccount as the cluster role.
+func bindingOf(role rbacv1.Role) rbacv1.RoleBinding {
+	binding := rbacv1.RoleBinding{TypeMeta: role.TypeMeta, ObjectMeta: *role.ObjectMeta.DeepCopy()}
+	binding.Kind = "RoleBinding"
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
+	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: releaseName, Namespace: guestNamespace}}
+	return binding
+}
+
+func emit(out io.Writer, object any) error {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("writing the chart: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "---\n%s", text)
+	return err
+}

@@ -1,0 +1,153 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
+)
+
+// Images that the demo's nodes know how to run.
+const (
+	imageCCM = "ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager"
+	imageWeb = "ghcr.io/thalassa-cloud/thalassa-ccm/web"
+)
+
+// stage is everything that runs while the story is told.
+type stage struct {
+	options  Options
+	tell     *teller
+	folder   *folder
+	programs programs
+	undo     []undo
+
+	cloud   *cloud
+	cluster *cluster
+	network *virtualnode.Network
+	nodes   map[string]*virtualnode.Node // by name
+	address string                       // of the load balancer, once known
+}
+
+// undo removes something that was made.
+type undo struct {
+	what string
+	do   func(context.Context) error
+}
+
+// later remembers how to remove what has just been made.
+func (s *stage) later(what string, do func(context.Context) error) {
+	s.undo = append(s.undo, undo{what, do})
+}
+
+// set starts the cloud and the cluster.
+func (s *stage) set(ctx context.Context) (err error) {
+	s.tell.chapter("Starting a cloud and a cluster on this machine")
+	if s.options.Cluster != "" {
+		s.cluster, err = s.guest(ctx)
+	} else {
+		s.cluster, err = s.ownCluster(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if s.cloud, err = s.startCloud(ctx); err != nil {
+		return err
+	}
+	s.tell.say("Thalassa Cloud (emulated) answers at %s; its VPC is %s", s.cloud.Endpoint, s.cloud.VPC)
+	s.network, err = virtualnode.NewNetwork(s.cluster.config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fmt.Errorf("preparing the network of the nodes: %w", err)
+	}
+	s.later("the network of the nodes", func(context.Context) error {
+		s.network.Close()
+		return nil
+	})
+	return nil
+}
+
+// ownCluster starts a control plane that only the demo uses. KUBECONFIG and whatever it names play no part in it.
+func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
+	control, err := controlplane.Start(context.WithoutCancel(ctx), controlplane.Options{
+		Dir: s.folder.file("kubernetes"), Binary: s.programs.lab, Progress: func(line string) { s.tell.say("%s", line) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting Kubernetes: %w", err)
+	}
+	s.later("Kubernetes", func(context.Context) error { return control.Stop() })
+	host, port := control.Address()
+	c, err := newCluster(control.Config())
+	if err != nil {
+		return nil, err
+	}
+	c.kubeconfig, c.host, c.port = control.Kubeconfig(), host, port
+	c.systemNamespace, c.webNamespace = "kube-system", "default"
+	version, err := c.client.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("asking Kubernetes for its version: %w", err)
+	}
+	s.tell.say("Kubernetes %s answers at https://%s:%d: API server, scheduler, controller manager, etcd", version.GitVersion, host, port)
+	return c, nil
+}
+
+// addNode creates a server in the cloud and starts a node on it, as a kubelet with --cloud-provider=external would.
+func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane bool) error {
+	text, err := s.cloud.addServer(ctx, name, zone)
+	if err != nil {
+		return err
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return fmt.Errorf("reading the address of server %s: %w", name, err)
+	}
+	dir := s.folder.file("nodes/" + name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making a folder for node %s: %w", name, err)
+	}
+	// These flags have the place of in-cluster configuration, which a process without a mount namespace of its own cannot read.
+	ccm := virtualnode.Program(s.programs.ccm, "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
+	node, err := virtualnode.Start(context.WithoutCancel(ctx), virtualnode.Options{
+		Config: s.cluster.config, Name: name, Address: address, ControlPlane: controlPlane,
+		Labels: s.cluster.nodeLabels(), Taints: s.cluster.nodeTaints(),
+		Images:        map[string]virtualnode.Image{imageCCM: ccm, imageWeb: virtualnode.WebServer()},
+		Network:       s.network,
+		Dir:           dir,
+		Logger:        slog.New(slog.DiscardHandler),
+		APIServerHost: s.cluster.host, APIServerPort: s.cluster.port,
+	})
+	if err != nil {
+		return fmt.Errorf("starting node %s: %w", name, err)
+	}
+	s.later("node "+name, node.Remove)
+	s.nodes[name] = node
+	s.tell.say("Server %s (%s, zone %s) runs in the cloud; its node has registered and is tainted as uninitialized", name, address, zone)
+	return nil
+}
+
+// lookAround says how to reach what is running.
+func (s *stage) lookAround() {
+	if s.cluster.kubeconfig != "" {
+		s.tell.plain("  export KUBECONFIG=%s", s.cluster.kubeconfig)
+	}
+	s.tell.plain("  kubectl get nodes -o wide")
+	s.tell.plain("  kubectl apply -f %s/examples/web.yaml && kubectl get service web --watch", s.options.Root)
+	s.tell.plain("  the cloud:  curl -s %s/_emulator/state", s.cloud.Endpoint)
+	s.tell.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers",
+		s.cloud.Organisation, s.cloud.Endpoint)
+	s.tell.plain("  logs: %s", s.folder.path)
+}
+
+// explain helps to find out why the story stopped: the end of the cloud controller manager's log.
+func (s *stage) explain() {
+	if s.cluster == nil || s.cluster.ccmLog == "" {
+		return
+	}
+	content, err := os.ReadFile(s.cluster.ccmLog)
+	if err != nil {
+		return
+	}
+	s.tell.plain("The end of the cloud controller manager's log:\n%s", tail(string(content), explainLines))
+}

@@ -1,0 +1,280 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+const (
+	// releaseName is the Helm release, credentialsName the Secret it refers to, webName the Service of examples/web.yaml.
+	releaseName     = "thalassa-ccm"
+	credentialsName = "thalassa-credentials"
+	webName         = "web"
+	// ccmLabels select the pods of the chart's workload.
+	ccmLabels = "k8s-app=cloud-controller-manager"
+)
+
+// play tells the story.
+func (s *stage) play(ctx context.Context) error {
+	for _, chapter := range []func(context.Context) error{s.startServers, s.install, s.nodesInitialised, s.serve, s.grow, s.endService} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startServers gives the cluster three nodes. They cannot be used yet.
+func (s *stage) startServers(ctx context.Context) error {
+	s.tell.chapter("Three servers in the cloud, three nodes in the cluster")
+	for _, server := range []struct {
+		name, zone   string
+		controlPlane bool
+	}{
+		{s.cluster.nodeName("control-plane"), "nl-01a", !s.cluster.guest},
+		{s.cluster.nodeName("worker-1"), "nl-01b", false},
+		{s.cluster.nodeName("worker-2"), "nl-01c", false},
+	} {
+		if err := s.addNode(ctx, server.name, server.zone, server.controlPlane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install installs the chart, and waits until the workload it made runs.
+func (s *stage) install(ctx context.Context) error {
+	s.tell.chapter("helm install thalassa-ccm charts/thalassa-ccm")
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: credentialsName},
+		StringData: map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret},
+	}
+	if _, err := s.cluster.client.CoreV1().Secrets(s.cluster.systemNamespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+		return fmt.Errorf("creating the Secret with the cloud's credentials: %w", err)
+	}
+	release := chart.Release{Name: releaseName, Namespace: s.cluster.systemNamespace, Values: s.chartValues(), Rewrite: s.cluster.rewrite()}
+	_, err := chart.Install(ctx, s.cluster.config, filepath.Join(s.options.Root, "charts", "thalassa-ccm"), release, io.Discard)
+	if err != nil {
+		return err
+	}
+	s.later("the chart", func(ctx context.Context) error {
+		return chart.Uninstall(ctx, s.cluster.config, releaseName, s.cluster.systemNamespace, io.Discard)
+	})
+	s.tell.say("Installed; the credentials are in Secret %s, the configuration refers to it", credentialsName)
+	return s.ccmRuns(ctx)
+}
+
+func (s *stage) ccmRuns(ctx context.Context) error {
+	return until(ctx, "the cloud controller manager to run", func(ctx context.Context) (bool, error) {
+		pods, err := s.cluster.client.CoreV1().Pods(s.cluster.systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: ccmLabels})
+		if err != nil || len(pods.Items) == 0 {
+			return false, err
+		}
+		pod := pods.Items[0]
+		if pod.Spec.NodeName != "" {
+			s.cluster.ccmLog = s.nodes[pod.Spec.NodeName].Logs(pod.Namespace, pod.Name, pod.Spec.Containers[0].Name)
+		}
+		if !podReady(&pod) {
+			return false, fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, waitingFor(&pod))
+		}
+		s.tell.say("The scheduler put pod %s/%s on %s; it runs %s and is ready", pod.Namespace, pod.Name, pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
+		return true, nil
+	})
+}
+
+func (s *stage) chartValues() map[string]any {
+	values := map[string]any{
+		"cloudConfig": map[string]any{
+			"organisation": s.cloud.Organisation, "endpoint": s.cloud.Endpoint, "vpcIdentity": s.cloud.VPC, "cluster": "k8s-demo",
+			"loadBalancer": map[string]any{"creationPollInterval": 1},
+		},
+		"credentials": map[string]any{"existingSecret": credentialsName},
+		// All nodes share this machine; each has an address of its own on it.
+		"bindAddress": "$(HOST_IP)",
+	}
+	s.cluster.adapt(values)
+	return values
+}
+
+func (s *stage) nodesInitialised(ctx context.Context) error {
+	s.tell.chapter("The cloud controller manager initialises the nodes")
+	for name := range s.nodes {
+		if err := s.nodeInitialised(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) nodeInitialised(ctx context.Context, name string) error {
+	return until(ctx, "node "+name+" to be initialised", func(ctx context.Context) (bool, error) {
+		node, err := s.cluster.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil || !initialised(node) {
+			return false, err
+		}
+		s.tell.say("%s: %s; the taint is gone", name, describeNode(node))
+		return true, nil
+	})
+}
+
+// serve applies the example and reaches it through the load balancer.
+func (s *stage) serve(ctx context.Context) error {
+	s.tell.chapter("kubectl apply -f examples/web.yaml")
+	if err := s.applyExample(ctx); err != nil {
+		return err
+	}
+	s.tell.say("Applied: a Deployment of two web servers and a Service of type LoadBalancer, port 80 to 8080")
+	if err := s.addressed(ctx); err != nil {
+		return err
+	}
+	return s.answered(ctx)
+}
+
+func (s *stage) applyExample(ctx context.Context) error {
+	file, err := os.Open(filepath.Join(s.options.Root, "examples", "web.yaml"))
+	if err != nil {
+		return fmt.Errorf("opening the example: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // a file that was only read has nothing to lose
+	// Registered before the first object is made: whatever was made is removed.
+	s.later("the example", s.removeExample)
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading examples/web.yaml: %w", err)
+		}
+		s.cluster.place(object)
+		if err := s.cluster.apply(ctx, object); err != nil {
+			return err
+		}
+	}
+}
+
+// addressed waits until the Service has an address, and tells what the load balancer does until then.
+func (s *stage) addressed(ctx context.Context) error {
+	seen := ""
+	return until(ctx, "the Service to get an address", func(ctx context.Context) (bool, error) {
+		if balancers, err := s.cloud.balancers(ctx); err == nil && len(balancers) == 1 && balancers[0].Status != seen {
+			seen = balancers[0].Status
+			s.tell.say("The cloud's load balancer %s is %q", balancers[0].Name, seen)
+		}
+		service, err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Get(ctx, webName, metav1.GetOptions{})
+		if err != nil || len(service.Status.LoadBalancer.Ingress) == 0 {
+			return false, err
+		}
+		ingress := service.Status.LoadBalancer.Ingress[0]
+		s.address = ingress.IP
+		s.tell.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP, *ingress.IPMode)
+		return true, nil
+	})
+}
+
+// answered fetches a page through the load balancer.
+func (s *stage) answered(ctx context.Context) error {
+	balancer, err := s.cloud.balancer(ctx, s.address)
+	if err != nil {
+		return err
+	}
+	served := balancer.Listeners[0].Served[0]
+	if wanted := net.JoinHostPort(s.address, "80"); served != wanted {
+		s.tell.say("An ordinary user may not open port 80, so the emulated load balancer answers at %s instead", served)
+	}
+	return until(ctx, "an answer through the load balancer", func(ctx context.Context) (bool, error) {
+		body, err := fetch(ctx, "http://"+served+"/")
+		if err != nil {
+			return false, err
+		}
+		s.tell.say("GET http://%s/ through the load balancer:", served)
+		for line := range strings.Lines(body) {
+			s.tell.plain("            | %s", strings.TrimRight(line, "\n"))
+		}
+		return true, nil
+	})
+}
+
+// grow adds a server, whose node becomes a target.
+func (s *stage) grow(ctx context.Context) error {
+	s.tell.chapter("A fourth server joins")
+	name := s.cluster.nodeName("worker-3")
+	if err := s.addNode(ctx, name, "nl-01a", false); err != nil {
+		return err
+	}
+	if err := s.nodeInitialised(ctx, name); err != nil {
+		return err
+	}
+	node, err := s.cluster.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading node %s: %w", name, err)
+	}
+	return until(ctx, name+" to become a target", func(ctx context.Context) (bool, error) {
+		balancer, err := s.cloud.balancer(ctx, s.address)
+		if err != nil {
+			return false, err
+		}
+		targets := balancer.Listeners[0].Targets
+		if !slices.ContainsFunc(targets, func(t emulator.TargetState) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+t.Machine) }) {
+			return false, nil
+		}
+		s.tell.say("%s is a target of the load balancer now, which has %d", name, len(targets))
+		return true, nil
+	})
+}
+
+// endService deletes the Service and waits until the cloud is empty again.
+func (s *stage) endService(ctx context.Context) error {
+	s.tell.chapter("kubectl delete service web")
+	err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Delete(ctx, webName, metav1.DeleteOptions{})
+	if err != nil {
+		return fmt.Errorf("deleting Service %s: %w", webName, err)
+	}
+	return until(ctx, "the Service and its load balancer to go", func(ctx context.Context) (bool, error) {
+		_, err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Get(ctx, webName, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return false, err
+		}
+		left, err := s.cloud.leftovers(ctx)
+		if err != nil || left != "" {
+			return false, errors.Join(err, fmt.Errorf("the cloud still has %s", left))
+		}
+		s.tell.say("The Service is gone, and the cloud is empty: no load balancer, no target group")
+		return true, nil
+	})
+}
+
+// fetch returns the body of a page.
+func fetch(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	client := http.Client{Timeout: cloudTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("fetching %s: %w", url, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // a body that was only read has nothing to lose
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("fetching %s: HTTP %d, %w", url, response.StatusCode, err)
+	}
+	return string(body), nil
+}
