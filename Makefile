@@ -1,0 +1,76 @@
+# The verbs of this repository. The work itself is Go code below tools/ and ci/; nothing here needs
+# more than a POSIX shell, git and Go (a C compiler only for the race detector).
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+SHELL := /bin/sh
+
+GO ?= go
+# Never download another toolchain behind the user's back.
+export GOTOOLCHAIN := local
+# Static binaries without a C compiler; the race detector switches it on for itself.
+export CGO_ENABLED := 0
+
+# -trimpath keeps this folder's name out of the binaries, so that every checkout shares one build cache.
+# -buildvcs=false: the version is stamped by hand, and a build works without git's consent.
+GOBUILD := $(GO) build -trimpath -buildvcs=false
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+IMAGES := thalassa-cloud-controller-manager thalassa-emulator
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build
+build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
+
+.PHONY: test
+test: bin/gotest bin/lab ## run every test, with the race detector if there is a C compiler (RACE=1|0, TESTFLAGS=...)
+	@exec bin/gotest $(if $(RACE),-race=$(RACE)) -- $(TESTFLAGS)
+
+.PHONY: demo
+demo: bin/demo bin/lab ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
+	@exec bin/demo $(if $(KEEP),--keep) $(if $(CLUSTER),--cluster='$(CLUSTER)')
+
+.PHONY: verify
+verify: bin/verify ## check formatting, vet, lint, generated files, modules and the repository's rules
+	@exec bin/verify $(VERIFYFLAGS)
+
+.PHONY: generate
+generate: bin/generate ## write every generated file anew
+	@exec bin/generate
+
+.PHONY: lint
+lint: bin/verify ## run the linters
+	@exec bin/verify --only=lint
+
+.PHONY: fmt
+fmt: ## format the Go sources
+	@gofmt -w src tools ci
+
+.PHONY: clean
+clean: ## remove what was built (Go's own caches stay)
+	rm -rf bin dist
+
+.PHONY: FORCE
+FORCE:
+
+# Go itself knows what is up to date, so every program is handed to it each time.
+$(IMAGES:%=bin/%): bin/%: go-version FORCE
+	@echo "building $@"
+	@cd src && GOWORK=off $(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o ../$@ ./cmd/$*
+
+bin/demo bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
+	@test -e $@ || echo "building $@ (the first time takes a few minutes, later ones seconds)"
+	@$(GOBUILD) -o $@ ./tools/cmd/$*
+
+bin/lab: bin/labbuild FORCE
+	@bin/labbuild
+
+.PHONY: go-version
+go-version:
+	@command -v $(GO) >/dev/null || { \
+	  echo 'make: Go 1.26 or newer is needed and "$(GO)" was not found: see https://go.dev/doc/install' >&2; exit 1; }
+	@minor=$$(cd / && $(GO) version | sed -n 's/.*go1\.\([0-9]*\).*/\1/p'); test "$${minor:-0}" -ge 26 || { \
+	  echo "make: Go 1.26 or newer is needed, this is $$(cd / && $(GO) version): see https://go.dev/doc/install" >&2; exit 1; }

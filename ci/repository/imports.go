@@ -1,0 +1,125 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// vendor is the cloud's official client.
+const vendor = "github.com/thalassa-cloud/client-go"
+
+// Boundary keeps packages apart, however many packages lie between them.
+type Boundary struct {
+	// Why is told to whoever crosses it.
+	Why string
+	// From are the packages it holds for, Except those of them it does not; both by import path prefix.
+	From, Except []string
+	// Never are the prefixes of what they may not reach.
+	Never []string
+	// Tests says that it holds for tests, too.
+	Tests bool
+}
+
+// Boundaries returns those of this repository.
+func Boundaries() []Boundary {
+	return []Boundary{
+		{
+			Why:   "images must not contain, and not be pinned by, what only builds and tests them",
+			From:  []string{ours + "src"},
+			Never: []string{ours + "tools", ours + "ci"},
+			Tests: true,
+		},
+		{
+			Why:    "engines and controllers are neutral: a cloud plugs into them, they know none",
+			From:   []string{ours + "src"},
+			Except: []string{ours + "src/cmd", ours + "src/thalassa", ours + "src/csi", ours + "src/emulator"},
+			Never:  []string{ours + "src/thalassa", vendor},
+			Tests:  true,
+		},
+		{
+			Why:   "client and server must not share one mistake: the emulator has wire types of its own",
+			From:  []string{ours + "src/emulator", ours + "src/cmd/thalassa-emulator"},
+			Never: []string{ours + "src/thalassa", vendor},
+		},
+	}
+}
+
+// Crossings finds imports across the boundaries in the workspace at root.
+func Crossings(ctx context.Context, root string, boundaries []Boundary, patterns ...string) ([]Finding, error) {
+	var found []Finding
+	for _, b := range boundaries {
+		loaded, err := load(ctx, root, b.Tests, patterns)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range loaded {
+			found = append(found, b.crossings(p)...)
+		}
+	}
+	return slices.Compact(sorted(found)), nil
+}
+
+// load reads the import graph; it does not compile anything.
+func load(ctx context.Context, root string, tests bool, patterns []string) ([]*packages.Package, error) {
+	mode := packages.NeedName | packages.NeedImports | packages.NeedDeps
+	loaded, err := packages.Load(&packages.Config{Context: ctx, Dir: root, Mode: mode, Tests: tests}, patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the import graph of %s: %w", root, err)
+	}
+	if len(loaded) == 0 {
+		return nil, fmt.Errorf("reading the import graph of %s: no package matches %q", root, patterns)
+	}
+	return loaded, nil
+}
+
+// crossings gives the shortest way from one package over the boundary, if there is one.
+func (b Boundary) crossings(p *packages.Package) []Finding {
+	if strings.HasSuffix(p.PkgPath, ".test") {
+		return nil // made by the go command, to run tests that are looked at themselves
+	}
+	name := strings.TrimSuffix(p.PkgPath, "_test")
+	if !below(name, b.From) || below(name, b.Except) {
+		return nil
+	}
+	way := b.wayOut(p)
+	if way == nil {
+		return nil
+	}
+	return []Finding{{strings.TrimPrefix(name, ours), 0, fmt.Sprintf("imports %s: %s", strings.Join(way, ", which imports "), b.Why)}}
+}
+
+// wayOut searches the import graph breadth first.
+func (b Boundary) wayOut(start *packages.Package) []string {
+	type step struct {
+		pkg *packages.Package
+		way []string
+	}
+	seen := map[string]bool{start.ID: true}
+	for queue := []step{{pkg: start}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, path := range slices.Sorted(maps.Keys(at.pkg.Imports)) {
+			next := at.pkg.Imports[path]
+			way := append(slices.Clone(at.way), path)
+			if below(next.PkgPath, b.Never) {
+				return way
+			}
+			if !seen[next.ID] {
+				seen[next.ID] = true
+				queue = append(queue, step{next, way})
+			}
+		}
+	}
+	return nil
+}
+
+// below tells whether an import path is one of the prefixes or inside one.
+func below(path string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		return path == prefix || strings.HasPrefix(path, prefix+"/")
+	})
+}

@@ -1,0 +1,48 @@
+package repository
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// gomod is a go.mod file with the given replace lines.
+func gomod(replaces ...string) string {
+	out := "module example.com/m\n\ngo 1.26.0\n"
+	for _, r := range replaces {
+		out += "\nreplace " + r + "\n"
+	}
+	return out
+}
+
+func TestReplaces(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"tools/go.mod":            gomod("github.com/thalassa-cloud/thalassa-ccm/src => ../src"),
+		"src/go.mod":              gomod("example.com/fork => ../fork"),
+		"ci/go.mod":               gomod("github.com/thalassa-cloud/thalassa-ccm/src => example.com/fork v1.0.0"),
+		"tools/lab/go.mod":        gomod("k8s.io/api => k8s.io/api v0.36.3"),
+		"tools/x/testdata/go.mod": gomod("example.com/fork => ../fork"),
+	})
+	found, err := Replaces(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"ci/go.mod: replaces github.com/thalassa-cloud/thalassa-ccm/src by example.com/fork: only our own modules may be replaced, by their own folders",
+		"src/go.mod: replaces example.com/fork by ../fork: only our own modules may be replaced, by their own folders",
+	}
+	if diff := cmp.Diff(want, strs(found)); diff != "" {
+		t.Errorf("findings differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestReplacesOfBrokenModule(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"src/go.mod": "no module\n"})
+	_, err := Replaces(t.Context(), dir)
+	if err == nil || !strings.Contains(err.Error(), "src/go.mod") {
+		t.Errorf("got error %v, want one that names src/go.mod", err)
+	}
+}

@@ -1,0 +1,41 @@
+// Command generate writes every generated file of the repository anew; it is what `make generate` calls.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/generate"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the files and says which changed.
+func run(ctx context.Context) error {
+	root, err := repo.Root()
+	if err != nil {
+		return err
+	}
+	generators := generate.All()
+	changed, err := generate.Write(ctx, root, generators)
+	if err != nil {
+		return err
+	}
+	for _, p := range changed {
+		fmt.Println("wrote", p)
+	}
+	fmt.Printf("generators: %d, files changed: %d\n", len(generators), len(changed))
+	return nil
+}

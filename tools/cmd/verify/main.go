@@ -1,0 +1,41 @@
+// Command verify checks that a change is fit to be merged; it is what `make verify` and `make lint` call.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/verify"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "verify:", err)
+		os.Exit(1)
+	}
+}
+
+// run reads the command line and checks.
+func run(ctx context.Context) error {
+	only := flag.String("only", "", "names of the checks to run, separated by commas; all without it")
+	flag.Parse()
+	root, err := repo.Root()
+	if err != nil {
+		return err
+	}
+	names := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
+	checks, err := verify.Select(verify.All(), names)
+	if err != nil {
+		return err
+	}
+	return verify.Run(ctx, root, checks, os.Stdout)
+}

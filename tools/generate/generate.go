@@ -1,0 +1,100 @@
+// Package generate writes the files of this repository that are made from other files of it, and tells which are
+// stale. A generator computes contents and touches nothing, so that checking is the same work as writing, and
+// checking never changes a working tree.
+package generate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Generator makes some files of the repository.
+type Generator struct {
+	// Name is what the files are, in a word or two, for messages.
+	Name string
+	// Files computes contents by path below the root, with slashes. It must give the same bytes every time.
+	Files func(ctx context.Context, root string) (map[string][]byte, error)
+}
+
+// All returns the generators of this repository. There is nothing to generate yet.
+func All() []Generator { return nil }
+
+// Write brings every generated file up to date and returns the paths of those it changed, sorted.
+func Write(ctx context.Context, root string, generators []Generator) ([]string, error) {
+	var changed []string
+	err := differing(ctx, root, generators, func(p string, content []byte) error {
+		changed = append(changed, p)
+		return write(filepath.Join(root, filepath.FromSlash(p)), content)
+	})
+	return changed, err
+}
+
+// Stale returns the paths of generated files that differ from what they should be or are missing, sorted.
+func Stale(ctx context.Context, root string, generators []Generator) ([]string, error) {
+	var stale []string
+	err := differing(ctx, root, generators, func(p string, _ []byte) error {
+		stale = append(stale, p)
+		return nil
+	})
+	return stale, err
+}
+
+// differing calls visit for every generated file whose content on disk is not what it should be.
+func differing(ctx context.Context, root string, generators []Generator, visit func(p string, content []byte) error) error {
+	want, err := compute(ctx, root, generators)
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Sorted(maps.Keys(want)) {
+		have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading generated file: %w", err)
+		}
+		if err == nil && bytes.Equal(have, want[p]) {
+			continue
+		}
+		if err := visit(p, want[p]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compute runs the generators; no two may make the same file.
+func compute(ctx context.Context, root string, generators []Generator) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, g := range generators {
+		made, err := g.Files(ctx, root)
+		if err != nil {
+			return nil, fmt.Errorf("generating %s: %w", g.Name, err)
+		}
+		for p, content := range made {
+			if _, taken := all[p]; taken {
+				return nil, fmt.Errorf("generating %s: %s is already made by another generator", g.Name, p)
+			}
+			if !filepath.IsLocal(filepath.FromSlash(p)) {
+				return nil, fmt.Errorf("generating %s: %s is outside of the repository", g.Name, p)
+			}
+			all[p] = content
+		}
+	}
+	return all, nil
+}
+
+// write puts one file into place, with its folder.
+func write(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("writing generated file: %w", err)
+	}
+	if err := os.WriteFile(name, content, 0o644); err != nil {
+		return fmt.Errorf("writing generated file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+// Package gotest runs `go test` for people: one line per package while it runs, the whole output of what
+// failed and of nothing else, a sign of life while a long build is silent, and an honest count at the end.
+//
+//	tally, err := gotest.Run(ctx, gotest.Options{Dir: root, Packages: []string{"./..."}, Out: os.Stdout})
+package gotest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+const (
+	// packageTimeout is for one test binary; the slowest start a control plane and wait for it.
+	packageTimeout = 20 * time.Minute
+	// quiet is how long nothing may be printed before a line says that the run goes on.
+	quiet = 30 * time.Second
+	// grace is what the go command gets to end its tests after an interrupt.
+	grace = 20 * time.Second
+)
+
+// Options say what to test and where to report.
+type Options struct {
+	// Dir is the folder to run in: the root of a module or workspace.
+	Dir string
+	// Packages are patterns as the go command takes them.
+	Packages []string
+	// Race switches the race detector on; it needs a C compiler.
+	Race bool
+	// Args are further flags of `go test`; they win over ours.
+	Args []string
+	// Out receives the report.
+	Out io.Writer
+}
+
+// Tally counts tests, each subtest as one of its own. A package that fails without a failing test (it does not
+// build, panics, exceeds its time) counts as one failed test.
+type Tally struct{ Passed, Failed, Skipped int }
+
+// String is the closing line of a run.
+func (t Tally) String() string {
+	if t.Skipped > 0 {
+		return fmt.Sprintf("%d passed, %d failed, %d skipped", t.Passed, t.Failed, t.Skipped)
+	}
+	return fmt.Sprintf("%d passed, %d failed", t.Passed, t.Failed)
+}
+
+// ErrFailed says that the tests ran and some failed; the report says which.
+var ErrFailed = errors.New("tests failed")
+
+// Run tests the packages and reports while it does. Its error is ErrFailed, or why the tests could not run.
+func Run(ctx context.Context, o Options) (Tally, error) {
+	cmd := exec.CommandContext(ctx, "go", o.arguments()...)
+	cmd.Dir, cmd.Stderr = o.Dir, o.Out
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = grace
+	if o.Race {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return Tally{}, fmt.Errorf("starting go test: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return Tally{}, fmt.Errorf("starting go test: %w", err)
+	}
+	r := newReport(o.Out)
+	readErr := r.follow(stdout, quiet)
+	waitErr := cmd.Wait()
+	tally := r.finish(waitErr != nil)
+	switch {
+	case ctx.Err() != nil:
+		return tally, fmt.Errorf("testing: %w", context.Cause(ctx))
+	case readErr != nil:
+		return tally, fmt.Errorf("reading the results of go test: %w", readErr)
+	case tally.Failed > 0:
+		return tally, ErrFailed
+	}
+	return tally, nil
+}
+
+// arguments is the command line of the go command.
+func (o Options) arguments() []string {
+	args := []string{"test", "-json", "-trimpath", "-buildvcs=false", "-timeout=" + packageTimeout.String()}
+	if o.Race {
+		args = append(args, "-race")
+	}
+	return append(append(args, o.Args...), o.Packages...)
+}

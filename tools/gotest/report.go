@@ -1,0 +1,204 @@
+package gotest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is one line of `go test -json`, see `go doc test2json` and `go help buildjson`.
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string
+	Test        string
+	Output      string
+	FailedBuild string
+}
+
+// report turns events into text and counts them. It is used by one goroutine only.
+type report struct {
+	out     io.Writer
+	tally   Tally
+	started time.Time
+	printed time.Time // when the last line went out
+	done    int       // packages
+	failed  []string  // in the order in which they failed
+	// output is kept until it is known whether it is needed: by package and test, or by build.
+	output map[string][]string
+	// broken are the packages in which a test failed.
+	broken map[string]bool
+}
+
+// newReport starts an empty report.
+func newReport(out io.Writer) *report {
+	now := time.Now()
+	return &report{out: out, started: now, printed: now, output: map[string][]string{}, broken: map[string]bool{}}
+}
+
+// follow reads events until there are no more, and breaks a silence longer than the given one.
+func (r *report) follow(in io.Reader, silence time.Duration) error {
+	lines := make(chan string)
+	var readErr error
+	go func() {
+		defer close(lines)
+		readErr = eachLine(in, func(line string) { lines <- line })
+	}()
+	ticker := time.NewTicker(silence)
+	defer ticker.Stop()
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return readErr
+			}
+			r.line(line)
+		case <-ticker.C:
+			r.signOfLife(silence)
+		}
+	}
+}
+
+// eachLine hands over lines of any length.
+func eachLine(in io.Reader, visit func(string)) error {
+	reader := bufio.NewReader(in)
+	for {
+		line, err := reader.ReadString('\n')
+		if line != "" {
+			visit(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// signOfLife says that nothing hangs: compiling Kubernetes libraries takes minutes.
+func (r *report) signOfLife(silence time.Duration) {
+	if time.Since(r.printed) >= silence/2 {
+		r.printf("... still building or testing after %s, %d packages done\n", time.Since(r.started).Round(time.Second), r.done)
+	}
+}
+
+// line takes one line; what is no event is shown as it is.
+func (r *report) line(line string) {
+	var e event
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil {
+		r.printf("%s", line)
+		return
+	}
+	switch {
+	case e.Action == "build-output":
+		r.keep(e.ImportPath, e.Output)
+	case e.Action == "output":
+		r.keep(e.key(), e.Output)
+	case e.Test != "":
+		r.test(e)
+	default:
+		r.pkg(e)
+	}
+}
+
+// keep remembers output; the lines that only announce a test would hide the rest.
+func (r *report) keep(key, output string) {
+	for _, noise := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME"} {
+		if strings.HasPrefix(output, noise) {
+			return
+		}
+	}
+	r.output[key] = append(r.output[key], output)
+}
+
+// key tells the output of a test from that of its package and of other tests.
+func (e event) key() string { return e.Package + "\n" + e.Test }
+
+// test counts a finished test; the output of a failed one is shown.
+func (r *report) test(e event) {
+	switch e.Action {
+	case "pass":
+		r.tally.Passed++
+	case "skip":
+		r.tally.Skipped++
+	case "fail":
+		r.tally.Failed++
+		r.broken[e.Package] = true
+		r.failed = append(r.failed, e.Package+" "+e.Test)
+		r.show(e.key())
+	default:
+		return
+	}
+	delete(r.output, e.key())
+}
+
+// pkg closes a package: with its line when it passed, with everything that is left when it did not.
+func (r *report) pkg(e event) {
+	switch e.Action {
+	case "pass":
+		r.summary(e)
+	case "fail":
+		r.failure(e)
+	case "skip":
+	default:
+		return
+	}
+	r.done++
+	maps.DeleteFunc(r.output, func(key string, _ []string) bool { return strings.HasPrefix(key, e.key()) })
+}
+
+// summary shows the one line of a package that passed, without what its tests wrote.
+func (r *report) summary(e event) {
+	for _, line := range r.output[e.key()] {
+		if strings.HasPrefix(line, "ok ") {
+			r.printf("%s", line)
+		}
+	}
+}
+
+// failure shows why a package failed, also when no test of it says so.
+func (r *report) failure(e event) {
+	if !r.broken[e.Package] {
+		r.tally.Failed++
+		r.failed = append(r.failed, e.Package)
+	}
+	r.show(e.FailedBuild)
+	for _, key := range slices.Sorted(maps.Keys(r.output)) {
+		if strings.HasPrefix(key, e.key()) && key != e.key() {
+			r.show(key) // a test that never ended
+		}
+	}
+	r.show(e.key())
+}
+
+// show prints kept output.
+func (r *report) show(key string) {
+	for _, line := range r.output[key] {
+		r.printf("%s", line)
+	}
+}
+
+// finish prints the end of the report. A go command that failed for a reason of its own counts as one failure.
+func (r *report) finish(commandFailed bool) Tally {
+	if commandFailed && r.tally.Failed == 0 {
+		r.tally.Failed++
+		r.failed = append(r.failed, "go test itself, see above")
+	}
+	for _, name := range r.failed {
+		r.printf("failed: %s\n", name)
+	}
+	r.printf("%s in %s\n", r.tally, time.Since(r.started).Round(time.Second))
+	return r.tally
+}
+
+// printf writes to the report. Nobody could be told about an error.
+func (r *report) printf(format string, args ...any) {
+	fmt.Fprintf(r.out, format, args...)
+	r.printed = time.Now()
+}
