@@ -17,8 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
-
 func clientset(t *testing.T, plane *controlplane.ControlPlane) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(plane.Config())
@@ -80,6 +78,7 @@ type access struct{ verb, group, resource, subresource, namespace, name string }
 
 // wantAuthorization asks the API server what the ServiceAccount may do.
 func wantAuthorization(t *testing.T, client kubernetes.Interface, namespace string) {
+	t.Helper()
 	const leases, lease = "coordination.k8s.io", "cloud-controller-manager"
 	for question, want := range map[access]bool{
 		{verb: "list", resource: "nodes"}:                                                                           true,

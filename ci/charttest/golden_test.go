@@ -9,9 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
-var update = flag.Bool("update", false, "write the golden renders under testdata anew")
+// updateFlag makes the tests write the golden renders under testdata anew.
+const updateFlag = "update"
+
+func TestMain(m *testing.M) {
+	flag.Bool(updateFlag, false, "write the golden renders under testdata anew")
+	controlplanetest.Main(m)
+}
 
 func TestGolden(t *testing.T) {
 	for name, path := range valuesFiles(t) {
@@ -33,7 +40,7 @@ func TestGolden(t *testing.T) {
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if flag.Lookup(updateFlag).Value.String() == "true" {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -103,26 +103,25 @@ func TestPodNeedsNothingThatWaitsForIt(t *testing.T) {
 	}
 }
 
-// taintsOfNewNodes are those a node can carry before it is ready, and one nobody knows.
-var taintsOfNewNodes = map[string]corev1.TaintEffect{
-	"node.cloudprovider.kubernetes.io/uninitialized": corev1.TaintEffectNoSchedule,
-	"node.cloudprovider.kubernetes.io/shutdown":      corev1.TaintEffectNoSchedule,
-	"node-role.kubernetes.io/control-plane":          corev1.TaintEffectNoSchedule,
-	"node-role.kubernetes.io/master":                 corev1.TaintEffectNoSchedule,
-	"node.kubernetes.io/not-ready":                   corev1.TaintEffectNoExecute,
-	"node.kubernetes.io/unreachable":                 corev1.TaintEffectNoExecute,
-	"node.kubernetes.io/network-unavailable":         corev1.TaintEffectNoSchedule,
-	"node.kubernetes.io/unschedulable":               corev1.TaintEffectNoSchedule,
-	"node.kubernetes.io/memory-pressure":             corev1.TaintEffectNoSchedule,
-	"node.kubernetes.io/disk-pressure":               corev1.TaintEffectNoSchedule,
-	"node.kubernetes.io/pid-pressure":                corev1.TaintEffectNoSchedule,
-	"example.com/of-some-cni":                        corev1.TaintEffectNoExecute,
-	"example.com/preference":                         corev1.TaintEffectPreferNoSchedule,
-}
-
+// TestPodToleratesEveryTaint tries those a node can carry before it is ready,
+// and two nobody knows.
 func TestPodToleratesEveryTaint(t *testing.T) {
 	tolerations := daemonSet(t).Spec.Template.Spec.Tolerations
-	for key, effect := range taintsOfNewNodes {
+	for key, effect := range map[string]corev1.TaintEffect{
+		"node.cloudprovider.kubernetes.io/uninitialized": corev1.TaintEffectNoSchedule,
+		"node.cloudprovider.kubernetes.io/shutdown":      corev1.TaintEffectNoSchedule,
+		"node-role.kubernetes.io/control-plane":          corev1.TaintEffectNoSchedule,
+		"node-role.kubernetes.io/master":                 corev1.TaintEffectNoSchedule,
+		"node.kubernetes.io/not-ready":                   corev1.TaintEffectNoExecute,
+		"node.kubernetes.io/unreachable":                 corev1.TaintEffectNoExecute,
+		"node.kubernetes.io/network-unavailable":         corev1.TaintEffectNoSchedule,
+		"node.kubernetes.io/unschedulable":               corev1.TaintEffectNoSchedule,
+		"node.kubernetes.io/memory-pressure":             corev1.TaintEffectNoSchedule,
+		"node.kubernetes.io/disk-pressure":               corev1.TaintEffectNoSchedule,
+		"node.kubernetes.io/pid-pressure":                corev1.TaintEffectNoSchedule,
+		"example.com/of-some-cni":                        corev1.TaintEffectNoExecute,
+		"example.com/preference":                         corev1.TaintEffectPreferNoSchedule,
+	} {
 		t.Run(key, func(t *testing.T) {
 			taint := corev1.Taint{Key: key, Value: "anything", Effect: effect}
 			if !slices.ContainsFunc(tolerations, func(toleration corev1.Toleration) bool {

@@ -5,12 +5,9 @@ import (
 	"testing"
 )
 
-// required are the values without a default, and how the sentence about each begins.
-var required = map[string]string{
-	"cloudConfig.organisation":   "cloudConfig.organisation is required: ",
-	"cloudConfig.vpcIdentity":    "cloudConfig.vpcIdentity is required: ",
-	"cloudConfig.cluster":        "cloudConfig.cluster is required: ",
-	"credentials.existingSecret": "credentials.existingSecret is required: ",
+// required returns the paths of the values without a default.
+func required() []string {
+	return []string{"cloudConfig.organisation", "cloudConfig.vpcIdentity", "cloudConfig.cluster", "credentials.existingSecret"}
 }
 
 // sentences returns what the chart itself says in an error of Helm.
@@ -25,7 +22,8 @@ func sentences(t *testing.T, message string) []string {
 }
 
 func TestMissingValue(t *testing.T) {
-	for path, want := range required {
+	for _, path := range required() {
+		want := path + " is required: "
 		for state, value := range map[string]string{"empty": "", "null": "null"} {
 			t.Run(path+" "+state, func(t *testing.T) {
 				got := sentences(t, refusal(t, minimal(t, path+"="+value)))
@@ -41,8 +39,8 @@ func TestMissingValue(t *testing.T) {
 }
 
 func TestMissingValuesAreToldTogether(t *testing.T) {
-	if got := sentences(t, refusal(t, nil)); len(got) != len(required) {
-		t.Errorf("%d sentences for %d missing values: %q", len(got), len(required), got)
+	if got := sentences(t, refusal(t, nil)); len(got) != len(required()) {
+		t.Errorf("%d sentences for %d missing values: %q", len(got), len(required()), got)
 	}
 }
 

@@ -2,7 +2,6 @@ package charttest
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -13,16 +12,15 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// withoutEffect are accepted for charts that include this one.
-var withoutEffect = []string{"enabled", "global"}
-
 // TestEveryValueHasAnEffect sets each value of the full values file alone, and
 // wants the render to change.
 func TestEveryValueHasAnEffect(t *testing.T) {
 	plain := manifest(t, release(minimal(t)))
+	// The required values are in the plain render, too; the other two are there
+	// for charts that include this one.
+	without := append(required(), "enabled", "global")
 	for path, value := range leaves(readValues(t, valuesFiles(t)["full"])) {
-		_, isRequired := required[path]
-		if isRequired || slices.Contains(withoutEffect, path) {
+		if slices.Contains(without, path) {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
@@ -36,7 +34,7 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 
 func TestRequiredValuesHaveAnEffect(t *testing.T) {
 	plain := manifest(t, release(minimal(t)))
-	for path := range required {
+	for _, path := range required() {
 		t.Run(path, func(t *testing.T) {
 			if got := manifest(t, release(minimal(t, path+"=other"))); got == plain {
 				t.Error("another value changes nothing")
@@ -110,7 +108,7 @@ func TestReadmeDefaults(t *testing.T) {
 		"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": "control-plane nodes",
 		"tolerations": "all taints",
 	}
-	for path := range required {
+	for _, path := range required() {
 		inWords[path] = "required"
 	}
 	for _, row := range readmeRows(t) {
@@ -134,5 +132,5 @@ func literal(t *testing.T, value any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%s", data)
+	return string(data)
 }

@@ -97,11 +97,15 @@ func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, service *c
 	return statusOf(balancer), nil
 }
 
-// UpdateLoadBalancer does the same as EnsureLoadBalancer, but nobody waits for the addresses.
+// UpdateLoadBalancer does the same as EnsureLoadBalancer for a Service that has a load balancer; nobody waits for addresses.
+// A Service that has none is left to EnsureLoadBalancer, before which the Service gets the finalizer that prevents a leak.
 func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
 	defer b.services.lock(service)()
 	if service.DeletionTimestamp != nil {
 		return nil
+	}
+	if o, err := b.observe(ctx, service, inventory.BalancerAge); err != nil || len(o.balancers) == 0 {
+		return err
 	}
 	_, err := b.sync(ctx, service, nodes, nil)
 	return err
@@ -134,6 +138,9 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*corev1.Node, tell func(*corev1.Service, []string)) (inventory.LoadBalancer, error) {
 	d, problems, err := b.desire(service, nodes)
 	if err != nil {
+		return inventory.LoadBalancer{}, err
+	}
+	if d.Targets, err = b.existing(ctx, d.Targets); err != nil {
 		return inventory.LoadBalancer{}, err
 	}
 	if tell != nil {
@@ -198,6 +205,30 @@ func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desir
 		labels:      ownerLabels(common.Owner, b.config.AdditionalLabels),
 		healthCheck: healthCheckOf(service, common.HealthCheckNodePort),
 	}, lines, nil
+}
+
+// existing leaves out targets whose server is gone: its node may outlive it for a while, and the cloud refuses the whole set
+// because of one of them. What is left out makes the set incomplete.
+func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
+	existing := loadbalancer.Targets{Incomplete: targets.Incomplete}
+	for _, id := range targets.Identities {
+		_, found, err := b.inventory.MachineByID(ctx, id, inventory.BalancerAge)
+		if err != nil {
+			return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
+		}
+		if !found {
+			// The list may be older than the server.
+			if found, err = b.inventory.MachineExists(ctx, id, inventory.MachineAge); err != nil {
+				return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
+			}
+		}
+		if !found {
+			existing.Incomplete = true
+			continue
+		}
+		existing.Identities = append(existing.Identities, id)
+	}
+	return existing, nil
 }
 
 // observe returns everything of the Service in the cloud, from lists at most maxAge old.

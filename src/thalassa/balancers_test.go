@@ -316,6 +316,50 @@ func TestTargetsAreNotEmptiedByIgnorance(t *testing.T) {
 	}
 }
 
+// TestNodeEventsCreateNothing matters because the service controller sends them for every Service, also for one that has no
+// finalizer yet, or that it may not even write to.
+func TestNodeEventsCreateNothing(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", service("web", 80), l.nodes("a")); err != nil {
+		t.Fatal(err)
+	}
+	if left := l.leftovers(); len(left) > 0 {
+		t.Errorf("created %v", left)
+	}
+}
+
+func TestServerThatIsGoneBlocksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		nodes, web := l.nodes("a", "b"), service("web", 80)
+		l.settle(web, nodes)
+		if err := l.emulator.DeleteMachine("a"); err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, l.nodes("c")...)
+		update := func() error { return l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nodes) }
+		// The list of machines may be minutes old; the cloud's refusal makes the next attempt look again.
+		if err := update(); err != nil {
+			err = update()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := l.machines(l.group().Name); len(got) != 2 {
+			t.Errorf("machines = %v, want the two that exist", got)
+		}
+
+		// None of the nodes has a server: that is rather a wrong VPC than a cluster without nodes.
+		gone := []*corev1.Node{named("x", "thalassacloud://vm-gone")}
+		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, gone); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.machines(l.group().Name); len(got) != 2 {
+			t.Errorf("machines = %v, want the set to stay as it was", got)
+		}
+	})
+}
+
 func TestRestrictedServiceIsNotOpened(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes := l.nodes("a")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,7 +109,9 @@ func initialised(node *corev1.Node) bool {
 			return false
 		}
 	}
-	return node.Spec.ProviderID != ""
+	return node.Spec.ProviderID != "" && slices.ContainsFunc(node.Status.Addresses, func(address corev1.NodeAddress) bool {
+		return address.Type == corev1.NodeInternalIP
+	})
 }
 
 // describeNode is what the cloud controller manager told Kubernetes about a node.

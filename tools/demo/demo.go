@@ -35,40 +35,58 @@ const cleanupTimeout = 60 * time.Second
 
 // Run tells the story and removes everything again. When ctx ends it stops where it is, removes everything and returns the
 // context's cause; with Keep that is how the story ends well, and nil is returned.
-func Run(ctx context.Context, o Options) (err error) {
+func Run(ctx context.Context, o Options) error {
 	t := newTeller(o.Output)
-	folder, err := openFolder(o.Dir, t)
-	if err != nil {
+	s := &stage{options: o, tell: t, nodes: map[string]*virtualnode.Node{}}
+	if err := s.perform(ctx); err != nil {
+		t.chapter("Stopped: " + plainCause(ctx, err).Error())
+		s.explain()
+		return errors.Join(err, s.clear(ctx))
+	}
+	if o.Keep {
+		s.keep(ctx)
+	}
+	if err := s.clear(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, folder.remove()) }()
+	if !o.Keep {
+		t.chapter("That was all. To look around yourself")
+		t.plain("  make demo KEEP=1     leaves everything running until Ctrl-C and says how to reach it")
+		t.plain("  examples/web.yaml    is what was applied; charts/thalassa-ccm is what was installed")
+	}
+	return nil
+}
 
-	t.chapter("Building the programs")
-	programs, err := build(ctx, o.Root, t)
-	if err != nil {
+// perform builds what is needed, sets the stage and tells the story.
+func (s *stage) perform(ctx context.Context) (err error) {
+	if s.folder, err = openFolder(s.options.Dir, s.tell); err != nil {
 		return err
 	}
-	s := &stage{options: o, tell: t, folder: folder, programs: programs, nodes: map[string]*virtualnode.Node{}}
-	defer func() {
-		if err != nil {
-			t.say("Stopped: %v", plainCause(ctx, err))
-			s.explain()
-		}
-		err = errors.Join(err, s.clear(ctx))
-	}()
+	s.later("its files", func(context.Context) error { return s.folder.remove() })
+	s.tell.chapter("Building the programs")
+	if s.programs, err = build(ctx, s.options.Root, s.tell); err != nil {
+		return err
+	}
 	if err := s.set(ctx); err != nil {
 		return err
 	}
-	if err := s.play(ctx); err != nil {
-		return err
-	}
-	return s.end(ctx)
+	return s.play(ctx)
 }
+
+// keep leaves everything running until ctx ends.
+func (s *stage) keep(ctx context.Context) {
+	s.tell.chapter("Everything keeps running until Ctrl-C. In another terminal")
+	s.lookAround()
+	<-ctx.Done()
+}
+
+// errInterrupted is how an interruption reads.
+var errInterrupted = errors.New("interrupted")
 
 // plainCause is the interruption itself when there was one, not what it interrupted.
 func plainCause(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	if ctx.Err() != nil {
+		return errInterrupted
 	}
 	return err
 }
@@ -87,21 +105,10 @@ func (s *stage) clear(ctx context.Context) error {
 		}
 	}
 	if len(failures) == 0 {
-		s.tell.say("Nothing is left running, no file is left behind.")
-	}
-	return errors.Join(failures...)
-}
-
-// end tells how to look around, and with Keep waits until the context ends.
-func (s *stage) end(ctx context.Context) error {
-	if !s.options.Keep {
-		s.tell.chapter("That was all. To look around yourself")
-		s.tell.plain("  make demo KEEP=1     leaves everything running until Ctrl-C and says how to reach it")
-		s.tell.plain("  examples/web.yaml    is what was applied; charts/thalassa-ccm is what was installed")
+		s.tell.say("Nothing is left running, no file is left behind")
 		return nil
 	}
-	s.tell.chapter("Everything keeps running until Ctrl-C. In another terminal")
-	s.lookAround()
-	<-ctx.Done()
-	return nil
+	err := errors.Join(failures...)
+	s.tell.say("Not everything could be removed: %v", err)
+	return err
 }

@@ -25,15 +25,6 @@ func (s *stage) removeExample(ctx context.Context) error {
 	return errors.Join(gone, ignoreNotFound(deployments.Delete(ctx, webName, metav1.DeleteOptions{})))
 }
 
-func podReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
 // waitingFor is why the pod's container does not run yet, in the kubelet's words.
 func waitingFor(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
@@ -41,5 +32,5 @@ func waitingFor(pod *corev1.Pod) string {
 			return waiting.Reason + " " + waiting.Message
 		}
 	}
-	return "not ready yet"
+	return "no word from its node yet"
 }

@@ -84,7 +84,7 @@ func address(config *rest.Config) (host string, port int, err error) {
 // ask names the cluster and what would happen in it, and waits for the word yes.
 func (s *stage) ask(host string) error {
 	s.tell.plain("\nThis uses YOUR cluster: context %q at %s", s.options.Cluster, host)
-	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles named %s, and four nodes named %s*.", guestNamespace, releaseName, guestKey)
+	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles named %s*, and four nodes named %s-*.", guestNamespace, guestKey, guestKey)
 	s.tell.plain("The cloud controller manager may write to nothing but those; the cluster's own DaemonSets that tolerate every taint")
 	s.tell.plain("will show a pending pod on each of the nodes meanwhile. Everything is removed at the end.")
 	s.tell.plain("Type yes to go on:")
@@ -144,6 +144,14 @@ func (c *cluster) releaseService(ctx context.Context) error {
 	return ignoreNotFound(err)
 }
 
+// release is the name of the Helm release, and of its cluster roles.
+func (c *cluster) release() string {
+	if c.guest {
+		return guestKey
+	}
+	return releaseName
+}
+
 // nodeName is what a server and its node are called.
 func (c *cluster) nodeName(role string) string {
 	if c.guest {
@@ -166,15 +174,13 @@ func (c *cluster) nodeTaints() []corev1.Taint {
 	return []corev1.Taint{{Key: guestKey, Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// adapt makes the chart's values fit a cluster with nodes of its own: only the demo's first node runs the workload, and it
-// leaves the lease of the cluster's own cloud controller manager alone.
+// adapt makes the chart's values fit a cluster with nodes of its own: the workload runs on the demo's first node only.
 func (c *cluster) adapt(values map[string]any) {
 	if !c.guest {
 		return
 	}
 	values["affinity"] = map[string]any{"nodeAffinity": nil}
 	values["nodeSelector"] = map[string]any{corev1.LabelHostname: c.nodeName("control-plane")}
-	values["extraArgs"] = map[string]any{"leader-elect": "false"}
 }
 
 // place keeps the example's pods on the demo's nodes.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,17 +50,43 @@ func (c *cluster) restrict(object *unstructured.Unstructured, out io.Writer) err
 	}
 	labels[guestKey] = "true"
 	object.SetLabels(labels)
-	if object.GetKind() != "ClusterRole" {
-		return emit(out, object.Object)
+	if kind := object.GetKind(); (kind == "Role" || kind == "RoleBinding") && object.GetName() == c.release() {
+		// They are about the lease, which is the demo's own.
+		object.SetNamespace(guestNamespace)
 	}
+	switch object.GetKind() {
+	case "DaemonSet":
+		return ownLease(object, out)
+	case "ClusterRole":
+		return c.narrow(object, out)
+	}
+	return emit(out, object.Object)
+}
+
+// ownLease moves the lease into the demo's namespace, because the cluster's own cloud controller manager may hold the usual one.
+// The chart itself refuses that: two managers of one cloud must share a lease, and only these two have no cloud in common.
+func ownLease(object *unstructured.Unstructured, out io.Writer) error {
+	var workload appsv1.DaemonSet
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &workload); err != nil {
+		return fmt.Errorf("reading DaemonSet %s: %w", object.GetName(), err)
+	}
+	for i := range workload.Spec.Template.Spec.Containers {
+		container := &workload.Spec.Template.Spec.Containers[i]
+		container.Args = append(container.Args, "--leader-elect-resource-namespace="+guestNamespace)
+	}
+	return emit(out, workload)
+}
+
+// narrow replaces the cluster role by one that reads, and a role that writes where the demo lives.
+func (c *cluster) narrow(object *unstructured.Unstructured, out io.Writer) error {
 	var role rbacv1.ClusterRole
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
 		return fmt.Errorf("reading cluster role %s: %w", object.GetName(), err)
 	}
 	local := rbacv1.Role{TypeMeta: role.TypeMeta, ObjectMeta: *role.ObjectMeta.DeepCopy()}
-	local.Kind, local.Namespace = "Role", guestNamespace
+	local.Kind, local.Name, local.Namespace = "Role", role.Name+"-writes", guestNamespace
 	role.Rules, local.Rules = c.split(role.Rules)
-	return errors.Join(emit(out, role), emit(out, local), emit(out, bindingOf(local)))
+	return errors.Join(emit(out, role), emit(out, local), emit(out, c.bindingOf(local)))
 }
 
 // reading verbs harm nobody; reviews are questions to the API server about the caller of the metrics port.
@@ -103,11 +130,11 @@ func (c *cluster) nodeNames() []string {
 }
 
 // bindingOf gives the local role to the same ServiceAccount as the cluster role.
-func bindingOf(role rbacv1.Role) rbacv1.RoleBinding {
+func (c *cluster) bindingOf(role rbacv1.Role) rbacv1.RoleBinding {
 	binding := rbacv1.RoleBinding{TypeMeta: role.TypeMeta, ObjectMeta: *role.ObjectMeta.DeepCopy()}
 	binding.Kind = "RoleBinding"
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
-	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: releaseName, Namespace: guestNamespace}}
+	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: c.release(), Namespace: guestNamespace}}
 	return binding
 }
 

@@ -69,13 +69,13 @@ func (s *stage) install(ctx context.Context) error {
 	if _, err := s.cluster.client.CoreV1().Secrets(s.cluster.systemNamespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("creating the Secret with the cloud's credentials: %w", err)
 	}
-	release := chart.Release{Name: releaseName, Namespace: s.cluster.systemNamespace, Values: s.chartValues(), Rewrite: s.cluster.rewrite()}
+	release := chart.Release{Name: s.cluster.release(), Namespace: s.cluster.systemNamespace, Values: s.chartValues(), Rewrite: s.cluster.rewrite()}
 	_, err := chart.Install(ctx, s.cluster.config, filepath.Join(s.options.Root, "charts", "thalassa-ccm"), release, io.Discard)
 	if err != nil {
 		return err
 	}
 	s.later("the chart", func(ctx context.Context) error {
-		return chart.Uninstall(ctx, s.cluster.config, releaseName, s.cluster.systemNamespace, io.Discard)
+		return chart.Uninstall(ctx, s.cluster.config, s.cluster.release(), s.cluster.systemNamespace, io.Discard)
 	})
 	s.tell.say("Installed; the credentials are in Secret %s, the configuration refers to it", credentialsName)
 	return s.ccmRuns(ctx)
@@ -91,10 +91,10 @@ func (s *stage) ccmRuns(ctx context.Context) error {
 		if pod.Spec.NodeName != "" {
 			s.cluster.ccmLog = s.nodes[pod.Spec.NodeName].Logs(pod.Namespace, pod.Name, pod.Spec.Containers[0].Name)
 		}
-		if !podReady(&pod) {
+		if pod.Status.Phase != corev1.PodRunning {
 			return false, fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, waitingFor(&pod))
 		}
-		s.tell.say("The scheduler put pod %s/%s on %s; it runs %s and is ready", pod.Namespace, pod.Name, pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
+		s.tell.say("The scheduler put pod %s/%s on %s, which runs %s as the API server says", pod.Namespace, pod.Name, pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
 		return true, nil
 	})
 }

@@ -34,6 +34,7 @@ type Inventory struct {
 	balancers *kind[LoadBalancer]
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
+	absent    absences
 }
 
 // Scope says which objects are read.
@@ -59,8 +60,8 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 
 func ownerKey(owner string) string { return "owner/" + owner }
 
-// MachineByID returns the machine with that identity; found is false when no machine of the VPC has it. The answer is at most
-// maxAge old, and fresh when it is "not found".
+// MachineByID returns the machine with that identity; found is false when the list has none, which MachineExists confirms.
+// The answer is at most maxAge old; "not found" comes from a list that is at most seconds old.
 func (i *Inventory) MachineByID(ctx context.Context, id string, maxAge time.Duration) (m Machine, found bool, err error) {
 	machines, err := i.machines.findOrRefresh(ctx, id, maxAge)
 	if err != nil || len(machines) == 0 {

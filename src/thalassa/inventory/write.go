@@ -156,6 +156,7 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 	}
 	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.ID, Attachments: attachments}
 	if err := i.cloud.SetTargetGroupServerAttachments(ctx, batch); err != nil {
+		i.machines.distrust() // one of them may be gone
 		return i.uncertain(err)
 	}
 	if latest, known := i.groups.get(group.ID); known {
@@ -173,19 +174,6 @@ func (i *Inventory) DeleteTargetGroup(ctx context.Context, id string) error {
 	}
 	i.groups.drop(id)
 	return nil
-}
-
-// MachineExists asks for one machine directly, not through the list: what the list did not have is believed to be gone only
-// when this says so too.
-func (i *Inventory) MachineExists(ctx context.Context, id string) (bool, error) {
-	got, err := i.cloud.GetMachine(ctx, id)
-	switch {
-	case err == nil:
-		return !machineOf(*got).Gone(), nil
-	case isGone(err):
-		return false, nil
-	}
-	return false, client.Plain(err)
 }
 
 func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
