@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,7 @@ func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 }
 
 func testVersion(t *testing.T, c *cluster) {
+	t.Helper()
 	got, err := c.Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +130,7 @@ func testVersion(t *testing.T, c *cluster) {
 }
 
 func testKubeconfig(t *testing.T, c *cluster) {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", c.plane.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
@@ -144,19 +147,22 @@ func testKubeconfig(t *testing.T, c *cluster) {
 }
 
 func testAddress(t *testing.T, c *cluster, want string) {
+	t.Helper()
 	host, port := c.plane.Address()
-	if host != want || c.plane.Config().Host != fmt.Sprintf("https://%s:%d", host, port) {
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	if host != want || c.plane.Config().Host != "https://"+address {
 		t.Errorf("Address() = %s, %d; Config().Host = %s; want host %s", host, port, c.plane.Config().Host, want)
 	}
-	if l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", host, port)); err == nil {
-		l.Close()
-		t.Errorf("nobody listens on %s:%d", host, port)
+	if l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address); err == nil {
+		_ = l.Close()
+		t.Errorf("nobody listens on %s", address)
 	}
 }
 
 // testServiceAccount proves that tokens authenticate, that RBAC decides, and that the audit log
 // tells both.
 func testServiceAccount(t *testing.T, c *cluster) {
+	t.Helper()
 	const user = "system:serviceaccount:default:robot"
 	robot := c.robot(t)
 	who, err := robot.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -255,6 +261,7 @@ func auditEvents(t *testing.T, path string) []auditEvent {
 
 // testControllers has the controller manager make a pod and the scheduler find no node for it.
 func testControllers(t *testing.T, c *cluster) {
+	t.Helper()
 	labels := map[string]string{"app": "web"}
 	_, err := c.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -287,6 +294,7 @@ func testControllers(t *testing.T, c *cluster) {
 }
 
 func testServices(t *testing.T, c *cluster, addresses string, firstPort int32) {
+	t.Helper()
 	got, err := c.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
@@ -303,6 +311,7 @@ func testServices(t *testing.T, c *cluster, addresses string, firstPort int32) {
 }
 
 func testPodRanges(t *testing.T, c *cluster, want string) {
+	t.Helper()
 	nodes := c.CoreV1().Nodes()
 	if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ranged"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -317,6 +326,7 @@ func testPodRanges(t *testing.T, c *cluster, want string) {
 }
 
 func testRequestHeaders(t *testing.T, c *cluster) {
+	t.Helper()
 	got, err := c.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -336,6 +346,7 @@ func testRequestHeaders(t *testing.T, c *cluster) {
 }
 
 func testSeparate(t *testing.T, a, b *cluster) {
+	t.Helper()
 	name := metav1.ObjectMeta{Name: "only-here"}
 	if _, err := a.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: name}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -349,6 +360,7 @@ func testSeparate(t *testing.T, a, b *cluster) {
 // testStranger proves that the credentials of one cluster are worth nothing in another, and that
 // its server is not taken for another's.
 func testStranger(t *testing.T, a, b *cluster) {
+	t.Helper()
 	config := a.plane.Config()
 	config.Host = b.plane.Config().Host
 	if _, err := clientOf(t, config).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "certificate") {
@@ -362,6 +374,7 @@ func testStranger(t *testing.T, a, b *cluster) {
 
 // testSilentNode waits for the controller manager to give up a node that says nothing.
 func testSilentNode(t *testing.T, c *cluster) {
+	t.Helper()
 	nodes := c.CoreV1().Nodes()
 	if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -58,8 +58,8 @@ type ControlPlane struct {
 
 // component is a process and the name it has here.
 type component struct {
-	name string
 	*process.Process
+	name string
 }
 
 // Start starts a control plane and waits until it is ready: the API server says so, and the
@@ -180,7 +180,7 @@ func (c *ControlPlane) run(ctx context.Context, name string, flags []string) err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.components = append(c.components, &component{name, p})
+	c.components = append(c.components, &component{p, name})
 	return nil
 }
 
@@ -223,7 +223,7 @@ func (c *ControlPlane) Err() error {
 
 // ended describes an end that nobody asked for.
 func (p *component) ended() error {
-	if err := p.Process.Err(); err != nil {
+	if err := p.Err(); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s (pid %d) ended by itself, without an error; its last lines:\n%s", p.name, p.PID(), p.Tail())

@@ -52,14 +52,14 @@ func gone(pids []int) error {
 }
 
 func TestKilledOwnerLeavesNothing(t *testing.T) {
-	owner := exec.Command("/proc/self/exe")
+	owner := exec.CommandContext(t.Context(), "/proc/self/exe")
 	owner.Env = append(os.Environ(), ownerEnv+"="+t.TempDir())
 	owner.Stderr = os.Stderr
 	stdin, err := owner.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stdin.Close()
+	defer func() { _ = stdin.Close() }()
 	stdout, err := owner.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +144,7 @@ func buildLab(t *testing.T) string {
 
 // testStop stops a control plane and expects nothing to be left but its files.
 func testStop(t *testing.T, c *ControlPlane) {
+	t.Helper()
 	pids := c.pids()
 	if len(pids) != 4 {
 		t.Fatalf("got %d processes, want 4", len(pids))
@@ -169,6 +170,7 @@ func testStop(t *testing.T, c *ControlPlane) {
 
 // testErr kills a component: that is noticed, named, and reported by Stop as well.
 func testErr(t *testing.T, c *ControlPlane) {
+	t.Helper()
 	scheduler := c.components[slices.IndexFunc(c.components, func(p *component) bool { return p.name == Scheduler })]
 	if err := syscall.Kill(scheduler.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -187,6 +189,7 @@ func testErr(t *testing.T, c *ControlPlane) {
 }
 
 func testPrivacy(t *testing.T, c *ControlPlane) {
+	t.Helper()
 	for _, dir := range []string{c.layout.certs, c.layout.etcd, c.layout.logs} {
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%q has mode %v, %v; want 0700", dir, info.Mode(), err)

@@ -31,10 +31,9 @@ func own(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Stop()
 	fmt.Println(c.pids())
 	_, _ = os.Stdin.Read(make([]byte, 1))
-	return nil
+	return c.Stop()
 }
 
 // pids lists the processes of a control plane.

@@ -40,7 +40,7 @@ const cleanupLimit = 30 * time.Second
 
 // current is the control plane of this test binary. Tests get nothing handed by TestMain, so it
 // can only be a variable of a package.
-var current = &shared{}
+var current = &shared{} //nolint:gochecknoglobals // see above
 
 // shared is a control plane that starts at most once.
 type shared struct {
@@ -58,63 +58,62 @@ type shared struct {
 // binary fails when a component of the control plane ended on its own.
 func Main(m *testing.M, adjust ...func(*controlplane.Options)) {
 	current.open(adjust)
-	code := m.Run()
+	m.Run() // when TestMain returns, the binary exits with its result
 	if err := current.close(); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL: the control plane of these tests:", err)
-		code = max(code, 1)
+		os.Exit(1) //nolint:revive // nothing else lets a TestMain fail
 	}
-	os.Exit(code)
 }
 
 // Get returns the control plane and starts it when it is not running yet. The test fails when that
 // is impossible.
-func Get(t testing.TB) *controlplane.ControlPlane {
-	t.Helper()
-	plane, err := current.get(t.Context())
+func Get(tb testing.TB) *controlplane.ControlPlane {
+	tb.Helper()
+	plane, err := current.get(tb.Context())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return plane
 }
 
 // Namespace makes a namespace for a test, named after it, and deletes it when the test ends. What
 // is in there is deleted by Kubernetes in the background.
-func Namespace(t testing.TB) string {
-	t.Helper()
-	client, closeIdle := client(t)
+func Namespace(tb testing.TB) string {
+	tb.Helper()
+	client, closeIdle := client(tb)
 	defer closeIdle()
-	made, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(t.Name())}}, metav1.CreateOptions{})
+	made, err := client.CoreV1().Namespaces().Create(tb.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(tb.Name())}}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("making a namespace: %v", err)
+		tb.Fatalf("making a namespace: %v", err)
 	}
-	t.Cleanup(func() { remove(t, made.Name) })
+	tb.Cleanup(func() { remove(tb, made.Name) })
 	return made.Name
 }
 
-func remove(t testing.TB, namespace string) {
-	t.Helper()
-	client, closeIdle := client(t)
+func remove(tb testing.TB, namespace string) {
+	tb.Helper()
+	client, closeIdle := client(tb)
 	defer closeIdle()
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit) // the test's own has ended
 	defer cancel()
 	err := client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		t.Errorf("deleting the namespace of the test: %v", err)
+		tb.Errorf("deleting the namespace of the test: %v", err)
 	}
 }
 
 // client returns a client and what closes its connections, so that tests may look for leaks.
-func client(t testing.TB) (kubernetes.Interface, func()) {
-	t.Helper()
-	config := Get(t).Config()
+func client(tb testing.TB) (kubernetes.Interface, func()) {
+	tb.Helper()
+	config := Get(tb).Config()
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	client, err := kubernetes.NewForConfigAndClient(config, transport)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return client, transport.CloseIdleConnections
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -50,7 +51,14 @@ func inventory(t *testing.T, config *rest.Config) []string {
 			if kind.Resource == "leases" && strings.HasPrefix(object.GetName(), "apiserver-") {
 				continue
 			}
-			all = append(all, fmt.Sprintf("%s %s/%s %s", kind.Resource, object.GetNamespace(), object.GetName(), object.GetResourceVersion()))
+			version := object.GetResourceVersion()
+			if kind.Resource == "nodes" {
+				// Kubernetes itself reports on a node without a kubelet; what a cloud controller manager would change counts.
+				providerID, _, _ := unstructured.NestedString(object.Object, "spec", "providerID")
+				taint := strings.Contains(fmt.Sprint(object.Object["spec"]), "uninitialized")
+				version = fmt.Sprintf("labels %v, providerID %q, uninitialized %v", object.GetLabels(), providerID, taint)
+			}
+			all = append(all, fmt.Sprintf("%s %s/%s %s", kind.Resource, object.GetNamespace(), object.GetName(), version))
 		}
 	}
 	slices.Sort(all)
@@ -87,8 +95,8 @@ func furnish(t *testing.T, c *controlplane.ControlPlane) {
 }
 
 func TestInTheUsersOwnCluster(t *testing.T) {
+	theirs := controlplanetest.Get(t) // before the test's own folder: its processes are not the demo's
 	dir := ownTemp(t)
-	theirs := controlplanetest.Get(t)
 	t.Setenv("KUBECONFIG", theirs.Kubeconfig())
 	furnish(t, theirs)
 	before := inventory(t, theirs.Config())

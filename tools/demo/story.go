@@ -75,7 +75,12 @@ func (s *stage) install(ctx context.Context) error {
 		return err
 	}
 	s.later("the chart", func(ctx context.Context) error {
-		return chart.Uninstall(ctx, s.cluster.config, s.cluster.release(), s.cluster.systemNamespace, io.Discard)
+		err := chart.Uninstall(ctx, s.cluster.config, s.cluster.release(), s.cluster.systemNamespace, io.Discard)
+		if s.cluster.guest {
+			// Pods end only while their nodes are there.
+			err = errors.Join(err, s.cluster.removeNamespace(ctx))
+		}
+		return err
 	})
 	s.tell.say("Installed; the credentials are in Secret %s, the configuration refers to it", credentialsName)
 	return s.ccmRuns(ctx)

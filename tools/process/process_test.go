@@ -304,7 +304,7 @@ func TestGroupEndsWithItsLeader(t *testing.T) {
 
 func TestChildDiesWithItsKilledOwner(t *testing.T) {
 	line := newLifeline(t)
-	o := exec.Command("/proc/self/exe")
+	o := exec.CommandContext(t.Context(), "/proc/self/exe")
 	o.Env = self("owner", line.address()).Env
 	if err := o.Start(); err != nil {
 		t.Fatal(err)

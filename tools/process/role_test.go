@@ -50,11 +50,11 @@ func self(role, lifeline string) process.Spec {
 // closes it with the process, which tells the test that it is gone, without polling. It ends when
 // the test closes its side, so that nothing survives a failed test.
 func holdLifeline() error {
-	conn, err := net.Dial("tcp", os.Getenv(lifelineEnv))
+	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", os.Getenv(lifelineEnv))
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := conn.Write([]byte{'!'}); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func owner() error {
 // parent starts a stubborn child in its own process group with nothing but os/exec and shares
 // its output with it.
 func parent() error {
-	child := exec.Command("/proc/self/exe")
+	child := exec.CommandContext(context.Background(), "/proc/self/exe")
 	child.Env = append(os.Environ(), roleEnv+"=stubborn")
 	child.Stdout = os.Stdout
 	_, escape := os.LookupEnv(escapeEnv)

@@ -10,6 +10,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/thalassa-cloud/thalassa-ccm/tools/demo"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
@@ -21,6 +24,8 @@ func main() {
 	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C")
 	cluster := flag.String("cluster", "", "use this context of your kubeconfig instead of a cluster of the demo's own")
 	flag.Parse()
+	// The story is what people read; the libraries' log lines, like a watch that ends at the end, are not part of it.
+	klog.SetLogger(logr.Discard())
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "demo: takes no argument, got %q\n", flag.Arg(0))
 		os.Exit(2)
@@ -33,14 +38,14 @@ func main() {
 	case errors.Is(err, context.Canceled):
 		os.Exit(interrupted)
 	default:
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+		os.Exit(1) // the story has told why
 	}
 }
 
 func run(ctx context.Context, keep bool, cluster string) error {
 	root, err := repo.Root()
 	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
 		return err
 	}
 	return demo.Run(ctx, demo.Options{Root: root, Output: os.Stdout, Input: os.Stdin, Keep: keep, Cluster: cluster})

@@ -24,6 +24,7 @@ func authority(t *testing.T, name string) *pki.Authority {
 }
 
 func pair(t *testing.T) func(p pki.Pair, err error) pki.Pair {
+	t.Helper()
 	return func(p pki.Pair, err error) pki.Pair {
 		t.Helper()
 		if err != nil {
@@ -53,18 +54,18 @@ func pool(a *pki.Authority) *x509.CertPool {
 func handshake(t *testing.T, client, server *tls.Config) (user string, groups []string, err error) {
 	t.Helper()
 	near, far := net.Pipe()
-	defer near.Close()
-	defer far.Close()
+	closeBoth := func() { _, _ = near.Close(), far.Close() }
+	defer closeBoth()
 	seen := make(chan error, 1)
 	s := tls.Server(far, server)
 	go func() {
 		_, err := s.Write([]byte("x")) // with TLS 1.3 the server's verdict comes after the client's
-		far.Close()
+		_ = far.Close()
 		seen <- err
 	}()
 	c := tls.Client(near, client)
 	_, clientErr := io.ReadFull(c, make([]byte, 1))
-	near.Close()
+	_ = near.Close()
 	if err := <-seen; err != nil {
 		return "", nil, err
 	}

@@ -2,6 +2,7 @@ package port_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -45,18 +46,18 @@ func TestReservedPort(t *testing.T) {
 		t.Run(addr, func(t *testing.T) {
 			r := reserve(t, addr)
 			if l, err := listen(t.Context(), r.Addr(), false); err == nil {
-				l.Close()
+				_ = l.Close()
 				t.Error("somebody who does not share got the reserved port")
 			}
-			if conn, err := net.Dial("tcp", r.Addr().String()); err == nil {
-				conn.Close()
+			if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Addr().String()); err == nil {
+				_ = conn.Close()
 				t.Error("a port that is only reserved accepts connections")
 			}
 			l, err := listen(t.Context(), r.Addr(), true)
 			if err != nil {
 				t.Fatalf("the child cannot listen: %v", err)
 			}
-			defer l.Close()
+			defer func() { _ = l.Close() }()
 			for range 50 {
 				reach(t, l)
 			}
@@ -67,17 +68,17 @@ func TestReservedPort(t *testing.T) {
 // reach fails unless a connection arrives at the listener.
 func reach(t *testing.T, l net.Listener) {
 	t.Helper()
-	client, err := net.Dial("tcp", l.Addr().String())
+	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	server, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Close()
-	if _, err := client.Read(make([]byte, 1)); err != io.EOF {
+	_ = server.Close()
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatalf("got %v, want the end that the listener made", err)
 	}
 }
@@ -105,7 +106,7 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the port is not free after Release: %v", err)
 	}
-	l.Close()
+	_ = l.Close()
 }
 
 func TestReserveUnusableAddress(t *testing.T) {
