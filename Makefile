@@ -26,11 +26,12 @@ help: ## show this list
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
 
 .PHONY: test
-test: bin/gotest bin/lab ## run every test, with the race detector if there is a C compiler (RACE=1|0, TESTFLAGS=...)
-	@exec bin/gotest $(if $(RACE),-race=$(RACE)) -- $(TESTFLAGS)
+test: bin/gotest bin/lab ## run every test, with the race detector if there is a C compiler (RACE=1|0 PACKAGES=... TESTFLAGS=...)
+	@exec bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') \
+	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
 .PHONY: demo
-demo: bin/demo bin/lab ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
+demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
 	@exec bin/demo $(if $(KEEP),--keep) $(if $(CLUSTER),--cluster='$(CLUSTER)')
 
 .PHONY: verify

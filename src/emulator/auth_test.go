@@ -2,7 +2,6 @@ package emulator_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,6 +27,7 @@ func TestOfficialClientAuthenticates(t *testing.T) {
 		"token URL with double slash": {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"//oidc/token")}, ""},
 		"scopes":                      {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, emulator.DefaultClientSecret, c.url+"/oidc/token", "api:read", "api:write")}, ""},
 		"basic":                       {[]vendor.Option{vendor.WithAuthBasic(emulator.DefaultClientID, emulator.DefaultClientSecret)}, ""},
+		"wrong basic":                 {[]vendor.Option{vendor.WithAuthBasic(emulator.DefaultClientID, "wrong")}, "401"},
 		"wrong token":                 {[]vendor.Option{vendor.WithAuthPersonalToken("wrong")}, "401"},
 		"wrong bearer":                {[]vendor.Option{vendor.WithToken("wrong")}, "401"},
 		"wrong secret":                {[]vendor.Option{vendor.WithAuthOIDC(emulator.DefaultClientID, "wrong", c.url+"/oidc/token")}, "invalid_client"},
@@ -60,16 +60,13 @@ func TestTokenEndpoint(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			resp, err := http.PostForm(c.url+"/oidc/token", test.form)
-			if err != nil {
-				t.Fatal(err)
+			request := newRequest(t, "POST", "/oidc/token", test.form.Encode())
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			answer := serve(c, request)
+			if answer.Code != test.code || !strings.Contains(answer.Body.String(), test.want) {
+				t.Errorf("got %d %s, want %d with %s", answer.Code, answer.Body, test.code, test.want)
 			}
-			defer resp.Body.Close()
-			body, _ := io.ReadAll(resp.Body)
-			if resp.StatusCode != test.code || !strings.Contains(string(body), test.want) {
-				t.Errorf("got %d %s, want %d with %s", resp.StatusCode, body, test.code, test.want)
-			}
-			if got := resp.Header.Get("Content-Type"); got != "application/json" {
+			if got := answer.Header().Get("Content-Type"); got != "application/json" {
 				t.Errorf("Content-Type = %q, want application/json", got)
 			}
 		})
@@ -132,6 +129,32 @@ func TestOrganisationsAreIsolated(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("token of two organisations without a header: status %d, want 400", resp.StatusCode)
+	}
+}
+
+func TestUnknownAuthorizationScheme(t *testing.T) {
+	c := newCloud(t)
+	request := newRequest(t, "GET", "/v1/vpcs", "")
+	request.Header.Set("Authorization", "Digest x")
+	if answer := serve(c, request); answer.Code != 401 || !strings.Contains(answer.Body.String(), `scheme \"Digest\"`) {
+		t.Errorf("got %d %s, want 401 that names the scheme", answer.Code, answer.Body)
+	}
+	request = newRequest(t, "POST", "/oidc/token", "%zz")
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if answer := serve(c, request); answer.Code != 400 || !strings.Contains(answer.Body.String(), "invalid_request") {
+		t.Errorf("broken form: %d %s, want 400 invalid_request", answer.Code, answer.Body)
+	}
+}
+
+func TestSecretsAreNotLogged(t *testing.T) {
+	c := newCloud(t)
+	c.call(t, "POST", "/v1/machines", `{"name":"a","subnet":"emulator","machineType":"pgp-small","cloudInit":"s3cret"}`)
+	_, _, writes := c.call(t, "GET", "/_emulator/writes", "")
+	_, _, counters := c.call(t, "GET", "/_emulator/counters", "")
+	for _, secret := range []string{"s3cret", emulator.DefaultToken, emulator.DefaultClientSecret} {
+		if strings.Contains(writes+counters, secret) {
+			t.Errorf("%q shows up in %s%s", secret, writes, counters)
+		}
 	}
 }
 

@@ -221,7 +221,8 @@ func useLoopback(t *testing.T, c *cloud) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(m.Interfaces[0].IPAddresses[0], "30080"))
+	at := netip.AddrPortFrom(netip.MustParseAddr(m.Interfaces[0].IPAddresses[0]), 30080)
+	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func useLoopback(t *testing.T, c *cloud) {
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	defer client.CloseIdleConnections()
-	resp, err := client.Get("http://" + state.Listeners[0].Served[0])
+	resp, err := client.Do(apiRequest(t, "http://"+state.Listeners[0].Served[0], "GET", "/", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
 	vendor "github.com/thalassa-cloud/client-go/pkg/client"
 
@@ -148,6 +147,60 @@ func TestDeleteProtection(t *testing.T) {
 	}
 }
 
+func TestLoadbalancerMoves(t *testing.T) {
+	c := newCloud(t, func(cfg *emulator.Config) {
+		org := &cfg.Seed.Organisations[0]
+		org.VPCs[0].Subnets = append(org.VPCs[0].Subnets, emulator.SubnetSeed{Identity: "subnet-2", Name: "second", CIDRs: prefixes("10.0.200.0/24")})
+		org.VPCs = append(org.VPCs, emulator.VPCSeed{Name: "other", Region: emulator.DefaultRegion, CIDRs: prefixes("10.1.0.0/16"),
+			Subnets: []emulator.SubnetSeed{{Identity: "subnet-other", Name: "other", CIDRs: prefixes("10.1.0.0/24")}}})
+	})
+	tests := map[string]struct {
+		internal bool
+		to, want string
+	}{
+		"public":                  {false, "subnet-2", "subnet-2"},
+		"public, by slug":         {false, "second", "subnet-2"},
+		"internal":                {true, "subnet-2", ""},
+		"internal, where it is":   {true, emulator.DefaultSubnet, emulator.DefaultSubnet},
+		"public, to another VPC":  {false, "subnet-other", ""},
+		"public, to no known one": {false, "subnet-x", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{
+				Name: "a", Subnet: emulator.DefaultSubnet, InternalLoadbalancer: test.internal,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			moved, err := c.api.UpdateLoadbalancer(t.Context(), lb.Identity, iaas.UpdateLoadbalancer{Name: "a", Subnet: &test.to})
+			if test.want == "" {
+				if !vendor.IsBadRequest(err) {
+					t.Errorf("moving to %s: %v, want bad request", test.to, err)
+				}
+				return
+			}
+			if err != nil || moved.Subnet.Identity != test.want || !slices.Equal(moved.ExternalIpAddresses, lb.ExternalIpAddresses) {
+				t.Errorf("moving to %s: %+v, %v, want subnet %s and the same addresses", test.to, moved, err, test.want)
+			}
+		})
+	}
+}
+
+func TestInstanceSize(t *testing.T) {
+	c := newCloud(t)
+	_, _, body := c.call(t, "POST", "/v1/loadbalancers", `{"name":"a","subnet":"emulator","instanceSize":"lb-gp-small"}`)
+	if !strings.Contains(body, `"instanceSize":"lb-gp-small"`) {
+		t.Errorf("created %s without its size", body)
+	}
+	if _, _, body = c.call(t, "PUT", "/v1/loadbalancers/a", `{"name":"a"}`); !strings.Contains(body, `"instanceSize":"lb-gp-small"`) {
+		t.Errorf("an absent size changed it: %s", body)
+	}
+	if _, _, body = c.call(t, "PUT", "/v1/loadbalancers/a", `{"name":"a","instanceSize":"lb-gp-large"}`); !strings.Contains(body, `"instanceSize":"lb-gp-large"`) {
+		t.Errorf("the new size is missing: %s", body)
+	}
+}
+
 func TestUpdateModes(t *testing.T) {
 	tests := map[string]struct {
 		mode    emulator.UpdateMode
@@ -183,185 +236,6 @@ func TestUpdateModes(t *testing.T) {
 			})
 			if err != nil || l.Port != 81 || len(l.AllowedSources) != test.sources || (l.MaxConnections != nil) != test.max {
 				t.Errorf("listener %+v, %v, want port 81, %d sources", l, err, test.sources)
-			}
-		})
-	}
-}
-
-func TestListenersInCreateLoadbalancer(t *testing.T) {
-	tests := map[emulator.InlineListeners]struct {
-		want    int
-		refused bool
-	}{
-		"":                       {want: 1},
-		emulator.AcceptListeners: {want: 1},
-		emulator.IgnoreListeners: {want: 0},
-		emulator.RefuseListeners: {refused: true},
-	}
-	for mode, test := range tests {
-		t.Run(string(mode), func(t *testing.T) {
-			c := newCloud(t, func(cfg *emulator.Config) { cfg.Switches.InlineListeners = mode })
-			group := c.group(t, "web", 80)
-			lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{
-				Name: "a", Subnet: emulator.DefaultSubnet, Listeners: []iaas.CreateListener{listenerOn(80, group.Identity)},
-			})
-			if vendor.IsBadRequest(err) != test.refused {
-				t.Fatalf("CreateLoadbalancer: %v, refused should be %t", err, test.refused)
-			}
-			if !test.refused && len(lb.LoadbalancerListeners) != test.want {
-				t.Errorf("%d listeners, want %d", len(lb.LoadbalancerListeners), test.want)
-			}
-		})
-	}
-}
-
-func TestBadInlineListenerCreatesNothing(t *testing.T) {
-	c := newCloud(t)
-	group := c.group(t, "web", 80)
-	_, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{
-		Name: "a", Subnet: emulator.DefaultSubnet,
-		Listeners: []iaas.CreateListener{listenerOn(80, group.Identity), listenerOn(80, group.Identity)},
-	})
-	if err == nil || !strings.Contains(err.Error(), "listeners[1]") {
-		t.Errorf("error %v does not name the second listener", err)
-	}
-	lbs, err := c.api.ListLoadbalancers(t.Context(), nil)
-	if err != nil || len(lbs) != 0 {
-		t.Errorf("%d load balancers, %v, want none", len(lbs), err)
-	}
-	group, err = c.api.GetTargetGroup(t.Context(), iaas.GetTargetGroupRequest{Identity: group.Identity})
-	if err != nil || len(group.LoadbalancerListeners) != 0 {
-		t.Errorf("target group %+v, %v, want no listeners", group, err)
-	}
-}
-
-func TestListenerConflicts(t *testing.T) {
-	tests := map[string]struct {
-		switches emulator.Switches
-		second   func(tcp, udp string) iaas.CreateListener
-		want     string
-	}{
-		"same port and protocol":            {second: func(tcp, _ string) iaas.CreateListener { return listenerOn(80, tcp) }, want: "409"},
-		"another port":                      {second: func(tcp, _ string) iaas.CreateListener { return listenerOn(81, tcp) }},
-		"TCP and UDP on one port":           {second: udpListener},
-		"TCP and UDP on one port, switched": {switches: emulator.Switches{OneProtocolPerPort: true}, second: udpListener, want: "409"},
-		"group used twice, switched": {switches: emulator.Switches{ExclusiveTargetGroups: true},
-			second: func(tcp, _ string) iaas.CreateListener { return listenerOn(81, tcp) }, want: "another listener"},
-		"wrong protocol of group": {second: func(_, udp string) iaas.CreateListener { return listenerOn(81, udp) }, want: "serves udp"},
-		"unknown group":           {second: func(string, string) iaas.CreateListener { return listenerOn(81, "tg-x") }, want: `"tg-x" not found`},
-		"bad source": {second: func(tcp, _ string) iaas.CreateListener {
-			l := listenerOn(81, tcp)
-			l.AllowedSources = []string{"10.0.0.1", "10.0.0.0/33"}
-			return l
-		}, want: `"10.0.0.0/33" is neither`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := newCloud(t, func(cfg *emulator.Config) { cfg.Switches = test.switches })
-			tcp := c.group(t, "tcp", 80)
-			udp, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
-				Name: "udp", Vpc: emulator.DefaultVPC, TargetPort: 80, Protocol: iaas.ProtocolUDP,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			lb := c.loadbalancer(t, "a")
-			c.listener(t, lb.Identity, tcp.Identity, 80)
-			_, err = c.api.CreateListener(t.Context(), lb.Identity, test.second(tcp.Identity, udp.Identity))
-			switch {
-			case test.want == "" && err != nil:
-				t.Errorf("CreateListener: %v", err)
-			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
-				t.Errorf("CreateListener: %v, want an error with %q", err, test.want)
-			}
-		})
-	}
-}
-
-func udpListener(_, udp string) iaas.CreateListener {
-	return iaas.CreateListener{Name: "dns", Port: 80, Protocol: iaas.ProtocolUDP, TargetGroup: udp}
-}
-
-func TestListenerLifeCycle(t *testing.T) {
-	c := newCloud(t)
-	group := c.group(t, "web", 80)
-	lb, other := c.loadbalancer(t, "a"), c.loadbalancer(t, "b")
-	l := c.listener(t, lb.Identity, group.Identity, 80)
-	if _, err := c.api.GetListener(t.Context(), iaas.GetLoadbalancerListenerRequest{Loadbalancer: lb.Identity, Listener: l.Slug}); err != nil {
-		t.Errorf("reading by slug: %v", err)
-	}
-	if err := c.api.DeleteListener(t.Context(), other.Identity, l.Identity); !vendor.IsNotFound(err) {
-		t.Errorf("deleting through another load balancer: %v, want not found", err)
-	}
-	if err := c.api.DeleteListener(t.Context(), lb.Identity, l.Identity); err != nil {
-		t.Fatal(err)
-	}
-	listeners, err := c.api.ListListeners(t.Context(), &iaas.ListLoadbalancerListenersRequest{Loadbalancer: lb.Identity})
-	if err != nil || len(listeners) != 0 {
-		t.Errorf("listeners %v, %v, want none", listeners, err)
-	}
-}
-
-func TestAtMostAHundredListeners(t *testing.T) {
-	c := newCloud(t)
-	group := c.group(t, "web", 80)
-	lb := c.loadbalancer(t, "a")
-	for i := range 100 {
-		c.listener(t, lb.Identity, group.Identity, 1000+i)
-	}
-	if _, err := c.api.CreateListener(t.Context(), lb.Identity, listenerOn(80, group.Identity)); !vendor.IsBadRequest(err) {
-		t.Errorf("listener 101: %v, want bad request", err)
-	}
-}
-
-func TestListFilters(t *testing.T) {
-	label := func(key, value string) filters.Filter {
-		return &filters.LabelFilter{MatchLabels: map[string]string{key: value}}
-	}
-	is := func(key, value string) filters.Filter {
-		return &filters.FilterKeyValue{Key: filters.FilterKey(key), Value: value}
-	}
-	tests := map[string]struct {
-		filters []filters.Filter
-		ignored []string
-		want    []string
-	}{
-		"none":            {nil, nil, []string{"a", "b"}},
-		"name":            {[]filters.Filter{is("name", "b")}, nil, []string{"b"}},
-		"name ignored":    {[]filters.Filter{is("name", "b")}, []string{"name"}, []string{"a", "b"}},
-		"VPC":             {[]filters.Filter{is("vpc", emulator.DefaultVPC)}, nil, []string{"a", "b"}},
-		"VPC by slug":     {[]filters.Filter{is("vpc", "emulator")}, nil, []string{"a", "b"}},
-		"another VPC":     {[]filters.Filter{is("vpc", "vpc-x")}, nil, nil},
-		"subnet":          {[]filters.Filter{is("subnet", emulator.DefaultSubnet)}, nil, []string{"a", "b"}},
-		"region":          {[]filters.Filter{is("region", "nl-02")}, nil, nil},
-		"status":          {[]filters.Filter{is("status", "ready")}, nil, []string{"a", "b"}},
-		"unknown key":     {[]filters.Filter{is("dbCluster", "x")}, nil, []string{"a", "b"}},
-		"label":           {[]filters.Filter{label("k8s.thalassa.cloud/x", "a")}, nil, []string{"a"}},
-		"label ignored":   {[]filters.Filter{label("k8s.thalassa.cloud/x", "a")}, []string{"matchLabels"}, []string{"a", "b"}},
-		"label and name":  {[]filters.Filter{label("k8s.thalassa.cloud/x", "a"), is("name", "b")}, nil, nil},
-		"label not there": {[]filters.Filter{label("other", "")}, nil, nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := newCloud(t, func(cfg *emulator.Config) { cfg.Switches.IgnoredFilters = test.ignored })
-			for _, name := range []string{"a", "b"} {
-				_, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{
-					Name: name, Subnet: emulator.DefaultSubnet, Labels: iaas.Labels{"k8s.thalassa.cloud/x": name},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			lbs, err := c.api.ListLoadbalancers(t.Context(), &iaas.ListLoadbalancersRequest{Filters: test.filters})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, lb := range lbs {
-				got = append(got, lb.Name)
-			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -45,6 +46,23 @@ func TestMachineTypes(t *testing.T) {
 	}
 	if _, err := c.api.GetMachineType(t.Context(), "x"); !vendor.IsNotFound(err) {
 		t.Errorf("unknown type: %v, want not found", err)
+	}
+}
+
+func TestVPCFilters(t *testing.T) {
+	c := newCloud(t)
+	for query, want := range map[string]int{
+		"": 1, "region=nl-01": 1, "region=nl-02": 0, "name=emulator": 1, "status=ready": 1, "status=creating": 0, "vpc=emulator": 1, "matchLabels[a]=b": 0,
+	} {
+		status, _, body := c.call(t, "GET", "/v1/vpcs?"+query, "")
+		if got := strings.Count(body, `"firewallRules"`); status != 200 || got != want {
+			t.Errorf("VPCs with %q: %d, status %d, want %d", query, got, status, want)
+		}
+	}
+	for query, want := range map[string]int{"slug=pgp-large": 1, "name=x": 0} {
+		if _, _, body := c.call(t, "GET", "/v1/machine-types?"+query, ""); strings.Count(body, `"vcpus"`) != want {
+			t.Errorf("machine types with %q: %s, want %d", query, body, want)
+		}
 	}
 }
 

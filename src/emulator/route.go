@@ -92,8 +92,7 @@ type route struct {
 
 func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := rt.answer(w, r)
-	var refused *problem
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*problem](err); ok {
 		answer = reply{status: refused.status, body: wire.Error{Message: err.Error()}}
 	} else if err != nil {
 		answer = reply{status: http.StatusInternalServerError, body: wire.Error{Message: err.Error()}}

@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -48,6 +49,39 @@ func TestReadSeed(t *testing.T) {
 	for _, part := range []string{`"10.9.1.77"`, `"nl-01b"`, `"state":"stopped"`, `"pgp-small"`, `"vpc-demo"`} {
 		if !strings.Contains(body, part) {
 			t.Errorf("%s lacks %s", body, part)
+		}
+	}
+}
+
+func TestIdentitiesAreMadeUpWhenMissing(t *testing.T) {
+	seed := emulator.Seed{
+		Regions:      []emulator.RegionSeed{{Name: "r", Zones: []string{"z"}, PublicAddresses: prefixes("203.0.113.0/24")}},
+		MachineTypes: []emulator.MachineTypeSeed{{Name: "m"}},
+		Organisations: []emulator.OrganisationSeed{{
+			Name: "My Org", PersonalAccessTokens: []string{"t"},
+			VPCs:     []emulator.VPCSeed{{Name: "v", Region: "r", CIDRs: prefixes("10.0.0.0/8"), Subnets: []emulator.SubnetSeed{{Name: "s", CIDRs: prefixes("10.0.0.0/24")}}}},
+			Machines: []emulator.MachineSpec{{Name: "Node.1"}, {Name: "two", Slug: "zwei"}},
+		}},
+	}
+	e, err := emulator.New(emulator.Config{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, pattern := range map[string]string{
+		"/v1/regions/r":        `"identity":"region-[0-9a-v]{20}"`,
+		"/v1/machine-types/m":  `"identity":"mt-[0-9a-v]{20}"`,
+		"/v1/vpcs/v":           `"identity":"vpc-[0-9a-v]{20}".*"organisation":{"identity":"o-[0-9a-v]{20}","name":"My Org","slug":"my-org"`,
+		"/v1/subnets/s":        `"identity":"subnet-[0-9a-v]{20}"`,
+		"/v1/machines/node-1":  `"identity":"vm-[0-9a-v]{20}","name":"Node.1","slug":"node-1".*"availabilityZone":"z"`,
+		"/v1/machines/zwei":    `"name":"two","slug":"zwei"`,
+		"/v1/machines?zone=z":  `(?s)node-1.*zwei`,
+		"/v1/machines?zone=zz": `^\[\]`,
+	} {
+		request := newRequest(t, "GET", path, "")
+		request.Header.Set("Authorization", "Token t")
+		request.Header.Set("X-Organisation-Identity", "my-org")
+		if body := serve(e, request).Body.String(); !regexp.MustCompile(pattern).MatchString(body) {
+			t.Errorf("GET %s: %s does not match %s", path, body, pattern)
 		}
 	}
 }

@@ -231,6 +231,70 @@ func prefixes(cidrs ...string) []netip.Prefix {
 	return out
 }
 
+func TestTargetGroupRequestsThatFail(t *testing.T) {
+	c := newCloud(t)
+	c.group(t, "web", 80)
+	path := "/v1/loadbalancer-target-groups"
+	tests := map[string]struct {
+		method, path, body string
+		status             int
+	}{
+		"read unknown":             {"GET", path + "/x", "", 404},
+		"update unknown":           {"PUT", path + "/x", "{}", 404},
+		"delete unknown":           {"DELETE", path + "/x", "", 404},
+		"attach to unknown":        {"POST", path + "/x/attach", "{}", 404},
+		"attachments of unknown":   {"POST", path + "/x/attachments", "{}", 404},
+		"detach from unknown":      {"DELETE", path + "/x/detach/y", "", 404},
+		"detach unknown":           {"DELETE", path + "/web/detach/y", "", 404},
+		"create without JSON":      {"POST", path, "x", 400},
+		"update without JSON":      {"PUT", path + "/web", "x", 400},
+		"attach without JSON":      {"POST", path + "/web/attach", "x", 400},
+		"attachments without JSON": {"POST", path + "/web/attachments", "x", 400},
+		"nameless":                 {"POST", path, `{"vpc":"emulator","targetPort":80,"protocol":"tcp"}`, 400},
+		"update with a bad path": {"PUT", path + "/web", `{"name":"web","targetPort":80,"protocol":"tcp",
+			"healthCheck":{"protocol":"http","port":80,"path":":","periodSeconds":5,"timeoutSeconds":5,"unhealthyThreshold":1,"healthyThreshold":1}}`, 400},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if status, _, body := c.call(t, test.method, test.path, test.body); status != test.status {
+				t.Errorf("%s %s = %d %s, want %d", test.method, test.path, status, body, test.status)
+			}
+		})
+	}
+}
+
+func TestHealthCheckLimits(t *testing.T) {
+	c := newCloud(t)
+	valid := iaas.BackendHealthCheck{Protocol: "http", Port: 80, Path: "/", PeriodSeconds: 5, TimeoutSeconds: 1, UnhealthyThreshold: 1, HealthyThreshold: 10}
+	tests := map[string]struct {
+		change func(*iaas.BackendHealthCheck)
+		ok     bool
+	}{
+		"as it is":        {func(*iaas.BackendHealthCheck) {}, true},
+		"longest":         {func(h *iaas.BackendHealthCheck) { h.PeriodSeconds, h.TimeoutSeconds = 300, 300 }, true},
+		"https":           {func(h *iaas.BackendHealthCheck) { h.Protocol = "https" }, true},
+		"udp":             {func(h *iaas.BackendHealthCheck) { h.Protocol = "udp" }, true},
+		"no path":         {func(h *iaas.BackendHealthCheck) { h.Path = "" }, true},
+		"grpc":            {func(h *iaas.BackendHealthCheck) { h.Protocol = "grpc" }, false},
+		"no port":         {func(h *iaas.BackendHealthCheck) { h.Port = 0 }, false},
+		"period":          {func(h *iaas.BackendHealthCheck) { h.PeriodSeconds = 4 }, false},
+		"long period":     {func(h *iaas.BackendHealthCheck) { h.PeriodSeconds = 301 }, false},
+		"no timeout":      {func(h *iaas.BackendHealthCheck) { h.TimeoutSeconds = 0 }, false},
+		"no threshold":    {func(h *iaas.BackendHealthCheck) { h.UnhealthyThreshold = 0 }, false},
+		"large threshold": {func(h *iaas.BackendHealthCheck) { h.HealthyThreshold = 11 }, false},
+	}
+	for name, test := range tests {
+		check := valid
+		test.change(&check)
+		_, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
+			Name: "web", Vpc: emulator.DefaultVPC, TargetPort: 80, Protocol: iaas.ProtocolTCP, HealthCheck: &check,
+		})
+		if (err == nil) != test.ok {
+			t.Errorf("%s: %v, want success %t", name, err, test.ok)
+		}
+	}
+}
+
 func TestTargetSelector(t *testing.T) {
 	c := newCloud(t)
 	add := func(name, role string) string {

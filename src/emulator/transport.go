@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 )
@@ -23,7 +24,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := &memory{header: http.Header{}, status: http.StatusOK}
 	d.handler.ServeHTTP(answer, r)
 	return &http.Response{
-		Status: http.StatusText(answer.status), StatusCode: answer.status, Header: answer.header, Request: r,
+		Status:     fmt.Sprintf("%d %s", answer.status, http.StatusText(answer.status)),
+		StatusCode: answer.status, Header: answer.header, Request: r,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()),
 	}, nil

@@ -110,6 +110,13 @@ func (s *apiServer) forbid(resource string) {
 	s.deny[resource] = true
 }
 
+// allow ends forbid.
+func (s *apiServer) allow(resource string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deny[resource] = false
+}
+
 // put stores an object and tells those who watch it.
 func (s *apiServer) put(at address, o object) object {
 	s.mu.Lock()

@@ -35,7 +35,7 @@ type controller struct {
 	// watches are the caches to keep warm for it on a standby.
 	watches []watch
 	// check says, before the election, that the controller can do its work: nil,
-	// a skip, or what is wrong with the flags.
+	// a skipError, or what is wrong with the flags.
 	check func(cloudprovider.Interface, *config.CloudControllerManagerConfiguration) error
 	// construct makes it, on the leader.
 	construct func(environment) (loop, error)
@@ -49,11 +49,11 @@ type loop struct {
 	check func() error
 }
 
-// skip is the reason why a controller has nothing to do with this cloud or
+// skipError is the reason why a controller has nothing to do with this cloud or
 // these flags.
-type skip string
+type skipError string
 
-func (s skip) Error() string { return string(s) }
+func (s skipError) Error() string { return string(s) }
 
 // environment is what a controller is made from.
 type environment struct {
@@ -105,10 +105,10 @@ func controllerNames() []string {
 // choose returns the controllers that --controllers asks for and that have
 // something to do, and the reasons why the others do not run.
 func choose(all map[string]controller, cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration,
-) (chosen map[string]controller, skipped map[string]skip, err error) {
-	chosen, skipped = map[string]controller{}, map[string]skip{}
+) (chosen map[string]controller, skipped map[string]skipError, err error) {
+	chosen, skipped = map[string]controller{}, map[string]skipError{}
 	for name, row := range all {
-		reason := skip("not in --controllers")
+		reason := skipError("not in --controllers")
 		if cmapp.IsControllerEnabled(name, sets.NewString(), settings.Generic.Controllers) {
 			err = row.check(cloud, settings)
 			if err == nil {
@@ -128,24 +128,24 @@ func needsInstances(cloud cloudprovider.Interface, _ *config.CloudControllerMana
 	_, v1 := cloud.Instances()
 	_, v2 := cloud.InstancesV2()
 	if !v1 && !v2 {
-		return skip("the cloud has no instances")
+		return skipError("the cloud has no instances")
 	}
 	return nil
 }
 
 func needsLoadBalancers(cloud cloudprovider.Interface, _ *config.CloudControllerManagerConfiguration) error {
 	if _, ok := cloud.LoadBalancer(); !ok {
-		return skip("the cloud has no load balancers")
+		return skipError("the cloud has no load balancers")
 	}
 	return nil
 }
 
 func needsRoutes(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
 	if !settings.KubeCloudShared.ConfigureCloudRoutes {
-		return skip("--configure-cloud-routes=false")
+		return skipError("--configure-cloud-routes=false")
 	}
 	if _, ok := cloud.Routes(); !ok {
-		return skip("the cloud has no routes")
+		return skipError("the cloud has no routes")
 	}
 	_, err := parseClusterCIDR(settings.KubeCloudShared.ClusterCIDR)
 	return err

@@ -35,7 +35,7 @@ type process struct {
 	cloud       cloudprovider.Interface
 	caches      *caches
 	controllers map[string]controller
-	skipped     map[string]skip
+	skipped     map[string]skipError
 	health      endpoints
 	watchdog    *leaderelection.HealthzAdaptor
 	metrics     *controllers.ControllerManagerMetrics

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
 )
 
 func leaseAddress() address {
@@ -70,15 +73,10 @@ func TestLeaderWorksAndStopsInOrder(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, func() error {
-		if cloud.ensured() == 0 {
-			return errors.New("the load balancer was not created")
-		}
-		return nil
-	})
+	cloud.wait(t, "ensure web")
 
 	r.stop()
-	cloud.wait(t, "Drain")
+	cloud.wait(t, "Drain after stop")
 	before := renewed(api)
 	eventually(t, func() error { // the lease is kept while the cloud is being drained
 		if renewed(api) == before {
@@ -96,25 +94,10 @@ func TestLeaderWorksAndStopsInOrder(t *testing.T) {
 	if got := holder(api); got != "" {
 		t.Errorf("the lease is still held by %q", got)
 	}
-	want := []string{"SetInformers", "Initialize", "stop", "Drain", "drained", "released"}
-	if got := withoutRace(cloud.list()); !slices.Equal(got, withoutRace(want)) {
+	want := []string{"SetInformers", "Initialize", "ensure web", "Drain after stop", "drained", "released"}
+	if got := cloud.list(); !slices.Equal(got, want) {
 		t.Errorf("order of events:\n got %q\nwant %q", got, want)
 	}
-}
-
-// withoutRace drops "stop": the goroutine that notes it races with Drain.
-func withoutRace(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "stop" })
-}
-
-func (c *testCloud) ensured() int {
-	count := 0
-	c.EnsureCallCb = nil
-	for _, balancer := range c.Balancers {
-		_ = balancer
-		count++
-	}
-	return count
 }
 
 func TestStandbyIsWarmAndReady(t *testing.T) {
@@ -152,8 +135,8 @@ func TestStandbyStopsWithoutTouchingTheLease(t *testing.T) {
 	if got := holder(api); got != "another" {
 		t.Errorf("the lease is held by %q, want it untouched", got)
 	}
-	if slices.Contains(cloud.list(), "Drain") {
-		t.Error("a standby drained a cloud it never initialised")
+	if got := cloud.list(); !slices.Equal(got, []string{"SetInformers"}) {
+		t.Errorf("a standby did %q, want only SetInformers", got)
 	}
 }
 
@@ -169,8 +152,7 @@ func TestLostLeaseEndsTheProcess(t *testing.T) {
 	if got := holder(api); got != "thief" {
 		t.Errorf("the lease is held by %q, want the one who took it", got)
 	}
-	cloud.wait(t, "stop")
-	cloud.wait(t, "Drain")
+	cloud.wait(t, "Drain after stop")
 }
 
 func TestKubernetesAwayAtStart(t *testing.T) {
@@ -219,17 +201,7 @@ func TestKubernetesAwayLater(t *testing.T) {
 
 	api.comeBack()
 	api.put(address{"services", "default", "late"}, loadBalancer())
-	cloud.waitForBalancer(t)
-}
-
-func (c *testCloud) waitForBalancer(t *testing.T) {
-	t.Helper()
-	eventually(t, func() error {
-		if c.ensured() == 0 {
-			return errors.New("the load balancer was not created")
-		}
-		return nil
-	})
+	cloud.wait(t, "ensure late")
 }
 
 func TestCloudOutageIsNotReadyButAlive(t *testing.T) {
@@ -257,4 +229,49 @@ func TestForbiddenCacheIsExplained(t *testing.T) {
 		return nil
 	})
 	r.waitFor("/livez", 200)
+}
+
+func TestStopWhileKubernetesIsAway(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	r := start(t, api, cloud)
+	cloud.wait(t, "Initialize")
+	api.goAway()
+	r.stop()
+	if err := r.wait(); err != nil {
+		t.Errorf("the process ended with: %v", err)
+	}
+	if got := cloud.list(); !slices.Contains(got, "drained") {
+		t.Errorf("the cloud was not drained: %q", got)
+	}
+	if holder(api) == "" {
+		t.Error("the lease was given back to an API that is away")
+	}
+}
+
+func TestHangingCloudKeepsItsLease(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	cloud.drain = func(context.Context) error { return errors.New("connection cut") }
+	r := start(t, api, cloud)
+	cloud.wait(t, "Initialize")
+	r.stop()
+	if err := r.wait(); !errors.Is(err, lease.ErrBusy) {
+		t.Errorf("the process ended with %v, want ErrBusy", err)
+	}
+	if holder(api) == "" {
+		t.Error("the lease was given back while a write may be under way")
+	}
+}
+
+func TestControllersSayWhetherTheyAreAlive(t *testing.T) {
+	p := &process{health: endpoints{live: probe.New("livez"), healthy: probe.New("healthz")}}
+	p.watch("silent", loop{})
+	p.watch("stuck", loop{check: func() error { return errors.New("no progress for an hour") }})
+	for path, checks := range map[string]*probe.Checks{"/livez": p.health.live, "/healthz": p.health.healthy} {
+		recorder := httptest.NewRecorder()
+		checks.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+		want := "[+]silent ok\n[-]stuck failed: no progress for an hour\n"
+		if recorder.Code != 500 || !strings.HasPrefix(recorder.Body.String(), want) {
+			t.Errorf("%s: %d %s\nwant 500 %s", path, recorder.Code, recorder.Body, want)
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -72,6 +73,7 @@ type testCloud struct {
 	mu       sync.Mutex
 	notReady error
 	nodes    corelisters.NodeLister
+	stop     <-chan struct{}
 	drain    func(context.Context) error
 }
 
@@ -89,14 +91,27 @@ func (c *testCloud) SetInformers(factory informers.SharedInformerFactory) {
 
 func (c *testCloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	c.add("Initialize")
-	go func() {
-		<-stop
-		c.add("stop")
-	}()
+	c.stop = stop
+}
+
+func (c *testCloud) EnsureLoadBalancer(_ context.Context, _ string, service *corev1.Service, _ []*corev1.Node,
+) (*corev1.LoadBalancerStatus, error) {
+	c.add("ensure " + service.Name)
+	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}, nil
+}
+
+// LoadBalancer is the cloud itself, not the fake below it.
+func (c *testCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return c, !c.DisableLoadBalancers
 }
 
 func (c *testCloud) Drain(ctx context.Context) error {
-	c.add("Drain")
+	select {
+	case <-c.stop:
+		c.add("Drain after stop")
+	default:
+		c.add("Drain before stop")
+	}
 	defer c.add("drained")
 	return c.drain(ctx)
 }
@@ -242,3 +257,8 @@ func eventually(t *testing.T, condition func() error) {
 		}
 	}
 }
+
+// notYetError is what a condition still waits for.
+type notYetError string
+
+func (e notYetError) Error() string { return "not yet: " + string(e) }

@@ -100,6 +100,9 @@ func (s *settings) provider() (Provider, error) {
 		}
 		known = append(known, provider.Name)
 	}
+	if len(known) == 0 {
+		return Provider{}, errors.New("this binary serves no cloud: it was built without providers")
+	}
 	list := strings.Join(known, ", ")
 	if name == "" {
 		return Provider{}, fmt.Errorf("missing --cloud-provider: choose one of: %s", list)
@@ -121,9 +124,18 @@ func (s *settings) config() (*ccmconfig.Config, error) {
 		return config, nil
 	}
 	if err := authenticate(s.Authentication, config); err != nil {
-		return nil, errors.Join(err, config.SecureServing.Listener.Close())
+		discard(config)
+		return nil, err
 	}
 	return config, nil
+}
+
+// discard gives up what the library opened for a process that will not run.
+func discard(config *ccmconfig.Config) {
+	config.EventBroadcaster.Shutdown()
+	if config.SecureServing != nil {
+		config.SecureServing.Listener.Close()
+	}
 }
 
 // assemble makes the process that runs the cloud.
@@ -132,7 +144,12 @@ func (s *settings) assemble(cloud cloudprovider.Interface) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProcess(config.Complete(), cloud)
+	p, err := newProcess(config.Complete(), cloud)
+	if err != nil {
+		discard(config)
+		return nil, err
+	}
+	return p, nil
 }
 
 // logFlags logs the effective value of every flag at -v=1. No flag holds a

@@ -49,7 +49,7 @@ func (p *process) start(ctx context.Context, crew *crew) error {
 	p.cloud.Initialize(builder, ctx.Done())
 	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
 		loop, err := p.construct(builder, p.controllers[name])
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return nil // told to stop before all were up
 		}
 		if err != nil {

@@ -23,7 +23,7 @@
 // What is not: images are not pulled but looked up in Options.Images. Containers share the file
 // system, the network and the user of this process; limits and security contexts are not
 // enforced. Pod addresses are known only here: nothing but probes and node ports reaches them.
-// Cluster IPs and cluster DNS do not exist. Exec, logs and port-forward are not served (see
-// Node.Logs). Lifecycle hooks, sidecar init containers, exec and gRPC probes and volumes of other
-// kinds make the container wait with a message that says so.
+// Cluster IPs, host ports and cluster DNS do not exist. Exec, logs and port-forward are not served
+// (see Node.Logs). Lifecycle hooks other than preStop.sleep, sidecar init containers, exec and gRPC
+// probes and volumes of other kinds make the container wait with a message that says so.
 package virtualnode

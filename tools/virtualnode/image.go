@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,6 +36,9 @@ type Image struct {
 func Program(path string, kubeconfigFlags ...string) Image {
 	if len(kubeconfigFlags) == 0 {
 		kubeconfigFlags = []string{"kubeconfig"}
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute // the program starts in another directory than ours
 	}
 	return Image{program.Runtime{Path: path, KubeconfigFlags: kubeconfigFlags}}
 }

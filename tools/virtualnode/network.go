@@ -114,7 +114,8 @@ func (n *Network) join(node *Node) error {
 		return fmt.Errorf("node %q is running already", node.options.Name)
 	}
 	n.nodes[node.options.Name] = node
-	n.tellNode(node.options.Name)
+	// The node knows its own object already, and better than the cache, which may not have it yet.
+	node.observe(node.seen.Load())
 	if node.options.Light {
 		return nil
 	}

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +26,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/pod"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/proxy"
 )
+
+// deleteLimit bounds the deletion of a Node object after the node has stopped.
+const deleteLimit = 30 * time.Second
 
 // Options says what a node is.
 type Options struct {
@@ -54,7 +59,8 @@ type Options struct {
 	// environment says otherwise. Default: where the Network finds it.
 	APIServerHost string
 	APIServerPort int
-	// Light makes the node a mere Node object that is kept Ready: no pods and no node ports.
+	// Light makes the node a mere Node object that is kept Ready: no node ports, and pods that are
+	// assigned to it stay pending.
 	Light bool
 	// NoLease switches the lease renewals off, one write per node in ten seconds. The controller
 	// manager's --node-monitor-grace-period must be long then.
@@ -74,7 +80,7 @@ type Node struct {
 	proxy  *proxy.Proxy
 	events record.EventBroadcaster
 
-	seen        atomic.Pointer[corev1.Node] // the object as last seen
+	seen        atomic.Pointer[corev1.Node] // the object as last seen, nil once it was deleted
 	corrections chan struct{}
 	lease       *coordinationv1.Lease // the last one written; only live uses it
 	stopLive    context.CancelFunc
@@ -126,7 +132,7 @@ func newNode(o Options) (*Node, error) {
 		n.logger = o.Network.logger
 	}
 	if o.Config != nil {
-		client, err := kubernetes.NewForConfig(o.Config)
+		client, err := kubernetes.NewForConfig(nodeConfig(o.Config))
 		if err != nil {
 			return nil, fmt.Errorf("making a client for node %q: %w", o.Name, err)
 		}
@@ -136,6 +142,16 @@ func newNode(o Options) (*Node, error) {
 		return n, nil
 	}
 	return n, n.equip()
+}
+
+// nodeConfig gives a configuration without limits those of kubelet: client-go's own are for tools
+// that are used by hand.
+func nodeConfig(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 {
+		config.QPS, config.Burst = 50, 100
+	}
+	return config
 }
 
 func (o Options) validate() error {
@@ -161,9 +177,9 @@ func (n *Node) equip() error {
 	if err != nil {
 		return fmt.Errorf("node %q: %w", o.Name, err)
 	}
-	// The directory will hold tokens and Secrets.
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return fmt.Errorf("node %q: making its directory: %w", o.Name, err)
+	dir, err := makeDir(o.Dir)
+	if err != nil {
+		return fmt.Errorf("node %q: %w", o.Name, err)
 	}
 	host, port := o.Network.apiHost, o.Network.apiPort
 	if o.APIServerHost != "" {
@@ -176,16 +192,33 @@ func (n *Node) equip() error {
 			Name: o.Name, Address: o.Address, Capacity: capacity(), APIServerHost: host, APIServerPort: port,
 			Client: n.client, Fabric: o.Network.fabric,
 		},
-		Images: images, Addresses: pod.NewAddresses(), Dir: o.Dir, Logger: n.logger,
+		Images: images, Addresses: pod.NewAddresses(), Dir: dir, Logger: n.logger,
 		Recorder: n.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: o.Name}),
 	})
 	n.proxy = proxy.New(proxy.Options{Node: o.Name, Address: o.Address, Fabric: o.Network.fabric, Logger: n.logger})
 	return nil
 }
 
-// observe tells the node the present state of its object. It must not block.
+// makeDir makes a directory that will hold tokens and Secrets. Its path is absolute because
+// containers start elsewhere.
+func makeDir(path string) (string, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding its directory: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making its directory: %w", err)
+	}
+	return dir, nil
+}
+
+// observe tells the node the present state of its object, nil when it has been deleted. It must
+// not block.
 func (n *Node) observe(object *corev1.Node) {
 	n.seen.Store(object)
+	if object == nil {
+		return
+	}
 	if prefix, err := netip.ParsePrefix(object.Spec.PodCIDR); err == nil && n.pods != nil {
 		n.pods.Addresses.SetRange(prefix)
 	}
@@ -232,10 +265,14 @@ func (n *Node) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Remove stops the node and deletes its object. Its pods are then the control plane's to clean up.
+// Remove stops the node and deletes its object, with the rights of the Network: a node may not
+// delete itself. Its pods are then the control plane's to clean up.
 func (n *Node) Remove(ctx context.Context) error {
 	err := n.Stop(ctx)
-	if deleteErr := n.client.CoreV1().Nodes().Delete(ctx, n.options.Name, metav1.DeleteOptions{}); deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
+	// A power cut is also a way to stop; the object can be deleted all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteLimit)
+	defer cancel()
+	if deleteErr := n.options.Network.client.CoreV1().Nodes().Delete(ctx, n.options.Name, metav1.DeleteOptions{}); deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
 		return errors.Join(err, fmt.Errorf("deleting node %q: %w", n.options.Name, deleteErr))
 	}
 	return err

@@ -31,30 +31,32 @@ func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 // addresses and its providerID, as with kubelet.
 func (n *Node) register(ctx context.Context, version string) error {
 	want := n.object(version, metav1.Now())
-	_, err := n.client.CoreV1().Nodes().Create(ctx, want, metav1.CreateOptions{})
+	created, err := n.client.CoreV1().Nodes().Create(ctx, want, metav1.CreateOptions{})
 	if err == nil {
+		n.seen.Store(created)
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("registering node %q: %w", n.options.Name, err)
 	}
-	if err := n.patch(ctx, map[string]any{"metadata": map[string]any{"labels": want.Labels}}); err != nil {
+	if _, err := n.patch(ctx, map[string]any{"metadata": map[string]any{"labels": want.Labels}}); err != nil {
 		return fmt.Errorf("labelling the node %q that exists already: %w", n.options.Name, err)
 	}
 	want.Status.Addresses = nil // the cloud's by now
-	if err := n.patch(ctx, map[string]any{"status": want.Status}, "status"); err != nil {
+	existing, err := n.patch(ctx, map[string]any{"status": want.Status}, "status")
+	if err != nil {
 		return fmt.Errorf("reporting on the node %q that exists already: %w", n.options.Name, err)
 	}
+	n.seen.Store(existing)
 	return nil
 }
 
-func (n *Node) patch(ctx context.Context, change map[string]any, subresources ...string) error {
+func (n *Node) patch(ctx context.Context, change map[string]any, subresources ...string) (*corev1.Node, error) {
 	body, err := json.Marshal(change)
 	if err != nil {
-		return fmt.Errorf("encoding a change: %w", err)
+		return nil, fmt.Errorf("encoding a change: %w", err)
 	}
-	_, err = n.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
-	return err
+	return n.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
 }
 
 // object is the Node as kubelet registers it with --cloud-provider=external: tainted, without a

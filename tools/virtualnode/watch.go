@@ -162,9 +162,8 @@ func (n *Network) tellNode(name string) {
 		return
 	}
 	object, _, _ := n.watches.nodes.GetStore().GetByKey(name)
-	if o, ok := object.(*corev1.Node); ok {
-		node.observe(o)
-	}
+	o, _ := object.(*corev1.Node)
+	node.observe(o)
 }
 
 func (n *Network) tellPod(name types.NamespacedName, nodeName string) {

@@ -31,10 +31,28 @@ func providers() []manager.Provider {
 
 // run returns the exit code of the process.
 func run(providers []manager.Provider) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	defer context.AfterFunc(ctx, stop)() // from then on a signal ends the process at once
-	if err := manager.NewCommand(version, providers...).ExecuteContext(ctx); err != nil {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ended := make(chan error, 1)
+	go func() { ended <- manager.NewCommand(version, providers...).ExecuteContext(ctx) }()
+	select {
+	case err := <-ended:
+		return exitCode(err)
+	case <-signals:
+		stop()
+	}
+	select {
+	case err := <-ended:
+		return exitCode(err)
+	case <-signals:
+		return 1
+	}
+}
+
+func exitCode(err error) int {
+	if err != nil {
 		return 1
 	}
 	return 0

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/big"
 	"net"
@@ -100,6 +101,11 @@ func get(t *testing.T, client *http.Client, url string) (int, string) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	return do(t, client, request)
+}
+
+func do(t *testing.T, client *http.Client, request *http.Request) (int, string) {
+	t.Helper()
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +138,48 @@ func TestServe(t *testing.T) {
 	}
 	if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the ready file is still there: %v", err)
+	}
+}
+
+// Each flag must reach the switch or delay that it is named after.
+func TestFlagsReachTheCloud(t *testing.T) {
+	const lb = `{"name":"a","subnet":"emulator"}`
+	internal := strings.Replace(lb, "{", `{"internalLoadbalancer":true,`, 1)
+	inline := strings.Replace(lb, "{", `{"listeners":[{"name":"l"}],`, 1)
+	tests := map[string]struct {
+		flags              []string
+		method, path, body string
+		want               string // part of "status body"
+	}{
+		"defaults":           {nil, "POST", "/v1/loadbalancers", lb, `"status":"creating"`},
+		"no delay":           {[]string{"--lb-create-delay=0"}, "POST", "/v1/loadbalancers", lb, `"status":"ready"`},
+		"internal":           {[]string{"--lb-create-delay=0"}, "POST", "/v1/loadbalancers", internal, `"externalIpAddresses":[]`},
+		"also external":      {[]string{"--lb-create-delay=0", "--internal-address-also-external"}, "POST", "/v1/loadbalancers", internal, `"externalIpAddresses":["10.`},
+		"accepted listeners": {nil, "POST", "/v1/loadbalancers", inline, "400 "},
+		"ignored listeners":  {[]string{"--inline-listeners=ignored"}, "POST", "/v1/loadbalancers", inline, "201 "},
+		"refused listeners":  {[]string{"--inline-listeners=refused"}, "POST", "/v1/loadbalancers", inline, "create listeners one by one"},
+		"replace":            {[]string{"--machines=1"}, "PUT", "/v1/machines/machine-00001", "{}", "400 "},
+		"merge":              {[]string{"--machines=1", "--updates=merge"}, "PUT", "/v1/machines/machine-00001", "{}", "200 "},
+		"filters":            {[]string{"--machines=1"}, "GET", "/v1/machines?name=x", "", "200 []"},
+		"ignored filters":    {[]string{"--machines=1", "--ignored-filters=name"}, "GET", "/v1/machines?name=x", "", `"name":"machine-00001"`},
+		"machine delay": {[]string{"--machine-create-delay=1h"}, "POST", "/v1/machines",
+			`{"name":"a","subnet":"emulator","machineType":"pgp-small"}`, `"status":"provisioning"`},
+		"token lifetime": {[]string{"--token-lifetime=7m"}, "POST", "/oidc/token", "grant_type=client_credentials", `"expires_in":420`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, test.flags...)
+			request, err := http.NewRequestWithContext(t.Context(), test.method, s.Endpoint+test.path, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.SetBasicAuth(emulator.DefaultClientID, emulator.DefaultClientSecret)
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			status, body := do(t, http.DefaultClient, request)
+			if got := fmt.Sprint(status, " ", body); !strings.Contains(got, test.want) {
+				t.Errorf("%s %s = %s, want %s", test.method, test.path, got, test.want)
+			}
+		})
 	}
 }
 

@@ -51,7 +51,7 @@ func claimOne(text string) (netip.Prefix, net.Listener, error) {
 		return netip.Prefix{}, nil, fmt.Errorf("loopback network %q: use 127.N.0.0/16 with N from 1 to 255, or %s", text, Auto)
 	}
 	at := netip.AddrPortFrom(network.Addr().Next(), claimPort)
-	claim, err := net.Listen("tcp4", at.String())
+	claim, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		return netip.Prefix{}, nil, fmt.Errorf("claiming loopback network %s (is another emulator using it?): %w", network, err)
 	}

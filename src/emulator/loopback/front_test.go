@@ -58,7 +58,7 @@ func TestForbiddenPortsAreServedElsewhere(t *testing.T) {
 func TestOccupiedPortIsRetried(t *testing.T) {
 	p := newPlane(t)
 	one := startBackend(t, p, 1)
-	squatter, err := net.Listen("tcp", netip.AddrPortFrom(p.at(200), 8080).String())
+	squatter, err := sockets{}.tcp(netip.AddrPortFrom(p.at(200), 8080))
 	if err != nil {
 		t.Fatal(err)
 	}

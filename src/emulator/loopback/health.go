@@ -93,7 +93,7 @@ func (p prober) udp(ctx context.Context, at string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(refusalWait)); err != nil {
 		return err
 	}

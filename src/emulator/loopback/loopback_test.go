@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,7 +52,7 @@ type backend struct {
 
 func startBackend(t *testing.T, p *Plane, n byte) *backend {
 	t.Helper()
-	listener, err := net.Listen("tcp", netip.AddrPortFrom(p.at(n), 0).String())
+	listener, err := sockets{}.tcp(netip.AddrPortFrom(p.at(n), 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +69,7 @@ func startBackend(t *testing.T, p *Plane, n byte) *backend {
 			}
 			b.peers <- conn.RemoteAddr()
 			go func() {
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				fmt.Fprintln(conn, b.target.Machine)
 				_, _ = io.Copy(conn, conn)
 			}()
@@ -122,7 +120,7 @@ func greeting(t *testing.T, p *Plane, port uint16, source netip.Addr) string {
 	if err != nil {
 		return "error"
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	line, err := conn.line()
 	if err != nil {
 		return "error"
@@ -325,11 +323,11 @@ func TestIdleTimeout(t *testing.T) {
 	lb := service(p, 8080, one.target)
 	lb.Listeners[0].IdleTimeout = 50 * time.Millisecond
 	p.Serve(lb)
+	start := time.Now()
 	conn, err := connect(t, p, 8080, p.at(100))
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
 	if _, err := conn.line(); err != nil {
 		t.Fatal(err)
 	}
@@ -357,97 +355,7 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-func TestHealthChecks(t *testing.T) {
-	for _, protocol := range []string{"tcp", "http", "udp"} {
-		t.Run(protocol, func(t *testing.T) {
-			p := newPlane(t)
-			one, two := startBackend(t, p, 1), startBackend(t, p, 2)
-			const port = 18099
-			sick := startHealth(t, protocol, p.at(1), port)
-			startHealth(t, protocol, p.at(2), port)
-			lb := service(p, 8080, one.target, two.target)
-			lb.Listeners[0].Group.Health = &traffic.HealthCheck{
-				Protocol: protocol, Port: port, Path: "/healthz", Period: 5 * time.Second, Timeout: 200 * time.Second,
-				UnhealthyThreshold: 2, HealthyThreshold: 2,
-			}
-			p.Serve(lb)
-			healthy := func(want int) func() bool {
-				return func() bool { return p.healthy("lb-1") == want }
-			}
-			eventually(t, "both machines are healthy", healthy(2))
-			sick(true)
-			eventually(t, "one machine is unhealthy", healthy(1))
-			for range 4 {
-				if got := greeting(t, p, 8080, p.at(100)); got != "vm-2" {
-					t.Errorf("answered by %q, want the healthy vm-2", got)
-				}
-			}
-			sick(false)
-			eventually(t, "it is healthy again", healthy(2))
-		})
-	}
-}
-
 // healthy counts the healthy targets of a load balancer.
-func (p *Plane) healthy(identity string) int {
-	status, _ := p.Status(identity)
-	n := 0
-	for _, l := range status.Listeners {
-		for _, target := range l.Targets {
-			if target.Health == traffic.Healthy {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // startHealth starts what a health check looks at, and returns a switch that
 // makes it sick and well.
-func startHealth(t *testing.T, protocol string, addr netip.Addr, port uint16) func(sick bool) {
-	t.Helper()
-	at := netip.AddrPortFrom(addr, port).String()
-	switch protocol {
-	case "http":
-		return startHTTPHealth(t, at)
-	case "udp":
-		return socketHealth(t, func() (io.Closer, error) { return net.ListenPacket("udp", at) })
-	}
-	return socketHealth(t, func() (io.Closer, error) { return net.Listen("tcp", at) })
-}
-
 // socketHealth is well while its socket is open.
-func socketHealth(t *testing.T, open func() (io.Closer, error)) func(bool) {
-	t.Helper()
-	socket, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = socket.Close() })
-	return func(sick bool) {
-		if sick {
-			_ = socket.Close()
-			return
-		}
-		if socket, err = open(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func startHTTPHealth(t *testing.T, at string) func(bool) {
-	t.Helper()
-	listener, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ill atomic.Bool
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" || ill.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	})}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	return ill.Store
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,46 @@ const (
 	retry    = 2 * time.Second
 )
 
-func config(client *fake.Clientset) Config {
+// api is the lease's API server, which can be made to fail.
+type api struct {
+	*fake.Clientset
+
+	mu   sync.Mutex
+	fail func(verb string) error
+}
+
+func newAPI(objects ...runtime.Object) *api {
+	a := &api{Clientset: fake.NewClientset(objects...)}
+	a.PrependReactor("*", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		a.mu.Lock()
+		fail := a.fail
+		a.mu.Unlock()
+		if fail == nil {
+			return false, nil, nil
+		}
+		err := fail(action.GetVerb())
+		return err != nil, nil, err
+	})
+	return a
+}
+
+// breakWith asks fail about every request from now on.
+func (a *api) breakWith(fail func(verb string) error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fail = fail
+}
+
+func errAway(string) error { return errors.New("the API is away") }
+
+func errConflict(verb string) error {
+	if verb != "update" {
+		return nil
+	}
+	return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "ccm", errors.New("changed"))
+}
+
+func config(client *api) Config {
 	return Config{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: "ccm"},
@@ -37,7 +77,7 @@ func config(client *fake.Clientset) Config {
 }
 
 // stored returns the lease as others see it.
-func stored(t *testing.T, client *fake.Clientset) *coordinationv1.Lease {
+func stored(t *testing.T, client *api) *coordinationv1.Lease {
 	t.Helper()
 	lease, err := client.Tracker().Get(schema.GroupVersionResource{
 		Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "kube-system", "ccm")
@@ -47,7 +87,7 @@ func stored(t *testing.T, client *fake.Clientset) *coordinationv1.Lease {
 	return lease.(*coordinationv1.Lease)
 }
 
-func holder(t *testing.T, client *fake.Clientset) string {
+func holder(t *testing.T, client *api) string {
 	t.Helper()
 	return *stored(t, client).Spec.HolderIdentity
 }
@@ -61,7 +101,7 @@ func hold(ctx context.Context, cfg Config, work func(context.Context) error) <-c
 
 func TestLeaseIsRenewedUntilWorkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
+		client := newAPI()
 		ctx, stop := context.WithCancel(t.Context())
 		result := hold(ctx, config(client), func(ctx context.Context) error {
 			<-ctx.Done()
@@ -74,9 +114,9 @@ func TestLeaseIsRenewedUntilWorkEnds(t *testing.T) {
 			}
 			return nil
 		})
-		<-time.After(time.Hour)
+		<-time.After(5 * time.Minute)
 		if got := holder(t, client); got != "me" {
-			t.Errorf("after an hour the lease is held by %q", got)
+			t.Errorf("after five minutes the lease is held by %q", got)
 		}
 		stop()
 		if err := <-result; err != nil {
@@ -102,7 +142,7 @@ func TestWhatWorkReturns(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset()
+				client := newAPI()
 				err := Hold(t.Context(), config(client), func(context.Context) error { return test.err })
 				if !errors.Is(err, test.err) {
 					t.Errorf("Hold returned %v, want %v", err, test.err)
@@ -114,19 +154,6 @@ func TestWhatWorkReturns(t *testing.T) {
 		})
 	}
 }
-
-// refuse makes requests for the lease fail from now on.
-func refuse(client *fake.Clientset, verb string, err error, times int) {
-	client.PrependReactor(verb, "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if times == 0 {
-			return false, nil, nil
-		}
-		times--
-		return true, nil, err
-	})
-}
-
-const always = -1
 
 func TestLostLease(t *testing.T) {
 	tests := map[string]struct {
@@ -140,7 +167,7 @@ func TestLostLease(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset()
+				client := newAPI()
 				working, done := make(chan struct{}), make(chan struct{})
 				result := hold(t.Context(), config(client), func(ctx context.Context) error {
 					defer close(done)
@@ -150,7 +177,7 @@ func TestLostLease(t *testing.T) {
 					return errors.New("cut off")
 				})
 				<-working
-				refuse(client, "*", errors.New("the API is away"), always)
+				client.breakWith(errAway)
 				start := time.Now()
 				err := <-result
 				if !errors.Is(err, ErrLost) || !strings.HasSuffix(err.Error(), test.wantErr) {
@@ -165,9 +192,35 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+func TestShortOutageIsSurvived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newAPI()
+		ctx, stop := context.WithCancel(t.Context())
+		result := hold(ctx, config(client), func(ctx context.Context) error {
+			synctest.Wait() // until the election waits for its next renewal
+			recovered := time.Now().Add(deadline - retry)
+			client.breakWith(func(verb string) error {
+				if time.Now().Before(recovered) {
+					return errAway(verb)
+				}
+				return nil
+			})
+			<-time.After(5 * time.Minute)
+			if ctx.Err() != nil {
+				t.Error("the work was stopped")
+			}
+			stop()
+			return nil
+		})
+		if err := <-result; err != nil {
+			t.Errorf("Hold: %v", err)
+		}
+	})
+}
+
 func TestTakenLeaseIsNotGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
+		client := newAPI()
 		working := make(chan struct{})
 		result := hold(t.Context(), config(client), func(ctx context.Context) error {
 			close(working)
@@ -175,11 +228,11 @@ func TestTakenLeaseIsNotGivenBack(t *testing.T) {
 			return nil
 		})
 		<-working
+		synctest.Wait() // until the election waits for its next renewal
 		thief := "thief"
 		taken := stored(t, client).DeepCopy()
 		taken.Spec.HolderIdentity = &thief
-		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "ccm", errors.New("changed"))
-		refuse(client, "update", conflict, always)
+		client.breakWith(errConflict)
 		if err := client.Tracker().Update(schema.GroupVersionResource{
 			Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, taken, "kube-system"); err != nil {
 			t.Fatal(err)
@@ -194,7 +247,6 @@ func TestTakenLeaseIsNotGivenBack(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "ccm", errors.New("changed"))
 	tests := map[string]struct {
 		failures   int
 		wantHolder string
@@ -206,10 +258,18 @@ func TestRelease(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset()
+				client := newAPI()
 				err := Hold(t.Context(), config(client), func(context.Context) error {
 					synctest.Wait() // until the election waits for its next renewal
-					refuse(client, "update", conflict, test.failures)
+					failures := test.failures
+					client.breakWith(func(verb string) error {
+						err := errConflict(verb)
+						if err == nil || failures == 0 {
+							return nil
+						}
+						failures--
+						return err
+					})
 					return nil
 				})
 				if err != nil {
@@ -227,7 +287,7 @@ func TestStandby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, seconds := "other", int32(duration/time.Second)
 		now := metav1.NowMicro()
-		client := fake.NewClientset(&coordinationv1.Lease{
+		client := newAPI(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "ccm"},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &other, LeaseDurationSeconds: &seconds,
 				AcquireTime: &now, RenewTime: &now},
@@ -252,7 +312,7 @@ func TestTakeOverAfterExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, seconds := "other", int32(duration/time.Second)
 		now := metav1.NowMicro()
-		client := fake.NewClientset(&coordinationv1.Lease{
+		client := newAPI(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "ccm"},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &other, LeaseDurationSeconds: &seconds,
 				AcquireTime: &now, RenewTime: &now},
@@ -272,15 +332,15 @@ func TestTakeOverAfterExpiry(t *testing.T) {
 
 func TestWatchdogSeesAHangingElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
+		client := newAPI()
 		cfg := config(client)
 		cfg.Watchdog = leaderelection.NewLeaderHealthzAdaptor(20 * time.Second)
 		hang := make(chan struct{})
 		result := hold(t.Context(), cfg, func(context.Context) error {
 			synctest.Wait()
-			client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			client.breakWith(func(string) error {
 				<-hang // does not heed its context: a bug, or a process that starves
-				return false, nil, nil
+				return nil
 			})
 			if err := cfg.Watchdog.Check(nil); err != nil {
 				t.Errorf("the watchdog barks at a good lease: %v", err)
@@ -297,7 +357,7 @@ func TestWatchdogSeesAHangingElection(t *testing.T) {
 }
 
 func TestImpossibleTimes(t *testing.T) {
-	cfg := config(fake.NewClientset())
+	cfg := config(newAPI())
 	cfg.Duration = cfg.RenewDeadline
 	err := Hold(t.Context(), cfg, func(context.Context) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "leaseDuration must be greater than renewDeadline") {

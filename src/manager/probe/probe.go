@@ -25,7 +25,7 @@ import (
 //
 // The text of a failed check is shown to whoever may read the endpoint: it must
 // not hold secrets. Every result is counted in the metrics kubernetes_healthcheck
-// and kubernetes_healthchecks_total.
+// and kubernetes_healthchecks_total, which are served at /metrics/slis.
 type Checks struct {
 	name string
 

@@ -151,8 +151,8 @@ func supported(c *corev1.Container) error {
 			return err
 		}
 	}
-	if l := c.Lifecycle; l != nil && (l.PostStart != nil || l.PreStop != nil) {
-		return errors.New("virtual nodes do not run lifecycle hooks")
+	if l := c.Lifecycle; l != nil && (l.PostStart != nil || l.PreStop != nil && l.PreStop.Sleep == nil) {
+		return errors.New("virtual nodes run no lifecycle hook but preStop.sleep")
 	}
 	return nil
 }
@@ -199,17 +199,36 @@ func (k *Container) attend(ctx context.Context, instance Instance) Exit {
 	return instance.Exit()
 }
 
+// kill runs the preStop hook and stops the run; both share the grace period.
 func (k *Container) kill(instance Instance, why string) {
 	k.config.Event(corev1.EventTypeNormal, "Killing", why)
+	deadline := time.Now().Add(k.config.Grace())
+	k.preStop(instance, deadline)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		instance.Stop(k.config.Grace())
+		instance.Stop(max(time.Until(deadline), 0))
 	}()
 	select {
 	case <-stopped:
 	case <-k.config.Kill:
 		instance.Stop(0)
 		<-stopped
+	}
+}
+
+// preStop lets a container serve on while others learn that it is about to stop.
+func (k *Container) preStop(instance Instance, deadline time.Time) {
+	l := k.config.Spec.Lifecycle
+	if l == nil || l.PreStop == nil || l.PreStop.Sleep == nil {
+		return
+	}
+	pause := min(time.Duration(l.PreStop.Sleep.Seconds)*time.Second, time.Until(deadline))
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-instance.Done():
+	case <-k.config.Kill:
 	}
 }

@@ -134,7 +134,7 @@ func (w *worker) address() (netip.Addr, func(), error) {
 
 func (w *worker) makeDirs() error {
 	for _, dir := range []string{w.dir(), filepath.Join(w.node.Dir, "logs")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("making a directory for the pod: %w", err)
 		}
 	}
@@ -267,12 +267,15 @@ func (w *worker) observe() (*corev1.Pod, observed) {
 	return w.pod.Load(), o
 }
 
-// finish reports the end of the pod, has its object removed and clears its directory. Its logs
-// stay.
+// finish reports the end of the pod, clears its directory and, last of all, has its object removed.
+// The logs stay.
 func (w *worker) finish() {
 	w.set(func() { w.over = true })
-	if w.status.last(w.api) {
+	reported := w.status.last(w.api)
+	if err := os.RemoveAll(w.dir()); err != nil {
+		w.node.Logger.Warn("clearing the directory of a pod that has ended", "error", err)
+	}
+	if reported {
 		w.node.remove(w.api, w.pod.Load())
 	}
-	_ = os.RemoveAll(w.dir())
 }

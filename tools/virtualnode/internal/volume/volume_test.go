@@ -196,11 +196,12 @@ func TestKeepFollowsChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep(t, s)
-	if _, err := client.CoreV1().ConfigMaps("shop").Update(t.Context(), &corev1.ConfigMap{ObjectMeta: meta("settings"), Data: map[string]string{"new": "/etc/app"}}, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	dir := s.Table()["/etc/app"]
-	appears(t, filepath.Join(dir, "new"), dir)
+	change := &corev1.ConfigMap{ObjectMeta: meta("settings"), Data: map[string]string{"new": "/etc/app"}}
+	appears(t, filepath.Join(dir, "new"), dir, func() error {
+		_, err := client.CoreV1().ConfigMaps("shop").Update(t.Context(), change, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 func TestKeepRefreshesTokens(t *testing.T) {
@@ -212,7 +213,7 @@ func TestKeepRefreshesTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep(t, s)
-	appears(t, filepath.Join(s.Table()[accountPath], "token"), "2 robot [cloud] 3600 Pod/web-1/uid-1")
+	appears(t, filepath.Join(s.Table()[accountPath], "token"), "2 robot [cloud] 3600 Pod/web-1/uid-1", func() error { return nil })
 }
 
 func TestKeepTellsFailures(t *testing.T) {
@@ -221,13 +222,12 @@ func TestKeepTellsFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed := keep(t, s)
-	if err := client.CoreV1().Secrets("shop").Delete(t.Context(), "login", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("gone")
+	})
 	select {
-	case err := <-failed:
-		if !strings.Contains(err.Error(), `reading Secret "login"`) {
+	case err := <-keep(t, s):
+		if !strings.Contains(err.Error(), `reading Secret "login": gone`) {
 			t.Errorf("told %v, want that the Secret cannot be read", err)
 		}
 	case <-time.After(10 * time.Second):
@@ -254,13 +254,17 @@ func keep(t *testing.T, s *Set) <-chan error {
 	return failed
 }
 
-// appears waits until a file has a content.
-func appears(t *testing.T, path, want string) {
+// appears waits until a file has a content, repeating a change: a watch of the fake client misses
+// what happens while it begins.
+func appears(t *testing.T, path, want string, change func() error) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
 		got, err := os.ReadFile(path)
 		if err == nil && string(got) == want {
 			return

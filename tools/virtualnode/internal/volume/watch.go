@@ -31,7 +31,9 @@ func (s *Set) watch(ctx context.Context) (changed <-chan struct{}, stop func()) 
 		factory := s.follow(src, poke)
 		factory.Start(ctx.Done())
 		stops = append(stops, factory.Shutdown)
+		factory.WaitForCacheSync(ctx.Done())
 	}
+	poke() // for what happened before the watch
 	return signal, func() {
 		for _, stop := range stops {
 			stop()
