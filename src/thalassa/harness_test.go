@@ -33,22 +33,6 @@ type lab struct {
 	events   *record.FakeRecorder
 }
 
-// inProcess answers calls by calling a handler, which works in virtual time too.
-type inProcess struct{ handler http.Handler }
-
-func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := request.Context().Err(); err != nil {
-		return nil, err
-	}
-	if request.Body == nil {
-		request = request.Clone(request.Context())
-		request.Body = http.NoBody // as a server would hand it on
-	}
-	recorder := httptest.NewRecorder()
-	p.handler.ServeHTTP(recorder, request)
-	return recorder.Result(), nil
-}
-
 // newLab starts an emulator with the given configuration; a missing seed is the default one. Calls are in process.
 func newLab(t *testing.T, c emulator.Config) *lab {
 	t.Helper()
@@ -64,7 +48,7 @@ func newLab(t *testing.T, c emulator.Config) *lab {
 			t.Error(err)
 		}
 	})
-	l := &lab{T: t, emulator: emulated, network: inProcess{emulated}, endpoint: "http://cloud.test", config: DefaultConfig()}
+	l := &lab{T: t, emulator: emulated, network: emulated.Transport(), endpoint: "http://cloud.test", config: DefaultConfig()}
 	l.config.Organisation = emulator.DefaultOrganisationSlug
 	l.config.VPCIdentity = emulator.DefaultVPC
 	l.config.Cluster = "k8s-test"
@@ -186,7 +170,7 @@ func (l *lab) calls() int {
 func (l *lab) api() *iaas.Client {
 	l.Helper()
 	c, err := client.New(client.Options{Endpoint: "http://cloud.test", Organisation: l.config.Organisation, UserAgent: "test",
-		Network: inProcess{l.emulator}, Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}})
+		Network: l.emulator.Transport(), Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}})
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -1,0 +1,165 @@
+package emulator_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	"github.com/thalassa-cloud/client-go/pkg/base"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// populated is a cloud with one of everything, and everything connected.
+func populated(t *testing.T) *cloud {
+	t.Helper()
+	c := newCloud(t)
+	if _, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{
+		Name: "one", Subnet: emulator.DefaultSubnet, MachineType: "pgp-small", MachineImage: "ubuntu-22.04",
+		Description: "d", Labels: iaas.Labels{"a": "b"}, Annotations: iaas.Annotations{"c": "d"}, CloudInit: "x",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := c.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
+		Name: "web", Vpc: emulator.DefaultVPC, TargetPort: 80, Protocol: iaas.ProtocolTCP, EnableProxyProtocol: new(true),
+		TargetSelector: map[string]string{"a": "b"}, LoadbalancingPolicy: new(iaas.LoadbalancingPolicyRandom),
+		HealthCheck: &iaas.BackendHealthCheck{Protocol: "tcp", Port: 80, PeriodSeconds: 5, TimeoutSeconds: 5, UnhealthyThreshold: 2, HealthyThreshold: 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listenerOn(80, g.Identity)
+	l.AllowedSources, l.MaxConnections, l.ConnectionIdleTimeout = []string{"10.0.0.0/8"}, new(uint32(1)), new(uint32(2))
+	if _, err := c.api.CreateListener(t.Context(), c.loadbalancer(t, "web").Identity, l); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Every key that the emulator writes must be one that the vendor's client
+// reads: a misspelt one would be ignored without a word.
+func TestClientKnowsEveryKey(t *testing.T) {
+	c := populated(t)
+	for path, into := range map[string]any{
+		"/v1/regions":                          &[]iaas.Region{},
+		"/v1/machine-types":                    &[]iaas.MachineType{},
+		"/v1/machine-types/by-categories":      &[]iaas.MachineTypeCategory{},
+		"/v1/vpcs":                             &[]iaas.Vpc{},
+		"/v1/subnets":                          &[]iaas.Subnet{},
+		"/v1/machines":                         &[]iaas.Machine{},
+		"/v1/machines/one":                     &iaas.Machine{},
+		"/v1/loadbalancers":                    &[]iaas.VpcLoadbalancer{},
+		"/v1/loadbalancers/web":                &iaas.VpcLoadbalancer{},
+		"/v1/loadbalancers/web/listeners":      &[]iaas.VpcLoadbalancerListener{},
+		"/v1/loadbalancers/web/listeners/http": &iaas.VpcLoadbalancerListener{},
+		"/v1/loadbalancer-target-groups":       &[]iaas.VpcLoadbalancerTargetGroup{},
+		"/v1/loadbalancer-target-groups/web":   &iaas.VpcLoadbalancerTargetGroup{},
+		"/v1/me/organisation-memberships":      &[]base.OrganisationMember{},
+	} {
+		status, _, body := c.call(t, "GET", path, "")
+		decoder := json.NewDecoder(strings.NewReader(body))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(into); err != nil || status != http.StatusOK {
+			t.Errorf("GET %s: status %d, %v", path, status, err)
+		}
+	}
+}
+
+// Clients dereference these without looking; each is a path into the JSON, with
+// numbers for elements of lists.
+func TestNestedObjectsAreThere(t *testing.T) {
+	c := populated(t)
+	tests := map[string][]string{
+		"/v1/vpcs":     {"0.cloudRegion.slug", "0.subnets.0.identity", "0.subnets.0.slug", "0.subnets.0.labels", "0.organisation.identity"},
+		"/v1/subnets":  {"0.vpc.identity", "0.vpcIdentity", "0.cidr"},
+		"/v1/machines": {"0.vpc.identity", "0.vpc.cloudRegion.slug", "0.subnet.identity", "0.machineType.slug", "0.interfaces.0.ipAddresses.0", "0.status.status"},
+		"/v1/loadbalancers": {"0.subnet.identity", "0.vpc.identity", "0.securityGroups", "0.loadbalancerListeners.0.port",
+			"0.loadbalancerListeners.0.targetGroup.identity", "0.externalIpAddresses.0", "0.organisation.identity"},
+		"/v1/loadbalancers/web/listeners": {"0.port", "0.protocol", "0.identity", "0.targetGroup.vpc.identity", "0.allowedSources.0"},
+		"/v1/loadbalancer-target-groups": {"0.vpc.identity", "0.loadbalancerListeners.0.identity", "0.labels", "0.targetSelector.a",
+			"0.loadbalancerTargetGroupAttachments.0.virtualMachineInstance.identity"},
+	}
+	for path, wanted := range tests {
+		_, _, body := c.call(t, "GET", path, "")
+		var answer any
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wanted {
+			if at(answer, strings.Split(want, ".")) == nil {
+				t.Errorf("GET %s: nothing at %s in %s", path, want, body)
+			}
+		}
+	}
+}
+
+// at is what a path leads to, or nil.
+func at(value any, path []string) any {
+	if len(path) == 0 {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return at(v[path[0]], path[1:])
+	case []any:
+		// Tests look at first elements only.
+		if path[0] == "0" && len(v) > 0 {
+			return at(v[0], path[1:])
+		}
+	}
+	return nil
+}
+
+// Statuses and bodies as the API's documentation and its clients expect them.
+func TestStatusCodes(t *testing.T) {
+	c := populated(t)
+	const groups, listeners = "/v1/loadbalancer-target-groups", "/v1/loadbalancers/web/listeners"
+	steps := []struct {
+		method, path, body string
+		status             int
+		answered           bool
+	}{
+		{"GET", "/v1/machines", "", 200, true},
+		{"POST", "/v1/machines", `{"name":"two","subnet":"emulator","machineType":"pgp-small"}`, 201, true},
+		{"PUT", "/v1/machines/two", `{"name":"two"}`, 200, true},
+		{"POST", "/v1/machines/two/stop", "", 204, false},
+		{"POST", "/v1/machines/two/start", "", 204, false},
+		{"POST", "/v1/machines/two/restart", "", 204, false},
+		{"DELETE", "/v1/machines/two", "", 204, false},
+		{"POST", groups, `{"name":"x","vpc":"emulator","targetPort":80,"protocol":"tcp"}`, 201, true},
+		{"PUT", groups + "/x", `{"name":"x","targetPort":81,"protocol":"tcp"}`, 200, true},
+		{"POST", groups + "/x/attachments", `{"TargetGroupID":"x","attachments":null}`, 204, false},
+		{"POST", groups + "/x/attachments", `{"TargetGroupID":"x"}`, 204, false},
+		{"DELETE", groups + "/x", "", 204, false},
+		{"DELETE", groups + "/web", "", 409, true},
+		{"PUT", "/v1/loadbalancers/web", `{"name":"web"}`, 200, true},
+		{"DELETE", listeners + "/http", "", 204, false},
+		{"DELETE", "/v1/loadbalancers/web", "", 204, false},
+		{"DELETE", "/v1/loadbalancers/web", "", 404, true},
+		{"DELETE", groups + "/web", "", 204, false},
+	}
+	for _, step := range steps {
+		status, header, body := c.call(t, step.method, step.path, step.body)
+		if status != step.status || (body != "") != step.answered {
+			t.Errorf("%s %s = %d %q, want %d, with a body: %t", step.method, step.path, status, body, step.status, step.answered)
+		}
+		if got := header.Get("Content-Type"); step.answered && got != "application/json" {
+			t.Errorf("%s %s: Content-Type %q, want application/json", step.method, step.path, got)
+		}
+	}
+}
+
+// No timestamp may be empty: clients fail to decode the whole answer then.
+func TestNoEmptyTimestamps(t *testing.T) {
+	c := populated(t)
+	for _, path := range []string{"/v1/regions", "/v1/vpcs", "/v1/subnets", "/v1/machines", "/v1/loadbalancers", "/v1/loadbalancer-target-groups"} {
+		_, _, body := c.call(t, "GET", path, "")
+		for _, bad := range []string{`At":""`, `Time":""`, "0001-01-01"} {
+			if strings.Contains(body, bad) {
+				t.Errorf("GET %s has %s in %s", path, bad, body)
+			}
+		}
+	}
+}

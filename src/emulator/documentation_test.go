@@ -1,0 +1,80 @@
+package emulator_test
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestReadmeHasEveryFlag(t *testing.T) {
+	text := readme(t)
+	known := map[string]bool{}
+	command.New().Flags().VisitAll(func(flag *pflag.Flag) {
+		known[flag.Name] = true
+		if !strings.Contains(text, "--"+flag.Name) {
+			t.Errorf("README.md lacks --%s: %s", flag.Name, flag.Usage)
+		}
+	})
+	for _, match := range regexp.MustCompile("--([a-z][a-z-]+)").FindAllStringSubmatch(text, -1) {
+		if !known[match[1]] {
+			t.Errorf("README.md mentions --%s, which does not exist", match[1])
+		}
+	}
+}
+
+func TestReadmeHasEverySwitch(t *testing.T) {
+	text := readme(t)
+	for _, group := range []reflect.Type{reflect.TypeFor[emulator.Switches](), reflect.TypeFor[emulator.Delays]()} {
+		for field := range group.Fields() {
+			if name := group.Name() + "." + field.Name; !strings.Contains(text, "`"+name+"`") {
+				t.Errorf("README.md lacks %s", name)
+			}
+		}
+	}
+}
+
+func TestReadmeSeedWorks(t *testing.T) {
+	_, rest, _ := strings.Cut(readme(t), "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```")
+	seed, err := emulator.ReadSeed(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := emulator.New(emulator.Config{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := newRequest(t, "GET", "/v1/machines", "")
+	request.Header.Set("Authorization", "Token demo-token")
+	if body := serve(e, request).Body.String(); strings.Count(body, `"machineType"`) != len(seed.Organisations[0].Machines) {
+		t.Errorf("machines %s, want those of the seed", body)
+	}
+}
+
+func TestReadmeHasTheDefaults(t *testing.T) {
+	text := readme(t)
+	for _, value := range []string{
+		emulator.DefaultOrganisation, emulator.DefaultOrganisationSlug, emulator.DefaultToken, emulator.DefaultClientID,
+		emulator.DefaultClientSecret, emulator.DefaultRegion, emulator.DefaultVPC, emulator.DefaultSubnet,
+	} {
+		if !strings.Contains(text, "`"+value+"`") {
+			t.Errorf("README.md lacks %s", value)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// metaKeys are the keys of Meta, which most objects share.
+const metaKeys = "identity name slug description createdAt updatedAt objectVersion labels annotations "
+
+// keys are the top-level keys of an object on the wire, sorted.
+func keys(t *testing.T, object any) []string {
+	t.Helper()
+	content, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(content, &fields); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// The spelling of every key is the contract with clients.
+func TestResponseKeys(t *testing.T) {
+	now := time.Now()
+	number, flag := uint32(1), true
+	tests := map[string]struct {
+		object any
+		want   string
+	}{
+		"error":        {Error{}, "message"},
+		"token error":  {TokenError{}, "error error_description"},
+		"token":        {Token{}, "access_token token_type expires_in"},
+		"organisation": {Organisation{}, metaKeys},
+		"membership":   {Membership{Organisation: &Organisation{}, User: &User{}}, "identity createdAt organisation user role"},
+		"user":         {User{}, "subject name email createdAt"},
+		"region":       {Region{}, metaKeys + "zones"},
+		"zone":         {Zone{}, metaKeys + "cloudRegionIdentity CloudRegion"},
+		"VPC":          {VPC{}, metaKeys + "status cidrs organisation cloudRegion subnets firewallRules"},
+		"subnet":       {Subnet{}, metaKeys + "type vpcIdentity vpc cidr status v4usingIPs v4availableIPs v6usingIPs v6availableIPs"},
+		"machine type": {MachineType{}, "identity name slug description vcpus ramMb diskGb swapMb"},
+		"category":     {MachineTypeCategory{}, "name description machineTypes"},
+		"image":        {MachineImage{}, "identity name slug labels description architecture"},
+		"bare machine": {Machine{}, "identity name slug createdAt state cloudInit deleteProtection status"},
+		"full machine": {Machine{
+			UpdatedAt: &now, Description: "d", Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"a": "b"},
+			Organisation: &Organisation{}, MachineType: &MachineType{}, MachineImage: &MachineImage{}, VPC: &VPC{}, Subnet: &Subnet{},
+			Interfaces: []Interface{{}}, Region: "r", AvailabilityZone: "z",
+		}, "identity name slug createdAt state cloudInit deleteProtection status updatedAt description annotations labels " +
+			"organisation machineType machineImage vpc subnet interfaces region availabilityZone"},
+		"interface": {Interface{}, "name macAddress ipAddresses"},
+		"status":    {ResourceStatus{}, "status statusMessage lastTransitionTime"},
+		"load balancer": {Loadbalancer{InstanceSize: "s"}, metaKeys + "status organisation vpcIdentity vpc subnetIdentity subnet " +
+			"externalIpAddresses internalIpAddresses hostname loadbalancerListeners deleteProtection securityGroups instanceSize"},
+		"listener": {Listener{MaxConnections: &number, ConnectionIdleTimeout: &number},
+			metaKeys + "port protocol targetGroup maxConnections connectionIdleTimeout allowedSources"},
+		"bare listener": {Listener{}, metaKeys + "port protocol targetGroup allowedSources"},
+		"target group": {TargetGroup{EnableProxyProtocol: &flag, LoadbalancingPolicy: "RANDOM", HealthCheck: &HealthCheck{}},
+			metaKeys + "organisation vpc targetPort protocol targetSelector enableProxyProtocol loadbalancingPolicy healthCheck " +
+				"loadbalancerListeners loadbalancerTargetGroupAttachments"},
+		"health check": {HealthCheck{}, "protocol port path periodSeconds timeoutSeconds unhealthyThreshold healthyThreshold"},
+		"attachment":   {Attachment{VirtualMachineInstance: &Machine{}}, "identity createdAt loadbalancerTargetGroup virtualMachineInstance"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := strings.Fields(test.want)
+			slices.Sort(want)
+			if got := keys(t, test.object); !slices.Equal(got, want) {
+				t.Errorf("keys\n%v, want\n%v", got, want)
+			}
+		})
+	}
+}
+
+// Requests are read with the keys that the vendor's clients send.
+func TestRequestKeys(t *testing.T) {
+	tests := map[string]struct {
+		into any
+		want string
+	}{
+		"create machine": {CreateMachine{}, "name description labels annotations subnet cloudInit deleteProtection state machineImage " +
+			"machineType availabilityZone securityGroupAttachments"},
+		"update machine": {UpdateMachine{}, "name description labels annotations subnet state availabilityZone machineType " +
+			"deleteProtection securityGroupAttachments"},
+		"create load balancer": {CreateLoadbalancer{}, "name description labels annotations subnet internalLoadbalancer deleteProtection " +
+			"listeners securityGroupAttachments reservedIpId instanceSize"},
+		"update load balancer": {UpdateLoadbalancer{}, "name description labels annotations deleteProtection subnet " +
+			"securityGroupAttachments reservedIpId instanceSize"},
+		"listener": {ListenerInput{}, "name description labels annotations port protocol maxConnections connectionIdleTimeout " +
+			"targetGroup allowedSources"},
+		"target group": {TargetGroupInput{}, "name description labels annotations vpc targetPort protocol targetSelector " +
+			"enableProxyProtocol loadbalancingPolicy healthCheck"},
+		"attach": {AttachTarget{}, "serverIdentity endpointIdentity"},
+		"batch":  {AttachmentBatch{}, "attachments"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := strings.Fields(test.want)
+			slices.Sort(want)
+			if got := keys(t, test.into); !slices.Equal(got, want) {
+				t.Errorf("keys\n%v, want\n%v", got, want)
+			}
+		})
+	}
+}
+
+func TestAbsentAndNullAreTheSame(t *testing.T) {
+	for _, body := range []string{`{}`, `{"name":null,"labels":null,"port":null,"allowedSources":null,"maxConnections":null}`} {
+		var in ListenerInput
+		if err := json.Unmarshal([]byte(body), &in); err != nil {
+			t.Fatal(err)
+		}
+		if in.Name != nil || in.Labels != nil || in.Port != nil || in.AllowedSources != nil || in.MaxConnections != nil {
+			t.Errorf("%s is read as %+v, want nothing set", body, in)
+		}
+	}
+}
+
+func TestTimestampsAreNeverEmpty(t *testing.T) {
+	content, err := json.Marshal(Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(content), `"createdAt":""`) || strings.Contains(string(content), "updatedAt") {
+		t.Errorf("%s has an empty timestamp, which clients cannot read", content)
+	}
+}
