@@ -128,7 +128,7 @@ func TestStory(t *testing.T) {
 		`== A fourth server joins`,
 		`demo-worker-3: providerID thalassacloud://`,
 		`demo-worker-3 is a target of the load balancer now, which has 3`,
-		`== kubectl delete service web`,
+		`== kubectl delete -f examples/web.yaml`,
 		`the cloud is empty: no load balancer, no target group`,
 		`== Removing everything`, `Nothing is left running`,
 		`make demo KEEP=1`,

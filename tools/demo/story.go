@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -244,18 +243,13 @@ func (s *stage) grow(ctx context.Context) error {
 	})
 }
 
-// endService deletes the Service and waits until the cloud is empty again.
+// endService deletes the example and waits until the cloud is empty again.
 func (s *stage) endService(ctx context.Context) error {
-	s.tell.chapter("kubectl delete service web")
-	err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Delete(ctx, webName, metav1.DeleteOptions{})
-	if err != nil {
-		return fmt.Errorf("deleting Service %s: %w", webName, err)
+	s.tell.chapter("kubectl delete -f examples/web.yaml")
+	if err := s.removeExample(ctx); err != nil {
+		return err
 	}
-	return until(ctx, "the Service and its load balancer to go", func(ctx context.Context) (bool, error) {
-		_, err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Get(ctx, webName, metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return false, err
-		}
+	return until(ctx, "the load balancer to go", func(ctx context.Context) (bool, error) {
 		left, err := s.cloud.leftovers(ctx)
 		if err != nil || left != "" {
 			return false, errors.Join(err, fmt.Errorf("the cloud still has %s", left))
