@@ -118,10 +118,10 @@ func (s *apiServer) allow(resource string) {
 }
 
 // put stores an object and tells those who watch it.
-func (s *apiServer) put(at address, o object) object {
+func (s *apiServer) put(at address, o object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.store(at, o)
+	s.store(at, o)
 }
 
 // get returns an object, or nil.

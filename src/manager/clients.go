@@ -25,7 +25,7 @@ func clientRetry() wait.Backoff {
 // until the context ends.
 type clients struct {
 	cloudprovider.ControllerClientBuilder
-	ctx context.Context //nolint:containedctx // the library's interface has no contexts
+	ctx context.Context // the library's interface has none
 	// What the OrDie methods return once the context ended. The process is
 	// stopping by then, and requests with it.
 	lastConfig *rest.Config

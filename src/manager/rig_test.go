@@ -160,7 +160,7 @@ func start(t *testing.T, api *apiServer, cloud cloudprovider.Interface, flags ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.SecureServing.Listener, err = net.Listen("tcp", "127.0.0.1:0")
+	s.SecureServing.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

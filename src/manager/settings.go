@@ -124,18 +124,18 @@ func (s *settings) config() (*ccmconfig.Config, error) {
 		return config, nil
 	}
 	if err := authenticate(s.Authentication, config); err != nil {
-		discard(config)
-		return nil, err
+		return nil, errors.Join(err, discard(config))
 	}
 	return config, nil
 }
 
 // discard gives up what the library opened for a process that will not run.
-func discard(config *ccmconfig.Config) {
+func discard(config *ccmconfig.Config) error {
 	config.EventBroadcaster.Shutdown()
-	if config.SecureServing != nil {
-		config.SecureServing.Listener.Close()
+	if config.SecureServing == nil {
+		return nil
 	}
+	return config.SecureServing.Listener.Close()
 }
 
 // assemble makes the process that runs the cloud.
@@ -146,8 +146,7 @@ func (s *settings) assemble(cloud cloudprovider.Interface) (*process, error) {
 	}
 	p, err := newProcess(config.Complete(), cloud)
 	if err != nil {
-		discard(config)
-		return nil, err
+		return nil, errors.Join(err, discard(config))
 	}
 	return p, nil
 }

@@ -32,6 +32,9 @@ func (p *process) work(ctx context.Context) error {
 	if err == nil {
 		err = crew.wait(working)
 	}
+	if ctx.Err() != nil {
+		err = nil // told to stop, perhaps before all were up
+	}
 	stop()
 	klog.FromContext(ctx).Info("Finishing what is under way", "within", drainTimeout)
 	return errors.Join(err, p.finish(context.WithoutCancel(ctx), crew))
@@ -47,11 +50,9 @@ func (p *process) start(ctx context.Context, crew *crew) error {
 		lastClient:              p.config.Client,
 	}
 	p.cloud.Initialize(builder, ctx.Done())
+	p.caches.StartWithContext(ctx) // whatever the cloud watches only as a leader
 	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
 		loop, err := p.construct(builder, p.controllers[name])
-		if err != nil && ctx.Err() != nil {
-			return nil // told to stop before all were up
-		}
 		if err != nil {
 			return fmt.Errorf("starting %s: %w", name, err)
 		}

@@ -352,7 +352,9 @@ func TestWatchdogSeesAHangingElection(t *testing.T) {
 			close(hang)
 			return nil
 		})
-		<-result
+		if err := <-result; err != nil {
+			t.Errorf("Hold: %v", err)
+		}
 	})
 }
 

@@ -18,11 +18,12 @@ func check(name string, err error) healthz.HealthChecker {
 }
 
 // serve answers one request to an endpoint with these checks.
-func serve(path string, checks ...healthz.HealthChecker) (status int, body string) {
+func serve(t *testing.T, path string, checks ...healthz.HealthChecker) (status int, body string) {
+	t.Helper()
 	paths := mux.NewPathRecorderMux("test")
 	New("readyz", checks...).Install(paths)
 	recorder := httptest.NewRecorder()
-	paths.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	paths.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	return recorder.Code, recorder.Body.String()
 }
 
@@ -48,7 +49,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			status, body := serve(test.path, test.checks...)
+			status, body := serve(t, test.path, test.checks...)
 			if status != test.status {
 				t.Errorf("status %d, want %d", status, test.status)
 			}
@@ -63,7 +64,7 @@ func TestChecksAreAddedWhileServing(t *testing.T) {
 	checks := New("livez")
 	ask := func() int {
 		recorder := httptest.NewRecorder()
-		checks.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/livez", nil))
+		checks.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/livez", nil))
 		return recorder.Code
 	}
 	if got := ask(); got != 200 {
@@ -84,7 +85,7 @@ func TestChecksAreAddedWhileServing(t *testing.T) {
 func TestResultsAreCounted(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	slis.Register(registry)
-	serve("/readyz", check("counted-good", nil), check("counted-bad", errors.New("no")))
+	serve(t, "/readyz", check("counted-good", nil), check("counted-bad", errors.New("no")))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+	fakecloud "k8s.io/cloud-provider/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
+)
+
+// patience bounds every wait; it is only spent when something is broken.
+const patience = 30 * time.Second
+
+// role is the environment variable that makes the test binary be the program,
+// with a cloud that drains at once or never.
+const role = "CCM_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "":
+		os.Exit(m.Run())
+	case "program":
+		main()
+	case "drains":
+		os.Exit(run([]manager.Provider{fakeProvider(nil)}))
+	case "hangs":
+		os.Exit(run([]manager.Provider{fakeProvider(make(chan struct{}))}))
+	}
+}
+
+func fakeProvider(drained chan struct{}) manager.Provider {
+	return manager.Provider{Name: "fake", New: func(context.Context, string) (cloudprovider.Interface, error) {
+		return &cloud{Cloud: &fakecloud.Cloud{DisableRoutes: true}, drained: drained}, nil
+	}}
+}
+
+// cloud drains when its channel closes, or at once without one.
+type cloud struct {
+	*fakecloud.Cloud
+	drained chan struct{}
+}
+
+func (c *cloud) Drain(ctx context.Context) error {
+	if c.drained == nil {
+		return nil
+	}
+	select {
+	case <-c.drained:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// program starts the test binary in a role. It is killed with the test.
+func program(t *testing.T, as string, args ...string) (cmd *exec.Cmd, output *bufio.Scanner) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	cmd = exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), role+"="+as)
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = cmd.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill() // it may have ended by itself
+			_ = cmd.Wait()
+		}
+	})
+	return cmd, bufio.NewScanner(pipe)
+}
+
+// kubeconfig leads to a port nobody listens on.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	const text = `{"apiVersion": "v1", "kind": "Config", "current-context": "a",
+		"clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}],
+		"contexts": [{"name": "a", "context": {"cluster": "a"}}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func flags(t *testing.T, more ...string) []string {
+	t.Helper()
+	path := kubeconfig(t)
+	return append([]string{"--cloud-config=" + path, "--kubeconfig=" + path, "--secure-port=0", "--leader-elect=false"}, more...)
+}
+
+// until reads the log up to a line.
+func until(t *testing.T, log *bufio.Scanner, part string) (lines []string) {
+	t.Helper()
+	for log.Scan() {
+		lines = append(lines, log.Text())
+		if strings.Contains(log.Text(), part) {
+			return lines
+		}
+	}
+	t.Fatalf("the program ended without %q:\n%s", part, strings.Join(lines, "\n"))
+	return nil
+}
+
+// exit reads the rest of the log, so that the program can end, and returns its
+// exit code: -1 if a signal killed it.
+func exit(t *testing.T, cmd *exec.Cmd, log *bufio.Scanner) (code int) {
+	t.Helper()
+	for log.Scan() { // to its end
+	}
+	var failed *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+func TestFirstSignalEndsInGoodOrder(t *testing.T) {
+	cmd, log := program(t, "drains", flags(t)...)
+	until(t, log, "Started controller")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until(t, log, `"Stopped"`)
+	if code := exit(t, cmd, log); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	cmd, log := program(t, "hangs", flags(t)...)
+	until(t, log, "Started controller")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until(t, log, "Finishing what is under way")
+	start := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := exit(t, cmd, log); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("the second signal took %s", took)
+	}
+}
+
+func TestLogIsJSON(t *testing.T) {
+	cmd, log := program(t, "drains", flags(t, "--logging-format=json", "-v=1")...)
+	lines := until(t, log, "Started controller")
+	var messages []string
+	for _, line := range lines {
+		var entry struct{ Msg, Version, Name, Value string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Errorf("not JSON: %s", line)
+		}
+		messages = append(messages, strings.Join([]string{entry.Msg, entry.Version, entry.Name, entry.Value}, " "))
+	}
+	for _, want := range []string{"Starting devel", "Flag  leader-elect false"} {
+		if !strings.Contains(strings.Join(messages, "\n"), want) {
+			t.Errorf("the log lacks %q:\n%s", want, strings.Join(messages, "\n"))
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	exit(t, cmd, log)
+}
+
+func TestMistakesExitWithOne(t *testing.T) {
+	cmd, log := program(t, "program", "--no-such-flag")
+	if !log.Scan() || !strings.HasPrefix(log.Text(), "Error: unknown flag: --no-such-flag") {
+		t.Errorf("the program said %q", log.Text())
+	}
+	if code := exit(t, cmd, log); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+}
+
+func TestHelpExitsWithZero(t *testing.T) {
+	cmd, log := program(t, "program", "--help")
+	until(t, log, "--cloud-config string")
+	if code := exit(t, cmd, log); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
