@@ -11,9 +11,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
-// restricting start the names of the existing CCM's annotations that limit who reaches a Service. This version cannot apply
-// them yet, and must not open a port to everybody for a Service that asks for less.
-var restricting = []string{"internal", "acl-", "security-groups", "create-security-group"}
+// restricting says whether an annotation of the existing CCM limits who reaches a Service. This version cannot apply
+// those yet, and must not open a port to everybody for a Service that asks for less.
+func restricting(name string) bool {
+	starts := []string{"internal", "acl-", "security-groups", "create-security-group"}
+	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(name, start) })
+}
 
 // refuseOpen returns an error when the plan would open a port although the Service asks for a restriction that cannot be
 // applied. Existing listeners keep the restrictions they have, so everything else goes on.
@@ -40,7 +43,7 @@ func restrictionOf(service *corev1.Service) string {
 		if !ours || value == "" || strings.EqualFold(value, "false") {
 			continue
 		}
-		if slices.ContainsFunc(restricting, func(start string) bool { return strings.HasPrefix(name, start) }) {
+		if restricting(name) {
 			return "annotation " + full
 		}
 	}

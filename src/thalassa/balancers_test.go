@@ -188,6 +188,7 @@ func TestListenersAtCreation(t *testing.T) {
 }
 
 func listenersAtCreation(t *testing.T, treatment emulator.InlineListeners) {
+	t.Helper()
 	l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: treatment}})
 	nodes := l.nodes("a")
 	l.settle(service("first", 80, 443), nodes) // the first one finds out
@@ -487,6 +488,7 @@ func TestCrashAnywhere(t *testing.T) {
 }
 
 func crashAt(t *testing.T, step int, happened bool) {
+	t.Helper()
 	l := newLab(t, slowCloud)
 	nodes, web := l.nodes("a", "b"), service("web", 80, 443)
 	good := l.network

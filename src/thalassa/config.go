@@ -71,7 +71,7 @@ func ReadConfig(path string) (Config, client.Credentials, error) {
 	if err != nil {
 		return Config{}, client.Credentials{}, fmt.Errorf("opening the cloud-config: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // a file that was only read has nothing to lose
+	defer file.Close()
 	c, credentials, err := parseConfig(file)
 	if err != nil {
 		return Config{}, client.Credentials{}, fmt.Errorf("cloud-config %s: %w", path, err)

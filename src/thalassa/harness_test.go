@@ -3,7 +3,6 @@ package thalassa
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -221,16 +220,15 @@ func (f *failing) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errors.New("the process is dead")
 	}
 	if write {
-		if f.writes--; f.writes < 0 {
-			if f.happened {
-				response, err := f.next.RoundTrip(request)
-				if err == nil {
-					_, _ = io.Copy(io.Discard, response.Body)
-					_ = response.Body.Close()
-				}
-			}
-			return nil, errors.New("the process died")
+		f.writes--
+	}
+	if f.writes >= 0 {
+		return f.next.RoundTrip(request)
+	}
+	if f.happened {
+		if response, err := f.next.RoundTrip(request); err == nil {
+			_ = response.Body.Close()
 		}
 	}
-	return f.next.RoundTrip(request)
+	return nil, errors.New("the process died")
 }

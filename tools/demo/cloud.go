@@ -116,7 +116,7 @@ func (c *cloud) balancers(ctx context.Context) ([]emulator.LoadBalancerState, er
 	if err != nil {
 		return nil, fmt.Errorf("asking the cloud for its load balancers: %w", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // a body that was only read has nothing to lose
+	defer response.Body.Close()
 	var state emulator.State
 	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
 		return nil, fmt.Errorf("reading the cloud's load balancers: %w", err)

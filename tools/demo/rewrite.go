@@ -89,12 +89,11 @@ func (c *cluster) narrow(object *unstructured.Unstructured, out io.Writer) error
 	return errors.Join(emit(out, role), emit(out, local), emit(out, c.bindingOf(local)))
 }
 
-// reading verbs harm nobody; reviews are questions to the API server about the caller of the metrics port.
-var reading = []string{"get", "list", "watch"}
-
 // split keeps what reads for the whole cluster, with writes to the demo's nodes by name; all other writes become local.
 func (c *cluster) split(rules []rbacv1.PolicyRule) (wide, local []rbacv1.PolicyRule) {
+	reading := []string{"get", "list", "watch"}
 	for _, rule := range rules {
+		// Reviews are questions to the API server about the caller of the metrics port; nothing is stored.
 		if slices.Contains(rule.Resources, "tokenreviews") || slices.Contains(rule.Resources, "subjectaccessreviews") {
 			wide = append(wide, rule)
 			continue

@@ -156,7 +156,7 @@ func (s *stage) applyExample(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening the example: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // a file that was only read has nothing to lose
+	defer file.Close()
 	// Registered before the first object is made: whatever was made is removed.
 	s.later("the example", s.removeExample)
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
@@ -270,7 +270,7 @@ func fetch(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fetching %s: %w", url, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // a body that was only read has nothing to lose
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("fetching %s: HTTP %d, %w", url, response.StatusCode, err)

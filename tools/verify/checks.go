@@ -97,7 +97,7 @@ func Lint(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	run := []string{binary, "run", "--show-stats=false", "--config=" + filepath.Join(root, ".golangci.yaml")}
+	run := []string{binary, "run", "--allow-parallel-runners", "--show-stats=false", "--config=" + filepath.Join(root, ".golangci.yaml")}
 	_, err = command{root, lintEnv(), append(slices.Clone(run), patterns...)}.run(ctx)
 	// These two look into every dependency, and with all of Kubernetes below it that takes 10 GB for one small file.
 	labRun := append(run, "--disable=staticcheck,exhaustive", "./...")

@@ -60,11 +60,11 @@ func workspace(ctx context.Context, root string) ([]string, error) {
 
 // relative is filepath.Rel, also when root is reached through a symbolic link.
 func relative(root, dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(root)
+	resolved, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return "", fmt.Errorf("resolving %s: %w", root, err)
 	}
-	return filepath.Rel(real, dir)
+	return filepath.Rel(resolved, dir)
 }
 
 // Tidy checks that `go mod tidy` would change no module. It needs no network once the modules are downloaded.

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,9 +41,7 @@ func repository(t *testing.T, changes map[string]string) string {
 		"tools/lab/go.mod":  "module example.com/lab\n\ngo 1.26.0\n",
 		"tools/lab/main.go": "// Command lab is an example.\npackage main\n\nfunc main() {}\n",
 	}
-	for p, text := range changes {
-		files[p] = text
-	}
+	maps.Copy(files, changes)
 	return put(t, files)
 }
 

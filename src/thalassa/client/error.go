@@ -57,13 +57,11 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.cause} }
 
 func (e *Error) advice() string {
-	switch e.Kind {
-	case ErrUnauthorised:
+	if errors.Is(e.Kind, ErrUnauthorised) {
 		return "check cloudCredentials and organisation in the cloud-config, and the credential's permissions"
-	case ErrUnavailable:
-		if e.Status == 0 {
-			return "check endpoint in the cloud-config and the network towards it"
-		}
+	}
+	if errors.Is(e.Kind, ErrUnavailable) && e.Status == 0 {
+		return "check endpoint in the cloud-config and the network towards it"
 	}
 	return ""
 }
@@ -71,8 +69,7 @@ func (e *Error) advice() string {
 // Plain returns the Error within err, without the layers of the HTTP libraries around it that repeat method and URL;
 // any other error is returned as it is.
 func Plain(err error) error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return err

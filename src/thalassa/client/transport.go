@@ -94,7 +94,7 @@ func (t *transport) fail(request *http.Request, err error) error {
 	case context.Cause(request.Context()) != nil:
 		failure.Message = context.Cause(request.Context()).Error()
 	}
-	if failure.Kind == ErrUnauthorised || failure.Kind == ErrUnavailable {
+	if errors.Is(failure, ErrUnauthorised) || errors.Is(failure, ErrUnavailable) {
 		t.health.failed(failure)
 	}
 	return failure
