@@ -1,0 +1,214 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cloud-config.yaml")
+	// Nobody listens there: making the cloud must not notice.
+	if err := os.WriteFile(path, []byte(required+"endpoint: http://127.0.0.1:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cloud, err := New("v1")(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, balancers := cloud.LoadBalancer()
+	_, instances := cloud.InstancesV2()
+	if cloud.ProviderName() != "thalassacloud" || !cloud.HasClusterID() || !balancers || !instances {
+		t.Errorf("name %q, cluster identity %v, load balancers %v, instances %v", cloud.ProviderName(), cloud.HasClusterID(), balancers, instances)
+	}
+	if _, err := New("v1")(t.Context(), path+".missing"); err == nil {
+		t.Error("a file that does not exist is accepted")
+	}
+}
+
+func TestSwitchedOff(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	l.config.LoadBalancer.Enabled, l.config.InstancesV2.Enabled = false, false
+	l.restart()
+	_, balancers := l.cloud.LoadBalancer()
+	_, instances := l.cloud.InstancesV2()
+	_, routes := l.cloud.Routes()
+	if balancers || instances || routes {
+		t.Errorf("load balancers %v, instances %v, routes %v; want none", balancers, instances, routes)
+	}
+}
+
+func TestReadyFollowsTheCloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		ready := func(want string) {
+			t.Helper()
+			// The first answer may be old; it causes the next one.
+			_ = l.cloud.Ready()
+			synctest.Wait()
+			err := l.cloud.Ready()
+			if (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {
+				t.Errorf("Ready() = %v, want %q", err, want)
+			}
+		}
+		if err := l.cloud.Ready(); !errors.Is(err, errNotAsked) {
+			t.Errorf("Ready() before the first call = %v, want %v", err, errNotAsked)
+		}
+		ready("")
+
+		good := l.network
+		l.network = &failing{next: good, writes: -1}
+		l.restart()
+		ready("the process is dead; check endpoint in the cloud-config")
+
+		l.network, l.config.VPCIdentity = good, "vpc-unknown"
+		l.restart()
+		ready("GET /v1/vpcs/vpc-unknown: not found")
+	})
+}
+
+func TestReadinessAsksRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r readiness
+		var asked atomic.Int32
+		outage := errors.New("outage")
+		probe := func(context.Context) error {
+			asked.Add(1)
+			return outage
+		}
+		for range 60 { // a minute of probes, one a second
+			_ = r.check(func() error { return nil }, probe)
+			<-time.After(time.Second)
+		}
+		if got := asked.Load(); got != 6 {
+			t.Errorf("a minute of readiness probes made %d calls, want one each %s", got, probeInterval)
+		}
+		if err := r.check(func() error { return nil }, probe); !errors.Is(err, outage) {
+			t.Errorf("readiness = %v, want the reason of the last attempt", err)
+		}
+		<-time.After(probeInterval)
+	})
+}
+
+// clients hands out a fake cluster.
+type clients struct {
+	kubernetes.Interface
+	err error
+}
+
+func (c clients) Config(string) (*rest.Config, error)         { return nil, c.err }
+func (c clients) ConfigOrDie(string) *rest.Config             { return nil }
+func (c clients) Client(string) (kubernetes.Interface, error) { return c.Interface, c.err }
+func (c clients) ClientOrDie(string) kubernetes.Interface     { return c.Interface }
+
+func TestEventsReachTheService(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	cluster := fake.NewClientset()
+	stop := make(chan struct{})
+	l.cloud.Initialize(clients{Interface: cluster}, stop)
+	defer close(stop)
+	web := service("web", 80)
+	web.Annotations[annotationPrefix+"max-connections"] = "many"
+	l.settle(web, l.nodes("a"))
+	watch, err := cluster.CoreV1().Events("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	events, err := cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events.Items) == 0 {
+		<-watch.ResultChan() // recorded meanwhile
+	}
+	events, err = cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(events.Items) != 1 {
+		t.Fatalf("%d events, error %v; want one", len(events.Items), err)
+	}
+	want := `annotation loadbalancer.k8s.thalassa.cloud/max-connections: "many" is not a whole number of connections from 1 to 1073741824`
+	if got := events.Items[0]; got.Reason != "InvalidAnnotation" || got.Message != want || got.InvolvedObject.Name != "web" {
+		t.Errorf("event %s on %s: %s; want InvalidAnnotation on web: %s", got.Reason, got.InvolvedObject.Name, got.Message, want)
+	}
+}
+
+func TestWithoutClientEventsGoNowhere(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	l.cloud.Initialize(clients{err: errors.New("forbidden")}, nil)
+	web := service("web", 80)
+	web.Annotations[annotationPrefix+"max-connections"] = "many"
+	l.settle(web, l.nodes("a"))
+}
+
+func TestDrainStopsBetweenTwoWrites(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	if err := l.cloud.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.ensure(service("web", 80), l.nodes("a")); err == nil || !strings.Contains(err.Error(), "shutting down") {
+		t.Errorf("a sync after Drain = %v, want a refusal", err)
+	}
+	if left := l.leftovers(); len(left) > 0 {
+		t.Errorf("created after Drain: %v", left)
+	}
+}
+
+func TestOneServiceAtATime(t *testing.T) {
+	var locks serviceLocks
+	web, other := service("web"), service("other")
+	unlock := locks.lock(web)
+	locks.lock(other)() // another Service does not wait
+	locked := make(chan struct{})
+	go func() {
+		defer close(locked)
+		locks.lock(web)()
+	}()
+	select {
+	case <-locked:
+		t.Error("two goroutines had the lock of one Service")
+	default:
+	}
+	unlock()
+	<-locked
+	if len(locks.locks) != 0 {
+		t.Errorf("%d locks are kept for nobody", len(locks.locks))
+	}
+}
+
+func TestHealthCheckOf(t *testing.T) {
+	plain, annotated := service("web"), service("web")
+	annotated.Annotations[healthCheckAnnotations+"enabled"] = "true"
+	observed := healthCheckOf(plain, 32000).want
+	tests := []struct {
+		name string
+		got  healthCheck
+		want string
+	}{
+		{"policy Local", healthCheckOf(plain, 32000), "http :32000/healthz every 10s, timeout 5s, 2 good, 3 bad"},
+		{"policy Cluster", healthCheckOf(plain, 0), "none"},
+		{"annotations of the existing CCM", healthCheckOf(annotated, 0), healthCheckText(observed)},
+	}
+	for _, tt := range tests {
+		if got := healthCheckText(tt.got.over(observed)); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	if got := fmt.Sprint(healthCheckText(healthCheckOf(annotated, 0).over(nil))); got != "none" {
+		t.Errorf("a new target group gets %s, want none", got)
+	}
+}
