@@ -47,8 +47,8 @@ lint: bin/verify ## run the linters
 	@exec bin/verify --only=lint
 
 .PHONY: fmt
-fmt: ## format the Go sources
-	@gofmt -w src tools ci
+fmt: go-version ## format the Go sources
+	@"$$($(GO) env GOROOT)/bin/gofmt" -w src tools ci
 
 .PHONY: clean
 clean: ## remove what was built (Go's own caches stay)
@@ -62,8 +62,11 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@echo "building $@"
 	@cd src && GOWORK=off $(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o ../$@ ./cmd/$*
 
+# These contain the Kubernetes and Helm libraries.
+bin/demo bin/labbuild: note := , which takes minutes at first and seconds later
+
 bin/demo bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
-	@test -e $@ || echo "building $@ (the first time takes a few minutes, later ones seconds)"
+	@test -e $@ || echo "building $@$(note)"
 	@$(GOBUILD) -o $@ ./tools/cmd/$*
 
 bin/lab: bin/labbuild FORCE

@@ -2,6 +2,7 @@ package virtualnode_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
@@ -52,16 +54,48 @@ func program(args []string) int {
 	listen := flags.String("listen", "", "address")
 	config := flags.String("config", "", "file")
 	kubeconfig := flags.String("kubeconfig", "", "file")
+	secure := flags.Bool("tls", false, "serve HTTPS")
 	unready := flags.String("unready", "", "file that makes it unready")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	server := &http.Server{Addr: *listen, Handler: pages(args, *config, *kubeconfig, *unready)}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	fmt.Println("listening on", *listen)
+	if err := serve(server, *secure); !errors.Is(err, http.ErrServerClosed) {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("terminated")
+	return 0
+}
+
+func serve(server *http.Server, secure bool) error {
+	if !secure {
+		return server.ListenAndServe()
+	}
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return err
+	}
+	server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}}
+	return server.ListenAndServeTLS("", "")
+}
+
+func pages(args []string, config, kubeconfig, unready string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if _, err := os.Stat(*unready); err == nil {
+		if _, err := os.Stat(unready); err == nil {
 			http.Error(w, "told so", http.StatusServiceUnavailable)
 		}
 	})
@@ -70,25 +104,14 @@ func program(args []string) int {
 		os.Exit(3)
 	})
 	mux.HandleFunc("/report", func(w http.ResponseWriter, r *http.Request) {
-		answer, err := newReport(r.Context(), args, *config, *kubeconfig)
+		answer, err := newReport(r.Context(), args, config, kubeconfig)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		_ = json.NewEncoder(w).Encode(answer)
 	})
-	server := &http.Server{Addr: *listen, Handler: mux}
-	go func() {
-		<-ctx.Done()
-		_ = server.Close()
-	}()
-	fmt.Println("listening on", *listen)
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		fmt.Println(err)
-		return 1
-	}
-	fmt.Println("terminated")
-	return 0
+	return mux
 }
 
 func newReport(ctx context.Context, args []string, config, kubeconfig string) (*report, error) {

@@ -166,6 +166,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("node %q: Options.Address is %s; it must be in 127.0.0.0/8", o.Name, o.Address)
 	case o.Dir == "":
 		return fmt.Errorf("node %q needs Options.Dir", o.Name)
+	case (o.APIServerHost == "") != (o.APIServerPort == 0):
+		return fmt.Errorf("node %q: Options.APIServerHost and APIServerPort belong together; set both or none", o.Name)
 	}
 	return nil
 }

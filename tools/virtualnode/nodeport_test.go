@@ -24,25 +24,29 @@ var webPorts = []corev1.ContainerPort{
 	{Name: "echo", ContainerPort: 9090, Protocol: corev1.ProtocolUDP},
 }
 
-// deployWeb runs replicas of the web server, at most one on each node.
-func (c *cluster) deployWeb(t *testing.T, replicas int32) {
+// spread keeps the pods of a Deployment on different nodes.
+func spread(d *appsv1.Deployment) {
+	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: d.Spec.Selector, TopologyKey: corev1.LabelHostname}},
+	}}
+}
+
+// deployWeb runs replicas of the web server.
+func (c *cluster) deployWeb(t *testing.T, replicas int32, change func(*appsv1.Deployment)) {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
-	spec := c.spec(corev1.Container{
-		Name: "web", Image: webImage + ":1", Ports: webPorts,
-		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("http")}}, PeriodSeconds: 1},
-	})
-	spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-		LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: corev1.LabelHostname,
-	}}}}
-	_, err := c.client.AppsV1().Deployments(c.namespace).Create(t.Context(), &appsv1.Deployment{
+	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: c.spec(corev1.Container{
+				Name: "web", Image: webImage + ":1", Ports: webPorts,
+				ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("http")}}, PeriodSeconds: 1},
+			})},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	}
+	change(d)
+	if _, err := c.client.AppsV1().Deployments(c.namespace).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +89,7 @@ func TestNodePortOnTwoNodes(t *testing.T) {
 	c := newCluster(t)
 	one := c.start(t, "one", "127.0.72.1", nil)
 	two := c.start(t, "two", "127.0.72.2", nil)
-	c.deployWeb(t, 2)
+	c.deployWeb(t, 2, spread)
 	service := c.exposeWeb(t, corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort})
 	for _, node := range []*virtualnode.Node{one, two} {
 		address := at(node, service.Spec.Ports[0].NodePort)
@@ -126,7 +130,7 @@ func TestLocalPolicy(t *testing.T) {
 	c := newCluster(t)
 	one := c.start(t, "one", "127.0.72.3", nil)
 	two := c.start(t, "two", "127.0.72.4", nil)
-	c.deployWeb(t, 1)
+	c.deployWeb(t, 1, spread)
 	service := c.exposeWeb(t, corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal})
 	port, health := service.Spec.Ports[0].NodePort, service.Spec.HealthCheckNodePort
 	has, lacks := one, two
@@ -162,7 +166,7 @@ func TestLocalPolicy(t *testing.T) {
 func TestUDP(t *testing.T) {
 	c := newCluster(t)
 	one := c.start(t, "one", "127.0.72.5", nil)
-	c.deployWeb(t, 1)
+	c.deployWeb(t, 1, spread)
 	service := c.exposeWeb(t, corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort})
 	conn, err := net.Dial("udp", at(one, service.Spec.Ports[1].NodePort))
 	if err != nil {

@@ -54,9 +54,9 @@ func TestDaemonSetOfPrograms(t *testing.T) {
 	c := newCluster(t)
 	node := c.start(t, "one", "127.0.71.1", nil)
 	c.createSettings(t, "file: /etc/program/settings.yaml\n")
-	labels := map[string]string{"app": "agent"}
+	labels := map[string]string{"app": "daemon"}
 	_, err := c.client.AppsV1().DaemonSets(c.namespace).Create(t.Context(), &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
+		ObjectMeta: metav1.ObjectMeta{Name: "daemon"},
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: c.programSpec(17001)},
@@ -66,7 +66,7 @@ func TestDaemonSetOfPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the DaemonSet is ready", func() error {
-		set, err := c.client.AppsV1().DaemonSets(c.namespace).Get(t.Context(), "agent", metav1.GetOptions{})
+		set, err := c.client.AppsV1().DaemonSets(c.namespace).Get(t.Context(), "daemon", metav1.GetOptions{})
 		if err == nil && (set.Status.NumberReady != 1 || set.Status.NumberAvailable != 1) {
 			err = fmt.Errorf("its status is %+v", set.Status)
 		}
@@ -105,8 +105,8 @@ func TestProgramStatus(t *testing.T) {
 	c := newCluster(t)
 	node := c.start(t, "one", "127.0.71.2", nil)
 	c.createSettings(t, "a: 1\n")
-	c.createPod(t, "agent", c.programSpec(17001))
-	pod := c.pod(t, "agent", "is ready", ready)
+	c.createPod(t, "daemon", c.programSpec(17001))
+	pod := c.pod(t, "daemon", "is ready", ready)
 	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "127.0.71.2" || pod.Status.HostIP != "127.0.71.2" || pod.Status.StartTime == nil {
 		t.Errorf("status = %+v; want running on the node's address", pod.Status)
 	}
@@ -115,7 +115,7 @@ func TestProgramStatus(t *testing.T) {
 			t.Errorf("container status = %+v; want ready on the first run", s)
 		}
 	}
-	log, err := os.ReadFile(node.Logs(c.namespace, "agent", "main"))
+	log, err := os.ReadFile(node.Logs(c.namespace, "daemon", "main"))
 	if err != nil || !strings.Contains(string(log), "listening on 127.0.71.2:17001") {
 		t.Errorf("log = %q, %v; want the program's output", log, err)
 	}
@@ -125,12 +125,12 @@ func TestProgramRestarts(t *testing.T) {
 	c := newCluster(t)
 	c.start(t, "one", "127.0.71.3", nil)
 	c.createSettings(t, "a: 1\n")
-	c.createPod(t, "agent", c.programSpec(17001))
-	c.pod(t, "agent", "is ready", ready)
+	c.createPod(t, "daemon", c.programSpec(17001))
+	c.pod(t, "daemon", "is ready", ready)
 	if _, err := get("http://127.0.71.3:17001/crash"); err == nil {
 		t.Fatal("the program answered instead of crashing")
 	}
-	pod := c.pod(t, "agent", "runs again", func(p *corev1.Pod) bool {
+	pod := c.pod(t, "daemon", "runs again", func(p *corev1.Pod) bool {
 		return ready(p) && p.Status.ContainerStatuses[0].RestartCount == 1
 	})
 	last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated
@@ -140,7 +140,7 @@ func TestProgramRestarts(t *testing.T) {
 	if _, err := get("http://127.0.71.3:17001/crash"); err == nil {
 		t.Fatal("the program answered instead of crashing")
 	}
-	pod = c.pod(t, "agent", "backs off", func(p *corev1.Pod) bool {
+	pod = c.pod(t, "daemon", "backs off", func(p *corev1.Pod) bool {
 		w := p.Status.ContainerStatuses[0].State.Waiting
 		return w != nil && w.Reason == "CrashLoopBackOff"
 	})
@@ -153,13 +153,13 @@ func TestProgramStopsOnDelete(t *testing.T) {
 	c := newCluster(t)
 	node := c.start(t, "one", "127.0.71.4", nil)
 	c.createSettings(t, "a: 1\n")
-	c.createPod(t, "agent", c.programSpec(17001))
-	c.pod(t, "agent", "is ready", ready)
-	if err := c.client.CoreV1().Pods(c.namespace).Delete(t.Context(), "agent", metav1.DeleteOptions{}); err != nil {
+	c.createPod(t, "daemon", c.programSpec(17001))
+	c.pod(t, "daemon", "is ready", ready)
+	if err := c.client.CoreV1().Pods(c.namespace).Delete(t.Context(), "daemon", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the pod has gone", func() error {
-		_, err := c.client.CoreV1().Pods(c.namespace).Get(t.Context(), "agent", metav1.GetOptions{})
+		_, err := c.client.CoreV1().Pods(c.namespace).Get(t.Context(), "daemon", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -168,7 +168,7 @@ func TestProgramStopsOnDelete(t *testing.T) {
 	if _, err := get("http://127.0.71.4:17001/livez"); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the program answers after its pod has gone: %v", err)
 	}
-	log, err := os.ReadFile(node.Logs(c.namespace, "agent", "main"))
+	log, err := os.ReadFile(node.Logs(c.namespace, "daemon", "main"))
 	if err != nil || !strings.HasSuffix(string(log), "terminated\n") {
 		t.Errorf("log = %q, %v; want an orderly end", log, err)
 	}

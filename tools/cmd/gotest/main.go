@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,9 +15,21 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
+// settings are the command line.
+type settings struct {
+	race, packages, summary string
+	further                 []string // for `go test`
+}
+
 func main() {
+	var s settings
+	flag.StringVar(&s.race, "race", "auto", "race detector: 1, 0, or auto for when there is a C compiler (CI insists on it)")
+	flag.StringVar(&s.packages, "packages", "./src/... ./tools/... ./ci/...", "what to test, separated by spaces")
+	flag.StringVar(&s.summary, "summary", "", "file that receives the closing line")
+	flag.Parse()
+	s.further = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, s)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
@@ -24,36 +37,22 @@ func main() {
 	}
 }
 
-// run reads the command line and tests.
-func run(ctx context.Context) error {
-	setting := flag.String("race", "auto", "race detector: 1, 0, or auto for when there is a C compiler (CI insists on it)")
-	packages := flag.String("packages", "./src/... ./tools/... ./ci/...", "what to test, separated by spaces")
-	summary := flag.String("summary", "", "file that receives the closing line")
-	flag.Parse()
+// run tests, and writes the summary also when tests failed.
+func run(ctx context.Context, s settings) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
-	race, err := gotest.Race(ctx, *setting, os.Getenv("CI") != "")
+	race, err := gotest.Race(ctx, s.race, os.Getenv("CI") != "")
 	if err != nil {
 		return err
 	}
 	if !race {
 		fmt.Println("testing without the race detector")
 	}
-	tally, err := gotest.Run(ctx, gotest.Options{Dir: root, Packages: strings.Fields(*packages), Race: race, Args: flag.Args(), Out: os.Stdout})
-	if *summary != "" {
-		return firstError(err, os.WriteFile(*summary, []byte(tally.String()+"\n"), 0o644))
+	tally, err := gotest.Run(ctx, gotest.Options{Dir: root, Packages: strings.Fields(s.packages), Race: race, Args: s.further, Out: os.Stdout})
+	if s.summary == "" {
+		return err
 	}
-	return err
-}
-
-// firstError is the error that matters more: that of the tests before that of their summary.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(err, os.WriteFile(s.summary, []byte(tally.String()+"\n"), 0o644))
 }

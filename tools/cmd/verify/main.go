@@ -15,8 +15,10 @@ import (
 )
 
 func main() {
+	only := flag.String("only", "", "names of the checks to run, separated by commas; all without it")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, *only)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "verify:", err)
@@ -24,15 +26,13 @@ func main() {
 	}
 }
 
-// run reads the command line and checks.
-func run(ctx context.Context) error {
-	only := flag.String("only", "", "names of the checks to run, separated by commas; all without it")
-	flag.Parse()
+// run runs the named checks.
+func run(ctx context.Context, only string) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
-	names := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
+	names := strings.FieldsFunc(only, func(r rune) bool { return r == ',' })
 	checks, err := verify.Select(verify.All(), names)
 	if err != nil {
 		return err

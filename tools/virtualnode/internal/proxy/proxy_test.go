@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
 	"syscall"
@@ -104,37 +103,6 @@ func TestForwardToNothing(t *testing.T) {
 	}
 }
 
-func TestForwardUDP(t *testing.T) {
-	f := &fabric.Fabric{}
-	serve(t, f, corev1.ProtocolUDP, podOne.Addr, "one")
-	serve(t, f, corev1.ProtocolUDP, podTwo.Addr, "two")
-	p := newProxy(t, f)
-	port := freePort(t)
-	service := func(endpoints ...Endpoint) Service {
-		return Service{Name: "dns", Ports: []Port{{Protocol: corev1.ProtocolUDP, NodePort: port, Endpoints: endpoints}}}
-	}
-	p.Set(service(podOne, podTwo))
-	conn, err := net.Dial("udp", netip.AddrPortFrom(nodeAddr, port).String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if first, second := askOn(t, conn), askOn(t, conn); first.pod != "one" || second.pod != "one" || first.seen != nodeAddr {
-		t.Errorf("one client's packets gave %+v and %+v, want pod one twice and the node's address", first, second)
-	}
-	p.Set(service(podTwo))
-	if got := askOn(t, conn); got.pod != "two" {
-		t.Errorf("after its pod had gone the client reached %q, want two", got.pod)
-	}
-	p.Delete("", "dns")
-	if _, err := io.WriteString(conn, "hello\n"); err == nil {
-		_ = conn.SetReadDeadline(time.Now().Add(wait))
-		if _, err := conn.Read(make([]byte, 64)); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("deleted Service: %v, want connection refused", err)
-		}
-	}
-}
-
 func TestBindRetry(t *testing.T) {
 	f := &fabric.Fabric{}
 	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
@@ -156,40 +124,6 @@ func TestBindRetry(t *testing.T) {
 		<-time.After(10 * time.Millisecond)
 	}
 	t.Errorf("port %s was not bound within %s after it had become free", at, wait)
-}
-
-func TestHealth(t *testing.T) {
-	p := newProxy(t, &fabric.Fabric{})
-	port, healthPort := freePort(t), freePort(t)
-	url := fmt.Sprintf("http://%s/healthz", netip.AddrPortFrom(nodeAddr, healthPort))
-	tests := []struct {
-		name      string
-		endpoints []Endpoint
-		status    int
-		body      string
-	}{
-		{"a local endpoint", []Endpoint{podOne, podTwo}, http.StatusOK, `{"service":{"namespace":"shop","name":"web"},"localEndpoints":1,"serviceProxyHealthy":true}`},
-		{"only elsewhere", []Endpoint{podTwo}, http.StatusServiceUnavailable, `{"service":{"namespace":"shop","name":"web"},"localEndpoints":0,"serviceProxyHealthy":true}`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			p.Set(Service{Namespace: "shop", Name: "web", HealthPort: healthPort, Ports: []Port{
-				{Protocol: corev1.ProtocolTCP, NodePort: port, Local: true, Endpoints: tt.endpoints},
-			}})
-			resp, err := http.Get(url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			body, err := io.ReadAll(resp.Body)
-			if err != nil || resp.StatusCode != tt.status || strings.TrimSpace(string(body)) != tt.body {
-				t.Errorf("got %d %s, %v; want %d %s", resp.StatusCode, body, err, tt.status, tt.body)
-			}
-		})
-	}
-	http.DefaultClient.CloseIdleConnections()
-	p.Delete("shop", "web")
-	refused(t, netip.AddrPortFrom(nodeAddr, healthPort).String(), "deleted Service")
 }
 
 func TestSetAfterClose(t *testing.T) {
@@ -294,4 +228,74 @@ func freePort(t *testing.T) uint16 {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).AddrPort().Port()
+}
+
+// A client that finishes sending still gets its answer.
+func TestForwardHalfClose(t *testing.T) {
+	f := &fabric.Fabric{}
+	l, err := f.Listen(corev1.ProtocolTCP, podOne.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		all, _ := io.ReadAll(conn)
+		_, _ = fmt.Fprintf(conn, "got %s", all)
+	}()
+	p := newProxy(t, f)
+	port := freePort(t)
+	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	conn := dial(t, netip.AddrPortFrom(nodeAddr, port).String())
+	if _, err := io.WriteString(conn, "everything"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(wait))
+	if answer, err := io.ReadAll(conn); err != nil || string(answer) != "got everything" {
+		t.Errorf("answer = %q, %v; want it after the half close", answer, err)
+	}
+}
+
+func TestUnknownProtocol(t *testing.T) {
+	f := &fabric.Fabric{}
+	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
+	p := newProxy(t, f)
+	port := freePort(t)
+	p.Set(Service{Name: "web", Ports: []Port{
+		{Protocol: corev1.ProtocolSCTP, NodePort: port, Endpoints: []Endpoint{podOne}},
+		{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}},
+	}})
+	if got := ask(t, netip.AddrPortFrom(nodeAddr, port).String()); got.pod != "one" {
+		t.Errorf("reached %q, want TCP to work beside SCTP", got.pod)
+	}
+}
+
+func TestConnectionsAfterClose(t *testing.T) {
+	c := newConnections()
+	near, far := net.Pipe()
+	defer far.Close()
+	served := make(chan struct{})
+	c.serve(near, func() {
+		defer close(served)
+		_, _ = io.ReadAll(near)
+	})
+	c.close()
+	select {
+	case <-served:
+	default:
+		t.Error("close returned while something was still served")
+	}
+	late, other := net.Pipe()
+	defer other.Close()
+	c.serve(late, func() { t.Error("served after close") })
+	if _, err := late.Read(nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a connection that came after close: %v, want it closed", err)
+	}
 }

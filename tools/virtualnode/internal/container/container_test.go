@@ -1,0 +1,262 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// run is an instance that ends by itself after life, or when it is stopped after reacting.
+type run struct {
+	exit     Exit
+	reacting time.Duration
+	once     sync.Once
+	done     chan struct{}
+}
+
+func newRun(life, reacting time.Duration, exit Exit) *run {
+	r := &run{exit: exit, reacting: reacting, done: make(chan struct{})}
+	if life > 0 {
+		go func() {
+			select {
+			case <-time.After(life):
+				r.end(exit)
+			case <-r.done:
+			}
+		}()
+	}
+	return r
+}
+
+func (r *run) end(exit Exit) {
+	r.once.Do(func() {
+		r.exit = exit
+		close(r.done)
+	})
+}
+
+func (r *run) Done() <-chan struct{} { return r.done }
+func (r *run) Exit() Exit            { return r.exit }
+
+func (r *run) Stop(grace time.Duration) {
+	select {
+	case <-r.done:
+	case <-time.After(min(grace, r.reacting)):
+		r.end(Exit{Code: map[bool]int32{true: 0, false: 137}[r.reacting <= grace]})
+	}
+}
+
+// history records what becomes of a container, with the time since the beginning.
+type history struct {
+	mu     sync.Mutex
+	began  time.Time
+	states []string
+	events []string
+}
+
+func (h *history) config(spec *corev1.Container, policy corev1.RestartPolicy, start func(context.Context) (Instance, error)) Config {
+	h.began = time.Now()
+	return Config{
+		Spec: spec, Pod: "shop/web", Policy: policy, Start: start,
+		Grace: func() time.Duration { return 30 * time.Second },
+		Check: func(context.Context, *corev1.Probe) error { return nil },
+		Event: func(_, reason, message string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.events = append(h.events, fmt.Sprintf("%s %s: %s", time.Since(h.began), reason, message))
+		},
+		Changed: func() {},
+	}
+}
+
+// watch makes every change of a container's state part of the history.
+func (h *history) watch(c Config) *Container {
+	var k *Container
+	last := ""
+	c.Changed = func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if now := describe(k.Status()); now != last {
+			h.states = append(h.states, fmt.Sprintf("%s %s", time.Since(h.began), now))
+			last = now
+		}
+	}
+	k = New(c)
+	return k
+}
+
+func describe(s corev1.ContainerStatus) string {
+	switch {
+	case s.State.Waiting != nil:
+		return s.State.Waiting.Reason
+	case s.State.Terminated != nil:
+		return fmt.Sprintf("terminated %d", s.State.Terminated.ExitCode)
+	default:
+		return fmt.Sprintf("run %d started %t ready %t", s.RestartCount, *s.Started, s.Ready)
+	}
+}
+
+func always(life time.Duration, code int32) func(context.Context) (Instance, error) {
+	return func(context.Context) (Instance, error) { return newRun(life, 0, Exit{Code: code}), nil }
+}
+
+func TestRunPolicies(t *testing.T) {
+	tests := []struct {
+		name   string
+		policy corev1.RestartPolicy
+		code   int32
+		want   []string
+	}{
+		{"never", corev1.RestartPolicyNever, 1, []string{"0s ContainerCreating", "0s run 0 started true ready true", "1s terminated 1"}},
+		{"on failure, success", corev1.RestartPolicyOnFailure, 0, []string{"0s ContainerCreating", "0s run 0 started true ready true", "1s terminated 0"}},
+		{"on failure, failure", corev1.RestartPolicyOnFailure, 1, crashLoop(1)},
+		{"always", corev1.RestartPolicyAlways, 0, crashLoop(0)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &history{}
+				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+				defer cancel()
+				h.watch(h.config(&corev1.Container{Name: "main"}, tt.policy, always(time.Second, tt.code))).Run(ctx)
+				if diff := cmp.Diff(tt.want, h.states); diff != "" {
+					t.Errorf("states (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// crashLoop is what forty seconds of a container look like that runs for one second each time.
+func crashLoop(code int) []string {
+	return []string{
+		"0s ContainerCreating",
+		"0s run 0 started true ready true", fmt.Sprintf("1s terminated %d", code),
+		"1s run 1 started true ready true", fmt.Sprintf("2s terminated %d", code), "2s CrashLoopBackOff",
+		"12s run 2 started true ready true", fmt.Sprintf("13s terminated %d", code), "13s CrashLoopBackOff",
+		"33s run 3 started true ready true", fmt.Sprintf("34s terminated %d", code), "34s CrashLoopBackOff",
+	}
+}
+
+func TestCrashes(t *testing.T) {
+	var c crashes
+	var got []time.Duration
+	for range 8 {
+		got = append(got, c.after(time.Second))
+	}
+	got = append(got, c.after(crashReset), c.after(time.Second))
+	want := []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 0, 10}
+	for i := range want {
+		want[i] *= time.Second
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunStops(t *testing.T) {
+	tests := []struct {
+		name     string
+		sleep    int64 // of the preStop hook
+		reacting time.Duration
+		kill     time.Duration
+		want     string
+	}{
+		{"within its grace period", 0, 3 * time.Second, time.Hour, "8s terminated 0"},
+		{"after its grace period", 0, time.Minute, time.Hour, "35s terminated 137"},
+		{"killed meanwhile", 0, time.Minute, 2 * time.Second, "7s terminated 137"},
+		{"sleeps before", 10, 3 * time.Second, time.Hour, "18s terminated 0"},
+		{"sleep counts", 10, time.Minute, time.Hour, "35s terminated 137"},
+		{"sleeps too long", 100, 0, time.Hour, "35s terminated 0"},
+		{"killed in its sleep", 10, time.Minute, 2 * time.Second, "7s terminated 137"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, kill := &history{}, make(chan struct{})
+				spec := &corev1.Container{Name: "main"}
+				if tt.sleep > 0 {
+					spec.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: tt.sleep}}}
+				}
+				c := h.config(spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+					return newRun(0, tt.reacting, Exit{}), nil
+				})
+				c.Kill = kill
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				timer := time.AfterFunc(5*time.Second+tt.kill, func() { close(kill) })
+				defer timer.Stop()
+				h.watch(c).Run(ctx)
+				if got := h.states[len(h.states)-1]; got != tt.want {
+					t.Errorf("last state = %q, want %q", got, tt.want)
+				}
+				if got, want := h.events[len(h.events)-1], "5s Killing: Stopping container main"; got != want {
+					t.Errorf("last event = %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestRunCannotStart(t *testing.T) {
+	hook := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
+	tests := []struct {
+		name  string
+		spec  corev1.Container
+		err   error
+		state string
+		event string
+	}{
+		{"with a reason", corev1.Container{}, &WaitError{Reason: ReasonCreating, Event: "FailedMount", Err: errors.New("no Secret")}, "ContainerCreating: no Secret", "0s FailedMount: no Secret"},
+		{"with a wrapped reason", corev1.Container{}, fmt.Errorf("x: %w", &WaitError{Reason: ReasonConfig, Err: errors.New("y")}), "CreateContainerConfigError: x: y", "0s Failed: x: y"},
+		{"without", corev1.Container{}, errors.New("no such file"), "RunContainerError: no such file", "0s Failed: no such file"},
+		{"hook", corev1.Container{Lifecycle: hook}, nil, "CreateContainerConfigError: virtual nodes run no lifecycle hook but preStop.sleep", "0s Failed: virtual nodes run no lifecycle hook but preStop.sleep"},
+		{"probe", corev1.Container{LivenessProbe: &corev1.Probe{}}, nil, "CreateContainerConfigError: virtual nodes support httpGet and tcpSocket probes only", "0s Failed: virtual nodes support httpGet and tcpSocket probes only"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, attempts := &history{}, 0
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				k := New(h.config(&tt.spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+					attempts++
+					return nil, tt.err
+				}))
+				k.Run(ctx)
+				waiting := k.Status().State.Waiting
+				if waiting == nil || waiting.Reason+": "+waiting.Message != tt.state {
+					t.Errorf("state = %+v, want %q", waiting, tt.state)
+				}
+				if h.events[0] != tt.event || len(h.events) != 6 { // at 0, 1, 3, 7, 15 and 25 s
+					t.Errorf("events = %q, want six, the first %q", h.events, tt.event)
+				}
+			})
+		})
+	}
+}
+
+func TestRunStartsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, attempts := &history{}, 0
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		h.watch(h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+			if attempts++; attempts < 3 {
+				return nil, &WaitError{Reason: ReasonConfig, Err: errors.New("not yet")}
+			}
+			return newRun(0, 0, Exit{}), nil
+		})).Run(ctx)
+		want := []string{"0s ContainerCreating", "0s CreateContainerConfigError", "3s run 0 started true ready true", "10s terminated 0"}
+		if diff := cmp.Diff(want, h.states); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
+}

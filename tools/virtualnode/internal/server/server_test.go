@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/container"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/fabric"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
+)
+
+var client = netip.MustParseAddrPort("127.0.0.9:40001")
+
+func launch(f *fabric.Fabric, ports ...corev1.ContainerPort) image.Launch {
+	pod := &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.244.1.2"}}
+	return image.Launch{
+		Machine: image.Machine{Fabric: f}, Pod: func() *corev1.Pod { return pod },
+		Container: &corev1.Container{Name: "web", Ports: ports},
+	}
+}
+
+// start starts a server whose page is its container's name, slowly at /slow, and that returns
+// packets doubled.
+func start(t *testing.T, f *fabric.Fabric, ports ...corev1.ContainerPort) (container.Instance, error) {
+	t.Helper()
+	r := Runtime{
+		HTTP: func(l image.Launch) http.Handler {
+			mux := http.NewServeMux()
+			mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, l.Container.Name) })
+			mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			})
+			return mux
+		},
+		Packet: func(image.Launch) func([]byte, net.Addr) []byte {
+			return func(packet []byte, _ net.Addr) []byte {
+				if string(packet) == "quiet" {
+					return nil
+				}
+				return append(packet, packet...)
+			}
+		},
+	}
+	i, err := r.Start(t.Context(), launch(f, ports...))
+	if err == nil {
+		t.Cleanup(func() { i.Stop(0) })
+	}
+	return i, err
+}
+
+// request opens a connection and asks for a page.
+func request(t *testing.T, f *fabric.Fabric, port uint16, path string) (string, error) {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return f.Dial(ctx, corev1.ProtocolTCP, netip.AddrPortFrom(netip.MustParseAddr("10.244.1.2"), port), client)
+	}}
+	resp, err := (&http.Client{Transport: transport}).Get("http://pod" + path)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+func TestPorts(t *testing.T) {
+	tests := []struct {
+		name     string
+		declared []corev1.ContainerPort
+		open     []uint16
+		closed   []uint16
+	}{
+		{"none declared", nil, []uint16{8080}, []uint16{80}},
+		{"two declared", []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP}, {ContainerPort: 81, Protocol: corev1.ProtocolTCP}}, []uint16{80, 81}, []uint16{8080}},
+		{"UDP and SCTP", []corev1.ContainerPort{{ContainerPort: 53, Protocol: corev1.ProtocolUDP}, {ContainerPort: 54, Protocol: corev1.ProtocolSCTP}}, nil, []uint16{53, 54, 8080}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &fabric.Fabric{}
+			if _, err := start(t, f, tt.declared...); err != nil {
+				t.Fatal(err)
+			}
+			for _, port := range tt.open {
+				if body, err := request(t, f, port, "/"); err != nil || body != "web" {
+					t.Errorf("port %d: %q, %v; want the page", port, body, err)
+				}
+			}
+			for _, port := range tt.closed {
+				if _, err := request(t, f, port, "/"); !errors.Is(err, syscall.ECONNREFUSED) {
+					t.Errorf("port %d: %v, want connection refused", port, err)
+				}
+			}
+		})
+	}
+}
+
+func TestPackets(t *testing.T) {
+	f := &fabric.Fabric{}
+	i, err := start(t, f, corev1.ContainerPort{ContainerPort: 53, Protocol: corev1.ProtocolUDP})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := f.Dial(t.Context(), corev1.ProtocolUDP, netip.MustParseAddrPort("10.244.1.2:53"), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	buf := make([]byte, 64)
+	for _, packet := range []string{"quiet", "a", "b"} {
+		if _, err := io.WriteString(conn, packet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"aa", "bb"} {
+		if n, err := conn.Read(buf); err != nil || string(buf[:n]) != want {
+			t.Errorf("read %q, %v; want %q", buf[:n], err, want)
+		}
+	}
+	i.Stop(time.Second)
+	if _, err := conn.Read(buf); !errors.Is(err, io.EOF) {
+		t.Errorf("reading after the end: %v, want EOF", err)
+	}
+}
+
+func TestStartTwice(t *testing.T) {
+	f := &fabric.Fabric{}
+	if _, err := start(t, f); err != nil {
+		t.Fatal(err)
+	}
+	free := corev1.ContainerPort{ContainerPort: 80, Protocol: corev1.ProtocolTCP}
+	taken := corev1.ContainerPort{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}
+	if _, err := start(t, f, free, taken); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("a second container on the same port: %v, want EADDRINUSE", err)
+	}
+	if _, err := request(t, f, 80, "/"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the other port of the container that did not start: %v, want connection refused", err)
+	}
+}
+
+func TestStartWithoutAddress(t *testing.T) {
+	l := launch(&fabric.Fabric{})
+	l.Pod = func() *corev1.Pod { return &corev1.Pod{} }
+	if _, err := (Runtime{HTTP: func(image.Launch) http.Handler { return nil }}).Start(t.Context(), l); err == nil {
+		t.Error("started without a pod address")
+	}
+}
+
+func TestStop(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	f := &fabric.Fabric{}
+	i, err := start(t, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := request(t, f, 8080, "/slow")
+		answered <- err
+	}()
+	if _, err := request(t, f, 8080, "/"); err != nil {
+		t.Fatal(err)
+	}
+	i.Stop(10 * time.Millisecond)
+	i.Stop(0)
+	select {
+	case <-i.Done():
+	default:
+		t.Error("not done after Stop")
+	}
+	if i.Exit() != (container.Exit{}) {
+		t.Errorf("exit = %+v, want success", i.Exit())
+	}
+	<-answered // a request that outlives the grace period is cut
+	if _, err := request(t, f, 8080, "/"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("request after Stop: %v, want connection refused", err)
+	}
+}
