@@ -57,6 +57,15 @@ clean: ## remove what was built (Go's own caches stay)
 .PHONY: FORCE
 FORCE:
 
+# Reads what `go build -v` says, counts the packages instead of naming them, shows everything else, and ends like it.
+define count
+{ n=0; while IFS= read -r line; do case "$$line" in \
+  'exit '*) exit "$${line#exit }" ;; \
+  *[\ :]*) echo "$$line" ;; \
+  *) n=$$((n + 1)); test $$((n % 100)) -ne 0 || echo "  $$n packages compiled" ;; \
+esac; done; }
+endef
+
 # Go itself knows what is up to date, so every program is handed to it each time.
 $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@echo "building $@"
@@ -67,7 +76,7 @@ bin/demo bin/labbuild: note := , which takes minutes at first and seconds later
 
 bin/demo bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
-	@$(GOBUILD) -o $@ ./tools/cmd/$*
+	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 
 bin/lab: bin/labbuild FORCE
 	@bin/labbuild
