@@ -53,12 +53,18 @@ type Registry struct {
 	prefix  string
 	entries map[string]Entry
 	parsers map[string]func(text string) (any, error)
+	// reserved start the names of annotations that are known, but not applied by this version.
+	reserved []string
 }
 
 // NewRegistry returns an empty registry for annotations whose names start with prefix ("loadbalancer.example.com/").
 func NewRegistry(prefix string) *Registry {
 	return &Registry{prefix: prefix, entries: map[string]Entry{}, parsers: map[string]func(string) (any, error){}}
 }
+
+// Reserve makes Parse say of all unregistered annotations that start with one of the names that this version does not apply
+// them, instead of that they are unknown.
+func (r *Registry) Reserve(starts ...string) { r.reserved = append(r.reserved, starts...) }
 
 // Prefix is what every annotation of the registry starts with.
 func (r *Registry) Prefix() string { return r.prefix }
@@ -120,6 +126,9 @@ func (r *Registry) Parse(annotations map[string]string) (Values, []Problem) {
 }
 
 func (r *Registry) unknown(name string) string {
+	if slices.ContainsFunc(r.reserved, func(start string) bool { return strings.HasPrefix(name, start) }) {
+		return "is not applied by this version yet; what the load balancer already has in this respect stays as it is"
+	}
 	known := slices.Sorted(maps.Keys(r.entries))
 	if closest, found := spelling.Closest(name, known); found {
 		return fmt.Sprintf("is not known and has no effect; did you mean %s%s?", r.prefix, closest)

@@ -29,7 +29,7 @@ func Decode(r io.Reader, target any) (Problems, error) {
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty")
 	} else if err != nil {
-		return nil, fmt.Errorf("parsing YAML: %w", err)
+		return nil, fmt.Errorf("parsing YAML: %w", withoutText(err))
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one YAML document; keep one")
@@ -69,7 +69,7 @@ func decodeValue(path string, node *yaml.Node, target reflect.Value, problems *P
 		decodeMap(path, node, target, problems)
 	case reflect.String:
 		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" {
-			problems.Add(path, describe(node), "want text (put it in quotes)")
+			problems.Add(path, kindOf(node), "want text (put it in quotes)")
 			return
 		}
 		target.SetString(node.Value)
@@ -98,7 +98,7 @@ func decodeMap(path string, node *yaml.Node, target reflect.Value, problems *Pro
 	for i := 0; i < len(node.Content); i += 2 {
 		key, value := node.Content[i].Value, resolve(node.Content[i+1])
 		if value.Kind != yaml.ScalarNode || value.Tag != "!!str" {
-			problems.Add(join(path, key), describe(value), "want text (put it in quotes)")
+			problems.Add(join(path, key), kindOf(value), "want text (put it in quotes)")
 			continue
 		}
 		decoded.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(value.Value))
@@ -131,17 +131,42 @@ func resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// describe names a value without repeating it when it is not a plain number or boolean: it could be a secret.
+// describe shows a value that should be a number or a boolean. Text could be a secret at the wrong place and is not repeated.
 func describe(node *yaml.Node) string {
-	switch {
-	case node.Kind == yaml.MappingNode:
+	switch node.Tag {
+	case "!!int", "!!float", "!!bool", "!!null":
+		return node.Value
+	}
+	return kindOf(node)
+}
+
+// kindOf names what a value is, without repeating it: where text is wanted, it may be a secret without quotes.
+func kindOf(node *yaml.Node) string {
+	switch node.Tag {
+	case "!!map":
 		return "a mapping"
-	case node.Kind == yaml.SequenceNode:
+	case "!!seq":
 		return "a list"
-	case node.Tag == "!!str":
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!timestamp":
+		return "a date"
+	case "!!str":
 		return "text"
 	}
-	return node.Value
+	return "a value with a tag"
+}
+
+// errAlias stands for the library's error, which repeats what follows the asterisk: part of a secret without quotes.
+var errAlias = errors.New("a value begins with * or & without quotes; put it in quotes")
+
+func withoutText(err error) error {
+	if strings.Contains(err.Error(), "anchor") {
+		return errAlias
+	}
+	return err
 }
 
 func join(path, key string) string {

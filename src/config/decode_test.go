@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -36,10 +37,10 @@ func TestDecode(t *testing.T) {
 		{"key given twice", "insecure: false\ninsecure: true", defaults, []string{"insecure: given twice, again in line 2; keep one"}},
 		{"all problems at once", "endpoint: 5\ninsecure: maybe\nnested: {interval: fast}\nlabels: {a: 1}", sample{Endpoint: "https://default", Labels: map[string]string{}, Nested: nested{Interval: 5}},
 			[]string{
-				"endpoint: found 5, want text (put it in quotes)",
+				"endpoint: found a number, want text (put it in quotes)",
 				"insecure: found text, want true or false",
 				"nested.interval: found text, want a whole number",
-				"labels.a: found 1, want text (put it in quotes)",
+				"labels.a: found a number, want text (put it in quotes)",
 			}},
 		{"wrong shape", "nested: [1]\nlabels: text", defaults, []string{
 			"nested: found a list, want a mapping of keys to values",
@@ -85,12 +86,20 @@ func TestDecodeRefusesWhatIsNoDocument(t *testing.T) {
 }
 
 func TestDecodeNeverRepeatsText(t *testing.T) {
-	problems, err := Decode(strings.NewReader("insecure: hunter2\nnested: {interval: hunter2}"), &sample{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := problems.Error(); strings.Contains(text, "hunter2") {
-		t.Errorf("a value that may be a secret is repeated: %s", text)
+	for _, file := range []string{
+		"insecure: hunter2\nnested: {interval: hunter2}", "endpoint: 8675309123", "endpoint: !env hunter2", "endpoint: 2026-11-21",
+		"endpoint: *hunter2", "endpoint: {hunter2: x}", "labels: {a: [hunter2]}",
+	} {
+		problems, err := Decode(strings.NewReader(file), &sample{})
+		text := fmt.Sprint(err, problems)
+		if len(problems) == 0 && err == nil {
+			t.Errorf("%q is accepted", file)
+		}
+		for _, secret := range []string{"hunter2", "8675309123", "2026-11-21"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q: a value that may be a secret is repeated: %s", file, text)
+			}
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ func node(name string, change ...func(*corev1.Node)) *corev1.Node {
 
 func TestChooseTargets(t *testing.T) {
 	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
+	included := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: "false"} }
 	foreign := func(n *corev1.Node) { n.Spec.ProviderID = "other://x" }
 	unknown := func(n *corev1.Node) { n.Spec.ProviderID = "" }
 	deleting := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }
@@ -48,7 +49,8 @@ func TestChooseTargets(t *testing.T) {
 		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")}, Targets{Identities: []string{"b"}}},
 		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")}, Targets{Identities: []string{"b"}}},
 		{"being deleted", []*corev1.Node{node("a", deleting), node("b")}, Targets{Identities: []string{"b"}}},
-		{"without network", []*corev1.Node{node("a", noNetwork), node("b")}, Targets{Identities: []string{"b"}}},
+		{"without network for a moment stays", []*corev1.Node{node("a", noNetwork)}, Targets{Identities: []string{"a"}}},
+		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"}}},
 		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Incomplete: true}},
 		{"somebody else's", []*corev1.Node{node("a", foreign)}, Targets{Incomplete: true}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},

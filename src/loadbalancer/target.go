@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -23,10 +24,11 @@ type Targets struct {
 }
 
 // ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not
-// marked for removal by the autoscaler, not being deleted, and with a network.
+// marked for removal by the autoscaler, and not being deleted.
 //
-// Readiness does not matter: a health check notices a node that does not answer, while removing every node that is NotReady
-// would empty all load balancers when it is the control plane that has the trouble.
+// Conditions do not matter: a health check notices a node that does not answer, while removing every node that is NotReady
+// would empty all load balancers when it is the control plane that has the trouble. And nobody would put a node back whose
+// network was unavailable for a moment: the service controller of k8s.io/cloud-provider does not look at conditions.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	for _, node := range nodes {
@@ -54,7 +56,7 @@ func (t Targets) Over(observed []string) []string {
 }
 
 func eligible(node *corev1.Node) bool {
-	if _, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]; excluded || node.DeletionTimestamp != nil {
+	if excluded(node) || node.DeletionTimestamp != nil {
 		return false
 	}
 	for _, taint := range node.Spec.Taints {
@@ -62,10 +64,12 @@ func eligible(node *corev1.Node) bool {
 			return false
 		}
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeNetworkUnavailable && condition.Status == corev1.ConditionTrue {
-			return false
-		}
-	}
 	return true
+}
+
+// excluded reads the standard label as k8s.io/cloud-provider does: any value but a false one excludes.
+func excluded(node *corev1.Node) bool {
+	text, labelled := node.Labels[corev1.LabelNodeExcludeBalancers]
+	value, err := strconv.ParseBool(text)
+	return labelled && (err != nil || value)
 }

@@ -9,6 +9,12 @@ import (
 // annotationPrefix is what all Service annotations of this cloud start with, as in the CCM this one replaces.
 const annotationPrefix = "loadbalancer.k8s.thalassa.cloud/"
 
+// nameType says where the load balancer is reachable from; typePublic is the only value that this version can serve.
+const (
+	nameType   = "type"
+	typePublic = "public"
+)
+
 // Limits of what the API can store.
 const (
 	maxConnectionsLimit = 1 << 30
@@ -29,12 +35,13 @@ type annotations struct {
 // one replaces.
 func newAnnotations() annotations {
 	r := annotation.NewRegistry(annotationPrefix)
+	r.Reserve("subnet", "internal", "health-check-", "acl-", "security-group", "create-security-group", "reserved-ip")
 	return annotations{
 		registry: r,
 		kind: annotation.Register(r, annotation.Definition{
-			Name: "type", Since: "0.1.0", Example: "public",
+			Name: nameType, Since: "0.1.0", Example: "public",
 			Effect: "Where the load balancer is reachable from: public gives it an address on the internet.",
-		}, annotation.Enum("public"), "public"),
+		}, annotation.Enum(typePublic), typePublic),
 		policy: annotation.Register(r, annotation.Definition{
 			Name: "loadbalancing-policy", Since: "0.1.0", Example: string(iaas.LoadbalancingPolicyMagLev),
 			Effect: "How connections are spread over the nodes; MAGLEV keeps a client on the same node.",

@@ -23,7 +23,7 @@ func restricting(name string) bool {
 func refuseOpen(service *corev1.Service, plan loadbalancer.Plan) error {
 	asked := restrictionOf(service)
 	opens := slices.ContainsFunc(plan, func(o loadbalancer.Operation) bool {
-		return o.Verb == loadbalancer.Create && o.Kind != "target group"
+		return o.Verb == loadbalancer.Create && o.Kind != kindGroup
 	})
 	if asked == "" || !opens {
 		return nil
@@ -42,6 +42,9 @@ func restrictionOf(service *corev1.Service) string {
 		value := service.Annotations[full]
 		if !ours || value == "" || strings.EqualFold(value, "false") {
 			continue
+		}
+		if name == nameType && value != typePublic {
+			return fmt.Sprintf("annotation %s: %s", full, value)
 		}
 		if restricting(name) {
 			return "annotation " + full

@@ -47,4 +47,8 @@ func (b *balancers) tellProblems(service *corev1.Service, problems []string) {
 	for _, problem := range problems {
 		b.recorder.Event(service, corev1.EventTypeWarning, reasonAnnotation, problem)
 	}
+	if asked := restrictionOf(service); asked != "" {
+		b.recorder.Eventf(service, corev1.EventTypeWarning, reasonRestriction,
+			"%s cannot be applied by this version yet: no port is opened because of it, and ports that are open already stay as they are.", asked)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +23,8 @@ import (
 const (
 	reasonAnnotation = "InvalidAnnotation"
 	reasonSlow       = "LoadBalancerSlow"
+	// reasonRestriction: the Service asks for less than everybody, which this version cannot do.
+	reasonRestriction = "RestrictionNotApplied"
 )
 
 // statusReady is what a load balancer shows once it serves.
@@ -78,41 +79,50 @@ func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *core
 // still busy it returns an *api.RetryError with the time of the next look.
 func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	defer b.services.lock(service)()
-	balancer, err := b.sync(ctx, service, nodes, b.tellProblems)
+	balancer, err := b.sync(ctx, service, nodes)
 	if err != nil {
 		return nil, err
 	}
 	if !serves(balancer) {
 		// What is known may be older than the interval of looking again, and then it is time to look.
-		o, err := b.observe(ctx, service, b.fresh())
+		latest, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), b.fresh())
 		if err != nil {
 			return nil, err
 		}
-		if len(o.balancers) == 0 || !serves(o.balancers[0]) {
+		i := slices.IndexFunc(latest, func(lb inventory.LoadBalancer) bool { return lb.ID == balancer.ID })
+		if i < 0 || !serves(latest[i]) {
 			return nil, b.pending(service, balancer)
 		}
-		balancer = o.balancers[0]
+		balancer = latest[i]
 	}
 	b.slow.Delete(service.UID)
 	return statusOf(balancer), nil
 }
 
-// UpdateLoadBalancer does the same as EnsureLoadBalancer for a Service that has a load balancer; nobody waits for addresses.
-// A Service that has none is left to EnsureLoadBalancer, before which the Service gets the finalizer that prevents a leak.
+// UpdateLoadBalancer gives the Service's target groups the machines of the nodes, and changes nothing else: the service
+// controller calls it with Services it read before a sweep over all of them began, so ports and annotations may be outdated.
+// A Service that has nothing in the cloud is left to EnsureLoadBalancer, before which it gets the finalizer that prevents a leak.
 func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
 	defer b.services.lock(service)()
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
-	if o, err := b.observe(ctx, service, inventory.BalancerAge); err != nil || len(o.balancers) == 0 {
+	o, err := b.observe(ctx, service, inventory.BalancerAge)
+	if err != nil || len(o.balancers) == 0 {
 		return err
 	}
-	_, err := b.sync(ctx, service, nodes, nil)
-	return err
+	targets, err := b.existing(ctx, loadbalancer.ChooseTargets(nodes, identify))
+	if err != nil {
+		return err
+	}
+	plan := b.planner.membership(targets, o)
+	b.log(ctx, service, plan)
+	return plan.Apply(ctx)
 }
 
 // EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it returns
-// an *api.RetryError until nothing is left, and nil only then.
+// an error until nothing is left, and nil only then. The service controller of k8s.io/cloud-provider v0.37 does not see the time
+// in an *api.RetryError here and comes back after 5, 10, 20, … 300 seconds.
 func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
 	defer b.services.lock(service)()
 	o, err := b.observe(ctx, service, b.fresh())
@@ -128,14 +138,14 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 		return err
 	}
 	if !o.empty() {
-		return api.NewRetryError("the cloud is still deleting it; looking again", b.config.LoadBalancer.pollInterval())
+		return api.NewRetryError("the cloud is still deleting "+o.String(), b.config.LoadBalancer.pollInterval())
 	}
 	b.slow.Delete(service.UID)
 	return nil
 }
 
 // sync compares and writes until nothing differs, and returns the load balancer then.
-func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*corev1.Node, tell func(*corev1.Service, []string)) (inventory.LoadBalancer, error) {
+func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (inventory.LoadBalancer, error) {
 	d, problems, err := b.desire(service, nodes)
 	if err != nil {
 		return inventory.LoadBalancer{}, err
@@ -143,9 +153,7 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 	if d.Targets, err = b.existing(ctx, d.Targets); err != nil {
 		return inventory.LoadBalancer{}, err
 	}
-	if tell != nil {
-		tell(service, problems)
-	}
+	b.tellProblems(service, problems)
 	for round := 1; ; round++ {
 		o, err := b.observe(ctx, service, inventory.BalancerAge)
 		if err != nil {
@@ -175,7 +183,7 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d *desire
 			return nil, err
 		}
 		d.subnet = subnet
-	} else if strings.EqualFold(o.balancers[0].Status, inventory.StatusDeleting) {
+	} else if o.balancers[0].Deleting() {
 		message := fmt.Sprintf("load balancer %s is being deleted, not by this cluster; a new one follows once it is gone", o.balancers[0].Name)
 		return nil, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
 	}
@@ -207,20 +215,14 @@ func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desir
 	}, lines, nil
 }
 
-// existing leaves out targets whose server is gone: its node may outlive it for a while, and the cloud refuses the whole set
-// because of one of them. What is left out makes the set incomplete.
+// existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
+// refuses the whole set because of one of them. What is left out makes the set incomplete.
 func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
 	existing := loadbalancer.Targets{Incomplete: targets.Incomplete}
 	for _, id := range targets.Identities {
-		_, found, err := b.inventory.MachineByID(ctx, id, inventory.BalancerAge)
+		found, err := b.inventory.TargetMachine(ctx, id)
 		if err != nil {
 			return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
-		}
-		if !found {
-			// The list may be older than the server.
-			if found, err = b.inventory.MachineExists(ctx, id, inventory.MachineAge); err != nil {
-				return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
-			}
 		}
 		if !found {
 			existing.Incomplete = true

@@ -261,18 +261,6 @@ func (l *lab) group() iaas.VpcLoadbalancerTargetGroup {
 	return groups[0]
 }
 
-func TestHealthCheckGoesWithThePolicy(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80)
-	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
-	l.settle(web, nodes)
-	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
-	l.settle(web, nodes)
-	if check := l.group().HealthCheck; check != nil {
-		t.Errorf("health check = %+v: it asks a port that is closed now", check)
-	}
-}
-
 func TestInvalidAnnotationBlocksOnlyItself(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)

@@ -7,6 +7,7 @@ package thalassa
 
 import (
 	"context"
+	"net/http"
 
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -43,10 +44,7 @@ func New(version string) func(ctx context.Context, path string) (cloudprovider.I
 		if err != nil {
 			return nil, err
 		}
-		cloud, err := build(c, client.Options{
-			Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
-			UserAgent: component + "/" + version, Credentials: credentials,
-		})
+		cloud, err := build(c, credentials, version, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -54,8 +52,12 @@ func New(version string) func(ctx context.Context, path string) (cloudprovider.I
 	}
 }
 
-func build(c Config, options client.Options) (*Cloud, error) {
-	api, err := client.New(options)
+// build makes the cloud; network carries its calls, nil is the real one.
+func build(c Config, credentials client.Credentials, version string, network http.RoundTripper) (*Cloud, error) {
+	api, err := client.New(client.Options{
+		Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
+		UserAgent: component + "/" + version, Credentials: credentials, Network: network,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -171,20 +173,29 @@ func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 func TestOneServiceAtATime(t *testing.T) {
 	var locks serviceLocks
 	web, other := service("web"), service("other")
-	unlock := locks.lock(web)
-	locks.lock(other)() // another Service does not wait
-	locked := make(chan struct{})
-	go func() {
-		defer close(locked)
-		locks.lock(web)()
-	}()
-	select {
-	case <-locked:
-		t.Error("two goroutines had the lock of one Service")
-	default:
+	inside, together := 0, 0
+	var mu sync.Mutex
+	visit := func(change int) {
+		mu.Lock()
+		defer mu.Unlock()
+		inside += change
+		together = max(together, inside)
 	}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			defer locks.lock(web)()
+			visit(1)
+			runtime.Gosched()
+			visit(-1)
+		})
+	}
+	unlock := locks.lock(other) // another Service does not wait, and holds up nobody
+	all.Wait()
 	unlock()
-	<-locked
+	if together != 1 {
+		t.Errorf("%d goroutines had the lock of one Service at a time", together)
+	}
 	if len(locks.locks) != 0 {
 		t.Errorf("%d locks are kept for nobody", len(locks.locks))
 	}
@@ -202,6 +213,7 @@ func TestHealthCheckOf(t *testing.T) {
 		{"policy Local", healthCheckOf(plain, 32000), "http :32000/healthz every 10s, timeout 5s, 2 good, 3 bad"},
 		{"policy Cluster", healthCheckOf(plain, 0), "none"},
 		{"annotations of the existing CCM", healthCheckOf(annotated, 0), healthCheckText(observed)},
+		{"annotations and policy Local", healthCheckOf(annotated, 32001), healthCheckText(observed)},
 	}
 	for _, tt := range tests {
 		if got := healthCheckText(tt.got.over(observed)); got != tt.want {

@@ -81,7 +81,7 @@ func TestConfigProblems(t *testing.T) {
 		}},
 		{"misspelt", required + "vpcIdentty: x", []string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
 		{"wrong type is reported once", "organisation: 5\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: x}", []string{
-			"organisation: found 5, want text (put it in quotes)",
+			"organisation: found a number, want text (put it in quotes)",
 		}},
 		{"endpoint", required + "endpoint: api.thalassa.cloud", []string{`endpoint: found "api.thalassa.cloud", want a URL like https://api.thalassa.cloud`}},
 		{"impossible numbers", required + "loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000}", []string{

@@ -26,7 +26,6 @@ type lab struct {
 	*testing.T
 	emulator *emulator.Emulator
 	network  http.RoundTripper
-	endpoint string
 	config   Config
 	cloud    *Cloud
 	events   *record.FakeRecorder
@@ -47,10 +46,11 @@ func newLab(t *testing.T, c emulator.Config) *lab {
 			t.Error(err)
 		}
 	})
-	l := &lab{T: t, emulator: emulated, network: emulated.Transport(), endpoint: "http://cloud.test", config: DefaultConfig()}
+	l := &lab{T: t, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
 	l.config.Organisation = emulator.DefaultOrganisationSlug
 	l.config.VPCIdentity = emulator.DefaultVPC
 	l.config.Cluster = "k8s-test"
+	l.config.Endpoint = "http://cloud.test"
 	l.restart()
 	return l
 }
@@ -59,7 +59,7 @@ func newLab(t *testing.T, c emulator.Config) *lab {
 func (l *lab) overHTTP() *lab {
 	server := httptest.NewServer(l.emulator)
 	l.Cleanup(server.Close)
-	l.endpoint, l.network = server.URL, nil
+	l.config.Endpoint, l.network = server.URL, nil
 	l.restart()
 	return l
 }
@@ -67,10 +67,8 @@ func (l *lab) overHTTP() *lab {
 // restart makes a new provider that knows nothing of the old one.
 func (l *lab) restart() {
 	l.Helper()
-	cloud, err := build(l.config, client.Options{
-		Endpoint: l.endpoint, Organisation: l.config.Organisation, UserAgent: "test", Network: l.network,
-		Credentials: client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret},
-	})
+	credentials := client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	cloud, err := build(l.config, credentials, "test", l.network)
 	if err != nil {
 		l.Fatal(err)
 	}

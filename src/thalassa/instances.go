@@ -33,7 +33,7 @@ func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	if found {
 		return true, nil
 	}
-	exists, err := i.inventory.MachineExists(ctx, id, 0)
+	exists, err := i.inventory.MachineExists(ctx, id)
 	if err != nil {
 		return false, fmt.Errorf("asking for server %s of node %s: %w", id, node.Name, err)
 	}

@@ -15,6 +15,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
+// Kinds of objects in plans.
+const (
+	kindBalancer = "load balancer"
+	kindListener = "listener"
+	kindGroup    = "target group"
+)
+
 // desired is what a Service should have in this cloud.
 type desired struct {
 	loadbalancer.Desired
@@ -29,6 +36,18 @@ type desired struct {
 type observed struct {
 	balancers []inventory.LoadBalancer // oldest first; more than one only after something went wrong
 	groups    []inventory.TargetGroup
+}
+
+// String names everything, with the load balancers' status.
+func (o observed) String() string {
+	var names []string
+	for _, balancer := range o.balancers {
+		names = append(names, fmt.Sprintf("load balancer %s (status %q)", balancer.Name, balancer.Status))
+	}
+	for _, group := range o.groups {
+		names = append(names, kindGroup+" "+group.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // empty says that nothing of the Service is left in the cloud.
@@ -123,7 +142,7 @@ func (d *difference) add(verb loadbalancer.Verb, kind, name, why string, do func
 
 // createBalancer adds the creation of the load balancer with all its listeners: one write, and it never exists without them.
 func (d *difference) createBalancer(ports []*port) {
-	d.add(loadbalancer.Create, "load balancer", d.desired.name, "", func(ctx context.Context) error {
+	d.add(loadbalancer.Create, kindBalancer, d.desired.name, "", func(ctx context.Context) error {
 		create := iaas.CreateLoadbalancer{
 			Name: d.desired.name, Description: "Kubernetes Service " + d.desired.Owner.String(),
 			Labels: d.desired.labels, Subnet: d.desired.subnet,
@@ -150,7 +169,7 @@ func (d *difference) updateBalancer(balancer inventory.LoadBalancer) {
 	if inventory.HasLabels(balancer.Labels, d.desired.labels) {
 		return
 	}
-	d.add(loadbalancer.Update, "load balancer", balancer.Name, "its labels differ", func(ctx context.Context) error {
+	d.add(loadbalancer.Update, kindBalancer, balancer.Name, "its labels differ", func(ctx context.Context) error {
 		return d.inventory.UpdateLoadBalancer(ctx, balancer, withLabels(balancer.Labels, d.desired.labels))
 	})
 }
@@ -159,8 +178,11 @@ func (d *difference) updateBalancer(balancer inventory.LoadBalancer) {
 // keeps a target group as long as a listener uses it.
 func (d *difference) surplus(o observed) {
 	for i, balancer := range o.balancers {
+		if i > 0 && balancer.Deleting() {
+			continue
+		}
 		if i > 0 {
-			d.add(loadbalancer.Delete, "load balancer", balancer.Name, "the Service has an older one",
+			d.add(loadbalancer.Delete, kindBalancer, balancer.Name, "the Service has an older one",
 				func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
 			continue
 		}
@@ -169,16 +191,25 @@ func (d *difference) surplus(o observed) {
 			if d.used[listener.ID] || listener.Labels[labelUID] != d.desired.labels[labelUID] {
 				continue
 			}
-			d.add(loadbalancer.Delete, "listener", listener.Name, "the Service has no such port",
+			d.add(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
 				func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
 		}
 	}
 	for _, group := range o.groups {
 		if !d.used[group.ID] {
-			d.add(loadbalancer.Delete, "target group", group.Name, "the Service has no such port",
+			d.add(loadbalancer.Delete, kindGroup, group.Name, "the Service has no such port",
 				func(ctx context.Context) error { return d.inventory.DeleteTargetGroup(ctx, group.ID) })
 		}
 	}
+}
+
+// membership returns the writes that give all of the Service's target groups the targets.
+func (p planner) membership(targets loadbalancer.Targets, o observed) loadbalancer.Plan {
+	diff := &difference{planner: p}
+	for _, group := range o.groups {
+		diff.machines(group, targets)
+	}
+	return diff.plan
 }
 
 // deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, and
@@ -186,17 +217,17 @@ func (d *difference) surplus(o observed) {
 func (p planner) deletion(o observed) loadbalancer.Plan {
 	diff := &difference{planner: p}
 	for _, balancer := range o.balancers {
-		if strings.EqualFold(balancer.Status, inventory.StatusDeleting) {
+		if balancer.Deleting() {
 			continue
 		}
-		diff.add(loadbalancer.Delete, "load balancer", balancer.Name, "",
+		diff.add(loadbalancer.Delete, kindBalancer, balancer.Name, "",
 			func(ctx context.Context) error { return p.inventory.DeleteLoadBalancer(ctx, balancer) })
 	}
 	if len(o.balancers) > 0 {
 		return diff.plan
 	}
 	for _, group := range o.groups {
-		diff.add(loadbalancer.Delete, "target group", group.Name, "",
+		diff.add(loadbalancer.Delete, kindGroup, group.Name, "",
 			func(ctx context.Context) error { return p.inventory.DeleteTargetGroup(ctx, group.ID) })
 	}
 	return diff.plan

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -41,22 +43,27 @@ func (d *difference) targetGroup(p *port) {
 	group := *p.group
 	update := d.groupUpdate(p, group)
 	if why := d.groupChanges(group, update); len(why) > 0 {
-		d.add(loadbalancer.Update, "target group", group.Name, why.String(), func(ctx context.Context) error {
+		d.add(loadbalancer.Update, kindGroup, group.Name, why.String(), func(ctx context.Context) error {
 			return d.inventory.UpdateTargetGroup(ctx, group, update)
 		})
 	}
-	machines := d.desired.Targets.Over(group.Machines)
+	d.machines(group, d.desired.Targets)
+}
+
+// machines adds the write that gives an existing group the targets.
+func (d *difference) machines(group inventory.TargetGroup, targets loadbalancer.Targets) {
+	machines := targets.Over(group.Machines)
 	if slices.Equal(machines, group.Machines) {
 		return
 	}
 	why := fmt.Sprintf("%d machines become %d", len(group.Machines), len(machines))
-	d.add(loadbalancer.Update, "target group", group.Name, why, func(ctx context.Context) error {
+	d.add(loadbalancer.Update, kindGroup, group.Name, why, func(ctx context.Context) error {
 		return d.inventory.SetMachines(ctx, group, machines)
 	})
 }
 
 func (d *difference) createGroup(p *port) {
-	d.add(loadbalancer.Create, "target group", p.name, "", func(ctx context.Context) error {
+	d.add(loadbalancer.Create, kindGroup, p.name, "", func(ctx context.Context) error {
 		group, err := d.inventory.CreateTargetGroup(ctx, d.newGroup(p))
 		p.group = &group
 		return err
@@ -66,7 +73,7 @@ func (d *difference) createGroup(p *port) {
 		return
 	}
 	why := fmt.Sprintf("0 machines become %d", len(machines))
-	d.add(loadbalancer.Update, "target group", p.name, why, func(ctx context.Context) error {
+	d.add(loadbalancer.Update, kindGroup, p.name, why, func(ctx context.Context) error {
 		return d.inventory.SetMachines(ctx, *p.group, machines)
 	})
 }
@@ -109,8 +116,13 @@ func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
 func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 	for _, p := range ports {
 		if p.listener == nil {
-			d.add(loadbalancer.Create, "listener", p.name, "", func(ctx context.Context) error {
-				return d.inventory.CreateListener(ctx, balancer.ID, d.newListener(p))
+			d.add(loadbalancer.Create, kindListener, p.name, "", func(ctx context.Context) error {
+				err := d.inventory.CreateListener(ctx, balancer.ID, d.newListener(p))
+				if errors.Is(err, client.ErrBadRequest) {
+					// Then it was this listener that the creation of the load balancer was refused for, and not listeners as such.
+					d.separately.Store(false)
+				}
+				return err
 			})
 			continue
 		}
@@ -134,7 +146,7 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 	if len(c) == 0 {
 		return
 	}
-	d.add(loadbalancer.Update, "listener", from.Name, c.String(), func(ctx context.Context) error {
+	d.add(loadbalancer.Update, kindListener, from.Name, c.String(), func(ctx context.Context) error {
 		to.TargetGroup = p.group.ID
 		return d.inventory.UpdateListener(ctx, balancer.ID, to)
 	})

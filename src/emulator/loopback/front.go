@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-// portOffset is added to a port that an ordinary user may not bind.
+// portOffset is added to a port that may not be bound here or that another
+// program holds.
 const portOffset = 20000
 
 // binder opens the sockets of listeners; tests replace it.
@@ -56,19 +59,45 @@ func (p *Plane) open(name string, at endpoint, l traffic.Listener) *front {
 	f.settings.Store(&l)
 	f.pool = newPool(f.ctx, prober{source: at.address.Addr(), second: p.second}, &p.running)
 	f.pool.set(l.Group)
-	err := f.listen(at.address)
-	if elsewhere := int(at.address.Port()) + portOffset; errors.Is(err, fs.ErrPermission) && elsewhere <= 65535 {
-		f.problem = fmt.Sprintf("port %d may not be bound here; served at port %d", l.Port, elsewhere)
-		err = f.listen(netip.AddrPortFrom(at.address.Addr(), uint16(elsewhere)))
-	}
-	if err != nil {
-		f.problem = fmt.Sprintf("not served: %v", err)
-	}
+	f.problem = f.listenSomewhere()
 	if f.problem != "" {
 		p.log.Warn("load balancer port", "loadbalancer", name, "address", at.address.String(),
 			"protocol", string(at.protocol), "problem", f.problem)
 	}
 	return f
+}
+
+// listenSomewhere listens on the front's own port or, when this machine does not
+// give that away, on the one that stands in for it. It returns what is not as one
+// would expect.
+func (f *front) listenSomewhere() (problem string) {
+	at := f.endpoint.address
+	refused := f.listen(at)
+	if refused == nil {
+		return ""
+	}
+	why, elsewhere := reason(refused), int(at.Port())+portOffset
+	if why == "" || elsewhere > math.MaxUint16 {
+		return fmt.Sprintf("not served: %v", refused)
+	}
+	if err := f.listen(netip.AddrPortFrom(at.Addr(), uint16(elsewhere))); err != nil {
+		return fmt.Sprintf("not served: port %d %s (%v), nor can port %d be used instead: %v",
+			at.Port(), why, refused, elsewhere, err)
+	}
+	return fmt.Sprintf("port %d %s (%v); served at port %d", at.Port(), why, refused, elsewhere)
+}
+
+// reason says why a port was refused; it is empty when another port of the same
+// address would be refused too.
+func reason(refused error) string {
+	switch {
+	case errors.Is(refused, fs.ErrPermission):
+		return "may not be bound here"
+	case errors.Is(refused, syscall.EADDRINUSE):
+		return "is in use already"
+	default:
+		return ""
+	}
 }
 
 func (f *front) listen(at netip.AddrPort) error {

@@ -1,8 +1,12 @@
 package loopback
 
 import (
+	"bytes"
+	"io"
+	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,44 +38,135 @@ func (u unprivileged) udp(at netip.AddrPort) (*net.UDPConn, error) {
 	return u.sockets.udp(at)
 }
 
-func TestForbiddenPortsAreServedElsewhere(t *testing.T) {
-	p := newPlane(t)
-	p.binder = unprivileged{}
-	one := startBackend(t, p, 1)
-	p.Serve(service(p, 80, one.target))
-	status, served := p.Status("lb-1")
+// occupy is another program that holds a port of the load balancer's address.
+func occupy(t *testing.T, p *Plane, protocol traffic.Protocol, port uint16) (release func()) {
+	t.Helper()
+	at := netip.AddrPortFrom(p.at(200), port)
+	var squatter io.Closer
+	var err error
+	if protocol == traffic.UDP {
+		squatter, err = sockets{}.udp(at)
+	} else {
+		squatter, err = sockets{}.tcp(at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = func() { _ = squatter.Close() }
+	t.Cleanup(release)
+	return release
+}
+
+// serveOne serves a load balancer with one listener and returns its status.
+func serveOne(t *testing.T, p *Plane, lb traffic.LoadBalancer) traffic.ListenerStatus {
+	t.Helper()
+	p.Serve(lb)
+	status, served := p.Status(lb.Identity)
 	if !served || len(status.Listeners) != 1 {
 		t.Fatalf("Status = %+v, %t, want one listener", status, served)
 	}
-	l := status.Listeners[0]
-	if want := netip.AddrPortFrom(p.at(200), 20080); len(l.Served) != 1 || l.Served[0] != want {
-		t.Errorf("served at %v, want %s", l.Served, want)
+	return status.Listeners[0]
+}
+
+func TestRefusedPortsAreServedElsewhere(t *testing.T) {
+	tests := []struct {
+		name     string
+		port     uint16
+		protocol traffic.Protocol
+		binder   binder
+		occupied []uint16
+		// served is the port that it is served at, 0 for none.
+		served  uint16
+		problem []string
+	}{
+		{"forbidden", 80, traffic.TCP, unprivileged{}, nil, 20080,
+			[]string{"port 80 may not be bound here", "permission denied", "served at port 20080"}},
+		{"in use", 8080, traffic.TCP, sockets{}, []uint16{8080}, 28080,
+			[]string{"port 8080 is in use already", "address already in use", "served at port 28080"}},
+		{"in use, UDP", 8080, traffic.UDP, sockets{}, []uint16{8080}, 28080,
+			[]string{"port 8080 is in use already", "address already in use", "served at port 28080"}},
+		{"in use, both", 8080, traffic.TCP, sockets{}, []uint16{8080, 28080}, 0,
+			[]string{"not served: port 8080 is in use already", "nor can port 28080 be used instead", "28080: bind: address already in use"}},
+		{"forbidden and in use", 80, traffic.TCP, unprivileged{}, []uint16{20080}, 0,
+			[]string{"not served: port 80 may not be bound here", "20080: bind: address already in use"}},
+		{"in use, no such port", 45536, traffic.TCP, sockets{}, []uint16{45536}, 0,
+			[]string{"not served: ", "45536: bind: address already in use"}},
 	}
-	if !strings.Contains(l.Problem, "served at port 20080") {
-		t.Errorf("problem %q does not say where it is served", l.Problem)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlane(t)
+			var log bytes.Buffer
+			p.log = slog.New(slog.NewTextHandler(&log, nil))
+			p.binder = tt.binder
+			for _, port := range tt.occupied {
+				occupy(t, p, tt.protocol, port)
+			}
+			lb := service(p, tt.port)
+			lb.Listeners[0].Protocol = tt.protocol
+			l := serveOne(t, p, lb)
+			var want []netip.AddrPort
+			if tt.served != 0 {
+				want = []netip.AddrPort{netip.AddrPortFrom(p.at(200), tt.served)}
+			}
+			if !slices.Equal(l.Served, want) {
+				t.Errorf("served at %v, want %v", l.Served, want)
+			}
+			for _, part := range tt.problem {
+				if !strings.Contains(l.Problem, part) {
+					t.Errorf("problem %q does not say %q", l.Problem, part)
+				}
+			}
+			if !strings.Contains(log.String(), l.Problem) {
+				t.Errorf("log %q does not have the problem %q", log.String(), l.Problem)
+			}
+		})
 	}
-	if got := greeting(t, p, 20080, p.at(100)); got != "vm-1" {
+}
+
+func TestStandInAnswers(t *testing.T) {
+	p := newPlane(t)
+	one := startBackend(t, p, 1)
+	release := occupy(t, p, traffic.TCP, 8080)
+	p.Serve(service(p, 8080, one.target))
+	if got := greeting(t, p, 28080, p.at(100)); got != "vm-1" {
 		t.Errorf("answered by %q, want vm-1", got)
+	}
+	// Clients have been told the other port by now, so it stays.
+	release()
+	p.Serve(service(p, 8080, one.target))
+	if got := greeting(t, p, 28080, p.at(100)); got != "vm-1" {
+		t.Errorf("answered by %q after a change, want vm-1", got)
 	}
 }
 
 func TestOccupiedPortIsRetried(t *testing.T) {
 	p := newPlane(t)
 	one := startBackend(t, p, 1)
-	squatter, err := sockets{}.tcp(netip.AddrPortFrom(p.at(200), 8080))
-	if err != nil {
-		t.Fatal(err)
+	release := occupy(t, p, traffic.TCP, 8080)
+	occupy(t, p, traffic.TCP, 28080)
+	if l := serveOne(t, p, service(p, 8080, one.target)); len(l.Served) != 0 {
+		t.Errorf("status %+v, want that it is not served", l)
 	}
-	t.Cleanup(func() { _ = squatter.Close() })
-	p.Serve(service(p, 8080, one.target))
-	status, _ := p.Status("lb-1")
-	if l := status.Listeners[0]; len(l.Served) != 0 || !strings.Contains(l.Problem, "not served") {
-		t.Errorf("status %+v, want a problem", l)
-	}
-	_ = squatter.Close()
+	release()
 	p.Serve(service(p, 8080, one.target))
 	if got := greeting(t, p, 8080, p.at(100)); got != "vm-1" {
 		t.Errorf("answered by %q, want vm-1", got)
+	}
+}
+
+// A listener's own port is not given to another listener that must go elsewhere.
+func TestOwnPortBeforeStandIn(t *testing.T) {
+	for range 10 { // listeners have no order of their own
+		p := newPlane(t)
+		p.binder = unprivileged{}
+		lb := service(p, 80)
+		lb.Listeners = append(lb.Listeners, traffic.Listener{Identity: "l-2", Protocol: traffic.TCP, Port: 20080})
+		p.Serve(lb)
+		status, _ := p.Status("lb-1")
+		low, high := status.Listeners[0], status.Listeners[1]
+		if len(low.Served) != 0 || !strings.Contains(low.Problem, "not served") || len(high.Served) != 1 || high.Problem != "" {
+			t.Fatalf("status %+v and %+v, want the second alone at port 20080", low, high)
+		}
 	}
 }
 

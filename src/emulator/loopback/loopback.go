@@ -7,6 +7,10 @@
 //	seed, err := emulator.LoopbackSeed(plane.Network())
 //	cloud, err := emulator.New(emulator.Config{Seed: seed, DataPlane: plane})
 //
+// A port that this user may not bind, or that another program holds (also on
+// 0.0.0.0), is served at port + 20000 on the same address until the listener is
+// removed. Status says so, and says also when that port is taken too.
+//
 // Every address of 127.0.0.0/8 can be bound on Linux without any set-up; other
 // systems need an alias per address.
 //
@@ -17,9 +21,11 @@
 package loopback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -110,13 +116,22 @@ func (p *Plane) Serve(lb traffic.LoadBalancer) {
 			delete(fronts, at)
 		}
 	}
-	for at, l := range wanted {
+	for _, at := range ordered(wanted) {
+		l := wanted[at]
 		if f, exists := fronts[at]; exists {
 			f.update(l)
 			continue
 		}
 		fronts[at] = p.open(lb.Name, at, l)
 	}
+}
+
+// ordered has the higher ports first, so that a listener has its own port before
+// that port stands in for a lower one.
+func ordered(wanted map[endpoint]traffic.Listener) []endpoint {
+	return slices.SortedFunc(maps.Keys(wanted), func(a, b endpoint) int {
+		return cmp.Or(b.address.Compare(a.address), strings.Compare(string(a.protocol), string(b.protocol)))
+	})
 }
 
 // Remove stops the traffic of a load balancer.

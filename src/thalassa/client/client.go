@@ -41,11 +41,11 @@ func New(o Options) (*Client, error) {
 		network = newNetwork(o.Insecure)
 	}
 	t := &transport{
-		base:      network,
-		authorize: o.Credentials.authorize(o.Endpoint, network),
-		limiter:   rate.NewLimiter(defaultRate, defaultBurst),
-		writes:    newWrites(),
-		health:    &health{},
+		base:        network,
+		credentials: o.Credentials.authorize(o.Endpoint, network),
+		limiter:     rate.NewLimiter(defaultRate, defaultBurst),
+		writes:      newWrites(),
+		health:      &health{},
 	}
 	options := []official.Option{
 		official.WithBaseURL(o.Endpoint),

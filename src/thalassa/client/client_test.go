@@ -99,6 +99,12 @@ func TestAnswersThatAreNone(t *testing.T) {
 		answer http.HandlerFunc
 		kind   error
 	}{
+		"empty":      {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, "") }, ErrMalformed},
+		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, ErrMalformed},
+		"redirect": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://elsewhere.test/")
+			sendJSON(w, http.StatusMovedPermanently, "{}")
+		}, ErrMalformed},
 		"another content type": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, ErrMalformed},
 		"no connection":        {func(http.ResponseWriter, *http.Request) { panic("refused") }, ErrUnavailable},
 	}
@@ -112,6 +118,81 @@ func TestAnswersThatAreNone(t *testing.T) {
 				t.Errorf("error = %v, want kind %v", err, tt.kind)
 			}
 		})
+	}
+}
+
+// TestRedirectsAreNotFollowed: the credentials would travel along, and a PUT or DELETE would become a GET.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var calls []string
+	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+		calls = append(calls, r.Method+" "+r.URL.Host)
+		w.Header().Set("Location", "http://elsewhere.test"+r.URL.Path)
+		sendJSON(w, http.StatusMovedPermanently, "{}")
+	})
+	err := c.DeleteVpc(t.Context(), "vpc-1")
+	if err == nil || !strings.Contains(err.Error(), "redirects to http://elsewhere.test/v1/vpcs/vpc-1; set endpoint") {
+		t.Errorf("error = %v, want one that says what to do", err)
+	}
+	if len(calls) != 1 || calls[0] != "DELETE cloud.test" {
+		t.Errorf("calls = %v, want the one that was asked for", calls)
+	}
+}
+
+func TestRevokedTokenIsFetchedAnew(t *testing.T) {
+	issued := 0
+	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oidc/token" {
+			issued++
+			sendJSON(w, http.StatusOK, fmt.Sprintf(`{"access_token": "at-%d", "token_type": "Bearer"}`, issued))
+			return
+		}
+		if r.Header.Get("Authorization") != "Bearer at-2" {
+			sendJSON(w, http.StatusUnauthorized, `{"message": "revoked"}`)
+			return
+		}
+		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
+	})
+	if _, err := c.GetVpc(t.Context(), "vpc-1"); !errors.Is(err, ErrUnauthorised) {
+		t.Errorf("error = %v, want %v", err, ErrUnauthorised)
+	}
+	if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil || issued != 2 {
+		t.Errorf("the next call = %v with %d tokens; want a new token", err, issued)
+	}
+}
+
+// TestHangingTokenEndpointHoldsNobodyLongerThanHeWants: workers have deadlines of their own.
+func TestHangingTokenEndpointHoldsNobodyLongerThanHeWants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, nil)
+		c.transport.credentials = Credentials{ClientID: "id", ClientSecret: "secret"}.authorize("http://cloud.test", hangingNetwork{})
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := c.GetVpc(ctx, "vpc-1"); !errors.Is(err, ErrUnavailable) {
+					t.Errorf("error = %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("ten callers with a second each took %s", took)
+		}
+		<-time.After(3 * callTimeout) // the fetch itself ends too
+	})
+}
+
+func TestGoodAnswersEndTrouble(t *testing.T) {
+	answer := http.StatusServiceUnavailable
+	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, answer, `{}`) })
+	if _, err := c.GetVpc(t.Context(), "vpc-1"); err == nil || c.Err() == nil {
+		t.Errorf("error %v, Err() %v; want trouble", err, c.Err())
+	}
+	answer = http.StatusNotFound
+	if _, err := c.GetVpc(t.Context(), "vpc-1"); err == nil || c.Err() != nil {
+		t.Errorf("error %v, Err() %v; want none: the cloud answers", err, c.Err())
 	}
 }
 
@@ -237,8 +318,12 @@ func TestDrain(t *testing.T) {
 	if err := <-write; err != nil {
 		t.Errorf("the write under way was cut off: %v", err)
 	}
-	if err := c.DeleteVpc(t.Context(), "vpc-2"); !errors.Is(err, errDraining) {
-		t.Errorf("a write after Drain = %v, want a refusal", err)
+	err := Plain(c.DeleteVpc(t.Context(), "vpc-2"))
+	if want := "DELETE /v1/vpcs/vpc-2: not done: this process is shutting down and makes no more changes"; !errors.Is(err, ErrShutdown) || err.Error() != want {
+		t.Errorf("a write after Drain = %v, want %s", err, want)
+	}
+	if c.Err() != nil {
+		t.Errorf("a write that was not made speaks against the cloud: %v", c.Err())
 	}
 	if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
 		t.Errorf("reading after Drain = %v", err)

@@ -23,6 +23,8 @@ var (
 	// ErrUnavailable: no usable answer: a server error (5xx), no connection, or the deadline passed.
 	// Whether a write happened is not known.
 	ErrUnavailable = errors.New("cloud API unavailable")
+	// ErrShutdown: the process is stopping and makes no more writes.
+	ErrShutdown = errors.New("not done")
 	// ErrMalformed: an answer that is not what the API promises.
 	ErrMalformed = errors.New("malformed answer")
 )

@@ -24,11 +24,11 @@ const (
 
 // transport is what every call goes through: rate limit, authorisation, deadline, and errors that say what they are.
 type transport struct {
-	base      http.RoundTripper
-	authorize authorization
-	limiter   *rate.Limiter
-	writes    *writes
-	health    *health
+	base        http.RoundTripper
+	credentials authorization
+	limiter     *rate.Limiter
+	writes      *writes
+	health      *health
 }
 
 // RoundTrip makes one call. Any answer with a status of 400 or more is an *Error, so that nobody above has to look at statuses.
@@ -43,7 +43,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := t.limiter.Wait(request.Context()); err != nil {
 		return nil, t.fail(request, fmt.Errorf("waiting for the rate limit of %v requests a second: %w", t.limiter.Limit(), err))
 	}
-	header, err := t.authorize()
+	header, err := t.credentials.header(request.Context())
 	if err != nil {
 		return nil, t.fail(request, err)
 	}
@@ -73,12 +73,25 @@ func (t *transport) exchange(request *http.Request) (*http.Response, error) {
 	if response.StatusCode >= http.StatusBadRequest {
 		return nil, statusError(request, response.StatusCode, body)
 	}
-	// The official client ignores a body of any other type and returns nothing, without an error.
-	if kind := response.Header.Get("Content-Type"); len(body) > 0 && !strings.Contains(kind, "json") {
-		return nil, &Error{Method: request.Method, Path: request.URL.Path, Status: response.StatusCode, Kind: ErrMalformed,
-			Message: fmt.Sprintf("the answer is %q and not JSON", kind)}
+	if trouble := malformed(request, response, body); trouble != "" {
+		return nil, &Error{Method: request.Method, Path: request.URL.Path, Status: response.StatusCode, Kind: ErrMalformed, Message: trouble}
 	}
 	return response, nil
+}
+
+// malformed says what is wrong with an answer that claims success; "" when nothing is. The official client would take an empty
+// or unreadable body for "nothing is there", and a redirection would carry the credentials elsewhere and turn writes into reads.
+func malformed(request *http.Request, response *http.Response, body []byte) string {
+	kind := response.Header.Get("Content-Type")
+	switch {
+	case response.StatusCode >= http.StatusMultipleChoices:
+		return fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", response.Header.Get("Location"))
+	case request.Method == http.MethodGet && len(body) == 0:
+		return "the answer is empty"
+	case len(body) > 0 && !strings.Contains(kind, "json"):
+		return fmt.Sprintf("the answer is %q and not JSON", kind)
+	}
+	return ""
 }
 
 // fail turns every failure into an *Error and remembers whether it speaks against the cloud or the credentials.
@@ -91,11 +104,25 @@ func (t *transport) fail(request *http.Request, err error) error {
 		failure = known
 	case errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError:
 		failure.Kind, failure.Status = ErrUnauthorised, refused.Response.StatusCode
+	case errors.Is(err, errDraining):
+		failure.Kind = ErrShutdown
 	case context.Cause(request.Context()) != nil:
 		failure.Message = context.Cause(request.Context()).Error()
 	}
-	if errors.Is(failure, ErrUnauthorised) || errors.Is(failure, ErrUnavailable) {
-		t.health.failed(failure)
-	}
+	t.remember(failure)
 	return failure
+}
+
+// remember keeps what the failure says about the cloud and the credentials. "Not found" or "refused" are good answers.
+func (t *transport) remember(failure *Error) {
+	switch {
+	case errors.Is(failure, ErrShutdown):
+	case errors.Is(failure, ErrUnauthorised):
+		t.credentials.forget()
+		t.health.failed(failure)
+	case errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
+		t.health.failed(failure)
+	default:
+		t.health.succeeded()
+	}
 }

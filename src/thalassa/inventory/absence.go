@@ -9,7 +9,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// absences remembers machines that the cloud, asked for them by identity, said do not exist. The zero value is ready to use.
+// absences remembers machines that were not in a list made because they were missed. The zero value is ready to use.
 type absences struct {
 	mu   sync.Mutex
 	seen map[string]time.Time // identity -> when the cloud said so
@@ -33,18 +33,16 @@ func (a *absences) know(id string, maxAge time.Duration) bool {
 }
 
 // MachineExists asks the cloud for one machine by identity, not through the list: a machine that the list did not have is
-// believed to be gone only when this says so too. A "no" may be up to maxAge old, a "yes" is always fresh.
-func (i *Inventory) MachineExists(ctx context.Context, id string, maxAge time.Duration) (bool, error) {
-	if i.absent.know(id, maxAge) {
-		return false, nil
-	}
+// believed to be gone only when this says so too.
+func (i *Inventory) MachineExists(ctx context.Context, id string) (bool, error) {
 	got, err := i.cloud.GetMachine(ctx, id)
-	if err != nil && !isGone(err) {
+	switch {
+	case isGone(err):
+		return false, nil
+	case err != nil:
 		return false, client.Plain(err)
+	case got == nil:
+		return false, unanswered("reading machine " + id)
 	}
-	if err == nil && !machineOf(*got).Gone() {
-		return true, nil
-	}
-	i.absent.add(id)
-	return false, nil
+	return !machineOf(*got).Gone(), nil
 }

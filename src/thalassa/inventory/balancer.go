@@ -27,6 +27,9 @@ type LoadBalancer struct {
 	Listeners             []Listener
 }
 
+// Deleting says that the deletion has been accepted and is under way.
+func (lb LoadBalancer) Deleting() bool { return strings.EqualFold(lb.Status, StatusDeleting) }
+
 // gone says that the load balancer is deleted, although the cloud still shows it for a while.
 func (lb LoadBalancer) gone() bool { return strings.EqualFold(lb.Status, "deleted") }
 
@@ -60,7 +63,7 @@ func loadBalancerOf(lb iaas.VpcLoadbalancer) LoadBalancer {
 		ID: lb.Identity, Name: lb.Name, Description: lb.Description,
 		Labels: lb.Labels, Annotations: lb.Annotations,
 		Status: lb.Status, CreatedAt: lb.CreatedAt,
-		ExternalAddresses: lb.ExternalIpAddresses, InternalAddresses: lb.InternalIpAddresses, Hostname: lb.Hostname,
+		ExternalAddresses: addresses(lb.ExternalIpAddresses), InternalAddresses: addresses(lb.InternalIpAddresses), Hostname: lb.Hostname,
 		DeleteProtection: lb.DeleteProtection,
 	}
 	for _, group := range lb.SecurityGroups {
@@ -70,6 +73,13 @@ func loadBalancerOf(lb iaas.VpcLoadbalancer) LoadBalancer {
 		balancer.Listeners = append(balancer.Listeners, listenerOf(listener))
 	}
 	return balancer
+}
+
+// addresses leaves out empty ones, and sorts: another order is no change.
+func addresses(listed []string) []string {
+	found := slices.DeleteFunc(slices.Clone(listed), func(address string) bool { return address == "" })
+	slices.Sort(found)
+	return found
 }
 
 func listenerOf(l iaas.VpcLoadbalancerListener) Listener {

@@ -7,7 +7,7 @@ package inventory
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -59,6 +59,24 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 }
 
 func ownerKey(owner string) string { return "owner/" + owner }
+
+// TargetMachine returns the machine with that identity if it can receive traffic: if it is in the VPC and not being deleted.
+// "No" comes from a list that began after it was first missed, and is remembered for MachineAge.
+func (i *Inventory) TargetMachine(ctx context.Context, id string) (found bool, err error) {
+	known, err := i.machines.find(ctx, id, BalancerAge)
+	if err != nil {
+		return false, err
+	}
+	if len(known) == 0 && !i.absent.know(id, MachineAge) {
+		if known, err = i.machines.find(ctx, id, listAnew); err != nil {
+			return false, err
+		}
+		if len(known) == 0 {
+			i.absent.add(id)
+		}
+	}
+	return len(known) > 0 && known[0].State != string(iaas.MachineStateDeleting), nil
+}
 
 // MachineByID returns the machine with that identity; found is false when the list has none, which MachineExists confirms.
 // The answer is at most maxAge old; "not found" comes from a list that is at most seconds old.
@@ -140,12 +158,15 @@ func (i *Inventory) inVPC() filters.Filter {
 	return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: i.vpc}
 }
 
-// uncertain distrusts the copies of what a failed write may have changed, and passes the error on.
+// uncertain passes the error of a write on. When it leaves open whether the write happened, or shows that the copies are wrong
+// about the object, they are not trusted any more; a plain refusal says nothing against them.
 func (i *Inventory) uncertain(err error) error {
-	if err == nil {
-		return nil
+	for _, kind := range []error{client.ErrUnavailable, client.ErrMalformed, client.ErrConflict, client.ErrNotFound} {
+		if errors.Is(err, kind) {
+			i.balancers.distrust()
+			i.groups.distrust()
+			break
+		}
 	}
-	i.balancers.distrust()
-	i.groups.distrust()
-	return fmt.Errorf("%w", client.Plain(err))
+	return client.Plain(err)
 }

@@ -11,6 +11,13 @@ import (
 // must not list all machines again and again.
 const minRefreshInterval = 2 * time.Second
 
+// listAnew as an age accepts only a list that began after the reader came.
+const listAnew = time.Duration(-1)
+
+// visibleAfter is how long after its creation an object may be missing in lists: how soon the API shows it is not documented, and
+// taking it for gone would make a second one.
+const visibleAfter = time.Minute
+
 // kind is the shared copy of all cloud objects of one kind. Whoever reads says how old the copy may be; readers that need a
 // newer one at the same time share one list call.
 //
@@ -30,9 +37,10 @@ type kind[T any] struct {
 
 	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
 	sequence uint64
-	copied   uint64            // the list that the copy is made of
-	written  map[string]uint64 // identity -> our latest write (or deletion) of it
-	doubted  uint64            // lists that began before this do not count any more
+	copied   uint64               // the list that the copy is made of
+	written  map[string]uint64    // identity -> our latest write (or deletion) of it
+	created  map[string]time.Time // identity -> when we created it, for visibleAfter at most
+	doubted  uint64               // lists that began before this do not count any more
 }
 
 // flight is one list call that several readers wait for.
@@ -45,7 +53,7 @@ type flight struct {
 
 func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
-		objects: map[string]T{}, index: map[string]map[string]bool{}, written: map[string]uint64{}}
+		objects: map[string]T{}, index: map[string]map[string]bool{}, written: map[string]uint64{}, created: map[string]time.Time{}}
 }
 
 // find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
@@ -83,8 +91,8 @@ func (k *kind[T]) refresh(ctx context.Context, maxAge time.Duration) error {
 	k.mu.Lock()
 	arrived := k.next()
 	k.mu.Unlock()
-	// The list under way may be too old, the one after it may lose its value because a write fails meanwhile.
-	for range 3 {
+	for {
+		// A list that was under way already may be too old; the one after it began for us.
 		current := k.board(ctx, maxAge, arrived)
 		if current == nil {
 			return nil
@@ -98,17 +106,14 @@ func (k *kind[T]) refresh(ctx context.Context, maxAge time.Duration) error {
 			return current.err
 		}
 	}
-	if k.board(ctx, maxAge, arrived) == nil {
-		return nil
-	}
-	return fmt.Errorf("listing %s: writes keep failing meanwhile, so the list cannot be trusted yet", k.name)
 }
 
 // board returns the list call to wait for, beginning one if none is under way; nil when the copy is new enough.
 func (k *kind[T]) board(ctx context.Context, maxAge time.Duration, arrived uint64) *flight {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.listed.IsZero() && (time.Since(k.listed) <= maxAge || k.copied > arrived) {
+	// A list that began after the reader came is good enough, even if a write failed since: the reader's own came before.
+	if k.copied > arrived || (!k.listed.IsZero() && time.Since(k.listed) <= maxAge) {
 		return nil
 	}
 	if k.flight == nil {
@@ -155,8 +160,23 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 			k.insert(ours)
 		}
 	}
+	k.copied = f.number
 	if k.doubted < f.number {
-		k.listed, k.copied = f.began, f.number
+		k.listed = f.began
+	}
+	k.keepCreated(previous)
+}
+
+// keepCreated wants mu held. It puts back what we created lately and the list does not show yet.
+func (k *kind[T]) keepCreated(previous map[string]T) {
+	for id, at := range k.created {
+		_, listed := k.objects[id]
+		ours, known := previous[id]
+		if listed || !known || time.Since(at) > visibleAfter {
+			delete(k.created, id)
+			continue
+		}
+		k.insert(ours)
 	}
 }
 
@@ -177,11 +197,20 @@ func (k *kind[T]) put(object T) {
 	k.written[k.id(object)] = k.next()
 }
 
+// create is put for an object that did not exist before.
+func (k *kind[T]) create(object T) {
+	k.put(object)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.created[k.id(object)] = time.Now()
+}
+
 // drop takes an object that we deleted out of the copy.
 func (k *kind[T]) drop(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.remove(id)
+	delete(k.created, id)
 	k.written[id] = k.next()
 }
 

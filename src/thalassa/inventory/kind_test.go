@@ -152,15 +152,68 @@ func TestDoubtMakesTheNextReaderList(t *testing.T) {
 			t.Errorf("found %q with %d lists, want x with 2", got, s.lists)
 		}
 
-		// A list that was under way when the doubt arose does not count either.
+		// A list that was under way when the doubt arose is good for who came before the doubt, and for nobody after it.
 		s.set(object{"1", "a", "y"})
 		done := make(chan string)
-		go func() { done <- values(t, k, "key/a", 0) }()
+		go func() { done <- values(t, k, "key/a", listAnew) }()
 		synctest.Wait()
 		s.set(object{"1", "a", "z"})
 		k.distrust()
-		if got := <-done; got != "z" {
-			t.Errorf("found %q, want what a list after the doubt says", got)
+		if got := values(t, k, "key/a", time.Hour); got != "z" {
+			t.Errorf("found %q after the doubt, want what a list after it says", got)
+		}
+		if got := <-done; got != "y" {
+			t.Errorf("found %q before the doubt, want y", got)
+		}
+	})
+}
+
+// TestDoubtersStarveNobody: writes of others that fail all the time must not keep a reader from its answer.
+func TestDoubtersStarveNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{objects: []object{{"1", "a", "x"}}}
+		k := s.kind()
+		stop := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(900 * time.Millisecond): // a list takes a second
+					k.distrust()
+				}
+			}
+		}()
+		for range 10 {
+			if got := values(t, k, "key/a", time.Minute); got != "x" {
+				t.Errorf("found %q", got)
+			}
+		}
+		close(stop)
+		if s.lists > 20 {
+			t.Errorf("%d lists for 10 readers", s.lists)
+		}
+	})
+}
+
+func TestCreatedIsKeptUntilListsShowIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		k := s.kind()
+		k.create(object{"1", "a", "new"})
+		<-time.After(visibleAfter / 2)
+		if got := values(t, k, "key/a", 0); got != "new" {
+			t.Errorf("found %q while the cloud's lists lag behind, want what we created", got)
+		}
+		<-time.After(visibleAfter)
+		if got := values(t, k, "key/a", 0); got != "" {
+			t.Errorf("found %q for ever, want what the cloud says in the end", got)
+		}
+		k.create(object{"2", "a", "brief"})
+		k.drop("2")
+		<-time.After(time.Second)
+		if got := values(t, k, "key/a", 0); got != "" {
+			t.Errorf("found %q, which we deleted", got)
 		}
 	})
 }

@@ -46,6 +46,9 @@ func (i *Inventory) getVPC(ctx context.Context) ([]VPC, error) {
 	if err != nil {
 		return nil, client.Plain(err)
 	}
+	if got == nil {
+		return nil, unanswered("reading VPC " + i.vpc)
+	}
 	vpc := VPC{ID: got.Identity}
 	if got.CloudRegion != nil {
 		vpc.Region = got.CloudRegion.Slug

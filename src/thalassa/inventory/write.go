@@ -26,8 +26,11 @@ func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLo
 	if err != nil {
 		return LoadBalancer{}, i.uncertain(err)
 	}
+	if created == nil {
+		return LoadBalancer{}, i.uncertain(unanswered("creating load balancer " + create.Name))
+	}
 	balancer := loadBalancerOf(*created)
-	i.balancers.put(balancer)
+	i.balancers.create(balancer)
 	return balancer, nil
 }
 
@@ -51,6 +54,7 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalance
 		return i.uncertain(err)
 	}
 	balancer.Status = StatusDeleting
+	i.balancers.drop(balancer.ID)
 	i.balancers.put(balancer)
 	return nil
 }
@@ -60,6 +64,9 @@ func (i *Inventory) CreateListener(ctx context.Context, balancer string, create 
 	created, err := i.cloud.CreateListener(ctx, balancer, create)
 	if err != nil {
 		return i.uncertain(err)
+	}
+	if created == nil {
+		return i.uncertain(unanswered("creating listener " + create.Name))
 	}
 	listener := listenerOf(*created)
 	listener.TargetGroup = create.TargetGroup
@@ -107,8 +114,11 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (T
 	if err != nil {
 		return TargetGroup{}, i.uncertain(err)
 	}
+	if created == nil {
+		return TargetGroup{}, i.uncertain(unanswered("creating target group " + group.Name))
+	}
 	group = targetGroupOf(*created)
-	i.groups.put(group)
+	i.groups.create(group)
 	return group, nil
 }
 
@@ -184,4 +194,9 @@ func optional(number uint32) *uint32 {
 		return nil
 	}
 	return &number
+}
+
+// unanswered is a success that does not show the object it is about.
+func unanswered(doing string) error {
+	return fmt.Errorf("%s: %w: the answer shows no object", doing, client.ErrMalformed)
 }

@@ -1,0 +1,330 @@
+package thalassa
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// balancer is the only load balancer in the cloud.
+func (l *lab) balancer() iaas.VpcLoadbalancer {
+	l.Helper()
+	balancers, err := l.api().ListLoadbalancers(l.Context(), nil)
+	if err != nil || len(balancers) != 1 {
+		l.Fatalf("%d load balancers, error %v; want one", len(balancers), err)
+	}
+	return balancers[0]
+}
+
+// TestUpdatesRepeatWhatIsNotOurs: the API replaces objects as a whole, so what we do not decide about must be sent back.
+func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	listener, group := l.balancer().LoadbalancerListeners[0], l.group()
+	_, err := l.api().UpdateListener(t.Context(), l.balancer().Identity, listener.Identity, iaas.UpdateListener{
+		Name: listener.Name, Description: "mine", Labels: listener.Labels, Annotations: iaas.Annotations{"note": "x"}, Port: listener.Port,
+		Protocol: listener.Protocol, TargetGroup: group.Identity, AllowedSources: []string{"10.0.0.0/8"},
+		MaxConnections: listener.MaxConnections, ConnectionIdleTimeout: listener.ConnectionIdleTimeout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.api().UpdateLoadbalancer(t.Context(), l.balancer().Identity, iaas.UpdateLoadbalancer{
+		Name: l.balancer().Name, Description: "mine", Annotations: iaas.Annotations{"note": "y"}, DeleteProtection: true,
+		Labels: l.withoutLabel(l.balancer().Labels, labelNamespace),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.restart()
+	web.Annotations[annotationPrefix+"idle-connection-timeout"] = "77"
+	l.settle(web, nodes)
+
+	got := l.balancer().LoadbalancerListeners[0]
+	if *got.ConnectionIdleTimeout != 77 || !slices.Equal(got.AllowedSources, []string{"10.0.0.0/8"}) || got.Description != "mine" || got.Annotations["note"] != "x" {
+		t.Errorf("listener = %+v; want the new timeout and everything else as it was", got)
+	}
+	if b := l.balancer(); !b.DeleteProtection || b.Description != "mine" || b.Annotations["note"] != "y" || b.Labels[labelNamespace] != "shop" {
+		t.Errorf("load balancer = %+v; want its label back and everything else as it was", b)
+	}
+}
+
+func (l *lab) withoutLabel(labels iaas.Labels, key string) iaas.Labels {
+	left := iaas.Labels{"mine": "too"}
+	for k, v := range labels {
+		if k != key {
+			left[k] = v
+		}
+	}
+	return left
+}
+
+func TestForeignLabelsStay(t *testing.T) {
+	got := withLabels(inventory.Labels{"mine": "x", labelCluster: "old"}, inventory.Labels{labelCluster: "new"})
+	if diff := cmp.Diff(inventory.Labels{"mine": "x", labelCluster: "new"}, got); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+func TestAdditionalLabels(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	l.config.AdditionalLabels = map[string]string{"team": "shop", labelCluster: "somebody-else"}
+	l.restart()
+	web := service("web", 80)
+	l.settle(web, l.nodes("a"))
+	for what, labels := range map[string]iaas.Labels{"load balancer": l.balancer().Labels, "target group": l.group().Labels, "listener": l.balancer().LoadbalancerListeners[0].Labels} {
+		if labels["team"] != "shop" || labels[labelCluster] != "k8s-test" {
+			t.Errorf("labels of the %s = %v; want the additional one, and ours not overridden", what, labels)
+		}
+	}
+	// Changing them must not make the objects invisible, as it does with the existing CCM.
+	l.config.AdditionalLabels = map[string]string{"team": "till"}
+	l.restart()
+	l.settle(web, l.nodes("b"))
+	if got := l.balancer().Labels["team"]; got != "till" {
+		t.Errorf("label team = %q, want the new one on the same load balancer", got)
+	}
+}
+
+func TestServerThatIgnoresFilters(t *testing.T) {
+	l := newLab(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: []string{"vpc", "matchLabels"}}})
+	nodes, web := l.nodes("a"), service("web", 80)
+	foreign := iaas.CreateLoadbalancer{Name: "theirs", Subnet: emulator.DefaultSubnet, Labels: iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}}
+	if _, err := l.api().CreateLoadbalancer(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	l.settle(web, nodes)
+	if left := l.leftovers(); len(left) != 3 {
+		t.Errorf("in the cloud: %v; want theirs, ours and our target group", left)
+	}
+}
+
+func TestSecondLoadBalancerOfAServiceGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, slowCloud)
+		nodes, web := l.nodes("a"), service("web", 80)
+		l.settle(web, nodes)
+		first := l.balancer()
+		<-time.After(time.Minute)
+		double := iaas.CreateLoadbalancer{Name: first.Name, Subnet: emulator.DefaultSubnet, Labels: first.Labels}
+		if _, err := l.api().CreateLoadbalancer(t.Context(), double); err != nil {
+			t.Fatal(err)
+		}
+		l.restart()
+		status := l.settle(web, nodes)
+		if status.Ingress[0].IP != first.ExternalIpAddresses[0] {
+			t.Errorf("address = %s, want that of the older one, %s", status.Ingress[0].IP, first.ExternalIpAddresses[0])
+		}
+		l.settle(web, nodes) // while the second one is still being deleted
+		<-time.After(time.Minute)
+		if left := l.leftovers(); len(left) != 2 {
+			t.Errorf("in the cloud: %v; want one load balancer and its target group", left)
+		}
+	})
+}
+
+func TestDeletedButStillShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second, LoadbalancerLinger: time.Hour}})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		began := time.Now()
+		l.remove(web)
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("the deletion took %s: an object shown as deleted is gone", took)
+		}
+	})
+}
+
+// TestLibraryDeletes goes the way of the service controller: it asks first whether anything is there, deletes only then, and
+// removes the finalizer when nothing is.
+func TestLibraryDeletes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, slowCloud)
+		web := service("web", 80)
+		good := l.network
+		l.network = &failing{next: good, writes: 1} // a target group is made, then the process dies
+		l.restart()
+		_, _ = l.ensure(web, l.nodes("a"))
+		l.network = good
+		l.restart()
+		_, exists, err := l.cloud.balancers.GetLoadBalancer(t.Context(), "", web)
+		if !exists || err != nil {
+			t.Errorf("GetLoadBalancer with a target group left = %v, %v; want that something exists", exists, err)
+		}
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("left in the cloud: %v", left)
+		}
+	})
+}
+
+func TestDeletionSaysWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, slowCloud)
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		err := l.cloud.balancers.EnsureLoadBalancerDeleted(t.Context(), "", web)
+		want := `the cloud is still deleting load balancer a0a1b2c3dweb (status "deleting"), target group a0a1b2c3dweb-p80`
+		if err == nil || err.Error() != want {
+			t.Errorf("error = %v, want %s", err, want)
+		}
+	})
+}
+
+// TestLostAnswerMakesNoSecondObject: the write happened, its answer did not arrive, and the same process goes on.
+func TestLostAnswerMakesNoSecondObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for step := range 3 {
+			l := newLab(t, emulator.Config{})
+			flaky := &failing{next: l.network, writes: step, happened: true}
+			l.network = flaky
+			l.restart()
+			web, nodes := service("web", 80), l.nodes("a")
+			if _, err := l.ensure(web, nodes); err == nil {
+				t.Fatalf("write %d did not fail", step)
+			}
+			flaky.writes = 1000 // the network is back
+			l.settle(web, nodes)
+			if left := l.leftovers(); len(left) != 2 {
+				t.Errorf("lost answer of write %d: %v in the cloud, want one load balancer and one target group", step, left)
+			}
+		}
+	})
+}
+
+func TestStaleServiceOfANodeEventChangesMachinesOnly(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80, 22)
+	l.settle(web, nodes)
+	stale := web.DeepCopy()
+	web.Spec.Ports = web.Spec.Ports[:1] // its owner closes port 22
+	l.settle(web, nodes)
+	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", stale, append(nodes, l.nodes("b")...)); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.balancer().LoadbalancerListeners; len(got) != 1 || got[0].Port != 80 {
+		t.Errorf("%d listeners; a node event with an old Service must not open port 22 again", len(got))
+	}
+	if got := l.machines(l.group().Name); len(got) != 2 {
+		t.Errorf("machines = %v, want both", got)
+	}
+}
+
+func TestNodeEventOfADeletedService(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	web.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	l.emulator.ResetCounters()
+	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, append(nodes, l.nodes("b")...)); err != nil || len(l.writes()) > 0 {
+		t.Errorf("error %v, writes %v; want neither", err, l.writes())
+	}
+}
+
+func TestMachineThatIsBeingDeletedIsNoTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{MachineDelete: 5 * time.Minute}})
+		nodes, web := l.nodes("a", "b"), service("web", 80)
+		l.settle(web, nodes)
+		if err := l.emulator.DeleteMachine("a"); err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, l.nodes("c")...)
+		var err error
+		for range 2 { // the first refusal makes the list of machines be read again
+			err = l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nodes)
+		}
+		if got := l.machines(l.group().Name); err != nil || len(got) != 2 {
+			t.Errorf("error %v, machines %v; want b and c", err, got)
+		}
+	})
+}
+
+func TestRestrictionIsToldWhenItCannotBeApplied(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	web.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
+	l.settle(web, nodes)
+	if event := l.nextEvent(); !strings.Contains(event, "RestrictionNotApplied spec.loadBalancerSourceRanges cannot be applied") {
+		t.Errorf("event %q; want one that says that the port stays open", event)
+	}
+
+	internal := service("internal", 80)
+	internal.Annotations[annotationPrefix+"type"] = "internal"
+	if _, err := l.ensure(internal, nodes); err == nil || !strings.Contains(err.Error(), "type: internal") {
+		t.Errorf("error = %v; a Service that asks for an internal load balancer must not get a public one", err)
+	}
+}
+
+func TestProjectIsHandedOn(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	var project string
+	good := l.network
+	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+		project = request.Header.Get("X-Project-Identity")
+		return good.RoundTrip(request)
+	})
+	l.config.Project = "p-1"
+	l.restart()
+	l.settle(service("web", 80), l.nodes("a"))
+	if project != "p-1" {
+		t.Errorf("project header = %q, want p-1", project)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+func TestPendingAsksForLoadBalancersOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 2 * time.Minute}})
+		l.settle(service("web", 80), l.nodes("a"))
+		if lists := l.emulator.Counters()["GET /v1/loadbalancer-target-groups"]; lists > 2 {
+			t.Errorf("waiting two minutes for one load balancer listed all target groups %d times", lists)
+		}
+	})
+}
+
+func TestLongNamesAreCut(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	web := service("web", 80, 81)
+	for i := range web.Spec.Ports {
+		web.Spec.Ports[i].Name = strings.Repeat("x", 62) + string(rune('a'+i))
+	}
+	web.UID = "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
+	l.settle(web, l.nodes("a"))
+	var names []string
+	for _, listener := range l.balancer().LoadbalancerListeners {
+		names = append(names, listener.Name)
+	}
+	if len(names) != 2 || names[0] == names[1] || len(names[0]) != maxName {
+		t.Errorf("names = %v; want two different ones of %d letters", names, maxName)
+	}
+}
+
+func TestHealthCheckGoesWithThePolicy(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+	l.settle(web, nodes)
+	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
+	l.settle(web, nodes)
+	if check := l.group().HealthCheck; check != nil {
+		t.Errorf("health check = %+v: it asks a port that is closed now", check)
+	}
+}
