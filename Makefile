@@ -30,9 +30,10 @@ test: bin/gotest bin/lab ## run every test, with the race detector if there is a
 	@exec bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
+# KEEP and CLUSTER count only on make's own command line: a variable that happens to be in the environment uses nobody's cluster.
 .PHONY: demo
 demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
-	@exec bin/demo $(if $(KEEP),--keep) $(if $(CLUSTER),--cluster='$(CLUSTER)')
+	@exec bin/demo $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
 
 .PHONY: verify
 verify: bin/verify ## check formatting, vet, lint, generated files, modules and the repository's rules

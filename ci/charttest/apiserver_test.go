@@ -2,6 +2,7 @@ package charttest
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 func clientset(t *testing.T, plane *controlplane.ControlPlane) kubernetes.Interface {
@@ -51,6 +54,7 @@ func TestInstallIntoKubernetes(t *testing.T) {
 	}
 	wantArgs(t, installed, r)
 	t.Run("authorization", func(t *testing.T) { wantAuthorization(t, client, namespace) })
+	t.Run("finalizer", func(t *testing.T) { wantFinalizer(t, plane, namespace) })
 
 	if err := chart.Uninstall(t.Context(), plane.Config(), r.Name, namespace, nil); err != nil {
 		t.Fatal(err)
@@ -98,6 +102,10 @@ func wantAuthorization(t *testing.T, client kubernetes.Interface, namespace stri
 		{verb: "list", resource: "configmaps"}:                                                                false,
 		{verb: "create", resource: "nodes"}:                                                                   false,
 		{verb: "delete", resource: "services", namespace: "default"}:                                          false,
+		{verb: "update", resource: "services", namespace: "default"}:                                          false,
+		{verb: "patch", resource: "services", namespace: "default"}:                                           false,
+		{verb: "update", resource: "services", subresource: "status", namespace: "default"}:                   false,
+		{verb: "update", resource: "events", namespace: "default"}:                                            false,
 		{verb: "list", resource: "pods"}:                                                                      false,
 		{verb: "create", resource: "serviceaccounts", subresource: "token", namespace: "kube-system"}:         false,
 	} {
@@ -119,6 +127,36 @@ func (a access) review(namespace string) *authorizationv1.SubjectAccessReview {
 			Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Namespace: a.namespace, Name: a.name,
 		},
 	}}
+}
+
+// wantFinalizer adds and removes a finalizer as the service controller does:
+// through the status, with no other right to write Services.
+func wantFinalizer(t *testing.T, plane *controlplane.ControlPlane, namespace string) {
+	t.Helper()
+	services := clientset(t, plane).CoreV1().Services(namespace)
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(plane.Config())
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":thalassa-ccm"
+	account, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finalizers := range []string{`["service.kubernetes.io/load-balancer-cleanup"]`, `[]`} {
+		patch := []byte(`{"metadata":{"finalizers":` + finalizers + `}}`)
+		patched, err := account.CoreV1().Services(namespace).Patch(t.Context(), service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%q", patched.Finalizers); got != finalizers {
+			t.Errorf("finalizers %s, want %s", got, finalizers)
+		}
+	}
 }
 
 // TestExampleIsAccepted has the API server check the example without storing it.

@@ -1,6 +1,8 @@
 package charttest
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,5 +62,18 @@ func TestExampleWebService(t *testing.T) {
 	container := find[*appsv1.Deployment](t, decoded, "web").Spec.Template.Spec.Containers[0]
 	if len(container.Ports) != 1 || container.Ports[0].ContainerPort != 8080 {
 		t.Errorf("container ports %v, want 8080", container.Ports)
+	}
+}
+
+// TestUnpublishedImagesAreSaid names the texts to change once images are published.
+func TestUnpublishedImagesAreSaid(t *testing.T) {
+	for _, path := range []string{
+		filepath.Join(chartDir, "README.md"),
+		filepath.Join(chartDir, "templates", "NOTES.txt"),
+		"../../examples/web.yaml",
+	} {
+		if !strings.Contains(readFile(t, path), "not published yet") {
+			t.Errorf("%s does not say that images are not published yet", path)
+		}
 	}
 }

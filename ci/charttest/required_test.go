@@ -44,6 +44,24 @@ func TestMissingValuesAreToldTogether(t *testing.T) {
 	}
 }
 
+// TestExistingServiceAccountNeedsItsName keeps the rights from the account
+// "default", which every other pod of the namespace may run as.
+func TestExistingServiceAccountNeedsItsName(t *testing.T) {
+	for name, sets := range map[string][]string{
+		"empty":         {"serviceAccount.create=false"},
+		"null":          {"serviceAccount.create=false", "serviceAccount.name=null"},
+		"without roles": {"serviceAccount.create=false", "rbac.create=false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := sentences(t, refusal(t, minimal(t, sets...)))
+			const want = "serviceAccount.name is required while serviceAccount.create is false: "
+			if len(got) != 1 || !strings.HasPrefix(got[0], want) {
+				t.Errorf("the chart says %q, want one sentence that begins with %q", got, want)
+			}
+		})
+	}
+}
+
 func TestFlagsOfTheChartAreRefused(t *testing.T) {
 	for flag, want := range map[string]string{
 		"bind-address":                    "set bindAddress instead",

@@ -15,7 +15,9 @@ import (
 // TestEveryValueHasAnEffect sets each value of the full values file alone, and
 // wants the render to change.
 func TestEveryValueHasAnEffect(t *testing.T) {
-	plain := manifest(t, release(minimal(t)))
+	// Without a name, serviceAccount.create cannot be false.
+	const named = "serviceAccount.name=named"
+	plain := manifest(t, release(minimal(t, named)))
 	// The required values are in the plain render, too; the other two are there
 	// for charts that include this one.
 	without := append(required(), "enabled", "global")
@@ -24,7 +26,7 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
-			values := chartutil.CoalesceTables(nest(path, value), minimal(t))
+			values := chartutil.CoalesceTables(nest(path, value), minimal(t, named))
 			if manifest(t, release(values)) == plain {
 				t.Errorf("%v changes nothing", value)
 			}

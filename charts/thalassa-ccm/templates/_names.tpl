@@ -8,11 +8,7 @@
 {{- end -}}
 
 {{- define "thalassa-ccm.serviceAccountName" -}}
-{{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "thalassa-ccm.fullname" .) -}}
-{{- else -}}
-{{- .Values.serviceAccount.name | default "default" -}}
-{{- end -}}
 {{- end -}}
 
 {{/* Labels pods are selected by. A DaemonSet's selector cannot be changed: these must stay as they are. */}}

@@ -13,6 +13,9 @@
 {{- if not .Values.credentials.existingSecret -}}
 {{- $problems = append $problems (printf "credentials.existingSecret is required: it names a Secret in namespace %s with the key personalAccessToken, or with the keys clientID and clientSecret, for example --set credentials.existingSecret=thalassa-credentials" .Release.Namespace) -}}
 {{- end -}}
+{{- if not (or .Values.serviceAccount.create .Values.serviceAccount.name) -}}
+{{- $problems = append $problems (printf "serviceAccount.name is required while serviceAccount.create is false: it names the ServiceAccount in namespace %s that the pods run as, for example --set serviceAccount.name=cloud-controller-manager" .Release.Namespace) -}}
+{{- end -}}
 {{- $owned := dict
   "bind-address" "set bindAddress instead"
   "cloud-config" "set the values under cloudConfig instead"
