@@ -18,19 +18,22 @@ type programs struct{ lab, ccm, emulator string }
 const progressEvery = 10 * time.Second
 
 // build compiles what has changed since the last time: seconds, but minutes the first time.
-func build(ctx context.Context, root string, t *teller) (programs, error) {
-	lab, err := controlplane.Build(ctx, root, func(line string) { t.say("%s", line) })
-	if err != nil {
-		return programs{}, err
-	}
+// Kubernetes itself is only needed for a cluster of the demo's own.
+func build(ctx context.Context, root string, kubernetes bool, t *teller) (programs, error) {
 	bin := filepath.Join(root, "bin")
-	built := programs{lab: lab, ccm: filepath.Join(bin, "thalassa-cloud-controller-manager"), emulator: filepath.Join(bin, "thalassa-emulator")}
+	built := programs{ccm: filepath.Join(bin, "thalassa-cloud-controller-manager"), emulator: filepath.Join(bin, "thalassa-emulator")}
+	if kubernetes {
+		var err error
+		if built.lab, err = controlplane.Build(ctx, root, func(line string) { t.say("%s", line) }); err != nil {
+			return programs{}, err
+		}
+	}
 	for _, program := range []string{built.ccm, built.emulator} {
 		if err := compile(ctx, root, program, t); err != nil {
 			return programs{}, fmt.Errorf("building %s: %w", filepath.Base(program), err)
 		}
 	}
-	t.say("Built the cloud controller manager, the cloud emulator, and Kubernetes")
+	t.say("The programs are built and current")
 	return built, nil
 }
 

@@ -49,7 +49,7 @@ type cluster struct {
 func newCluster(config *rest.Config) (*cluster, error) {
 	// The demo waits by looking often; the client's own limit would make it slow.
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 100, 200
+	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing a client of Kubernetes: %w", err)
@@ -88,7 +88,7 @@ func until(ctx context.Context, what string, check func(context.Context) (bool, 
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, stepTimeout, true, func(ctx context.Context) (bool, error) {
 		done, err := check(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			last = err
 		}
 		return done && err == nil, nil

@@ -30,7 +30,7 @@ type Options struct {
 	Dir string
 }
 
-// cleanupTimeout bounds the removal of everything after the story, or after an interruption.
+// cleanupTimeout bounds the removal of each thing after the story, or after an interruption.
 const cleanupTimeout = 60 * time.Second
 
 // Run tells the story and removes everything again. When ctx ends it stops where it is, removes everything and returns the
@@ -38,6 +38,12 @@ const cleanupTimeout = 60 * time.Second
 func Run(ctx context.Context, o Options) error {
 	t := newTeller(o.Output)
 	s := &stage{options: o, tell: t, nodes: map[string]*virtualnode.Node{}}
+	// Also when something panics: a cluster of the user's own must not keep what was made in it.
+	defer func() {
+		if len(s.undo) > 0 {
+			_ = s.clear(ctx)
+		}
+	}()
 	if err := s.perform(ctx); err != nil {
 		t.chapter("Stopped: " + plainCause(ctx, err).Error())
 		s.explain()
@@ -63,8 +69,14 @@ func (s *stage) perform(ctx context.Context) (err error) {
 		return err
 	}
 	s.later("its files", func(context.Context) error { return s.folder.remove() })
+	if s.options.Cluster != "" {
+		// Asked before anything else: nobody should wait minutes for a question.
+		if s.cluster, err = s.knock(ctx); err != nil {
+			return err
+		}
+	}
 	s.tell.chapter("Building the programs")
-	if s.programs, err = build(ctx, s.options.Root, s.tell); err != nil {
+	if s.programs, err = build(ctx, s.options.Root, s.cluster == nil, s.tell); err != nil {
 		return err
 	}
 	if err := s.set(ctx); err != nil {
@@ -94,15 +106,16 @@ func plainCause(ctx context.Context, err error) error {
 // clear removes everything in the reverse order of its making, also when ctx has ended.
 func (s *stage) clear(ctx context.Context) error {
 	s.tell.chapter("Removing everything")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
 	var failures []error
 	for len(s.undo) > 0 {
 		last := s.undo[len(s.undo)-1]
 		s.undo = s.undo[:len(s.undo)-1]
-		if err := last.do(ctx); err != nil {
+		// What is stuck must not use up the time of what comes after it.
+		step, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		if err := last.do(step); err != nil {
 			failures = append(failures, fmt.Errorf("removing %s: %w", last.what, err))
 		}
+		cancel()
 	}
 	if len(failures) == 0 {
 		s.tell.say("Nothing is left running, no file is left behind")

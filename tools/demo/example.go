@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,12 +26,29 @@ func (s *stage) removeExample(ctx context.Context) error {
 	return errors.Join(gone, ignoreNotFound(deployments.Delete(ctx, webName, metav1.DeleteOptions{})))
 }
 
+// restarted says whether a container of the pod has ended at least once.
+func restarted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool { return status.RestartCount > 0 })
+}
+
+// workloadTrouble is why the chart's workload has no pod, in the words of the controller that should make it.
+func (c *cluster) workloadTrouble(ctx context.Context) error {
+	events, err := c.client.CoreV1().Events(c.systemNamespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=DaemonSet,type=Warning"})
+	if err != nil || len(events.Items) == 0 {
+		return errors.Join(err, errors.New("the DaemonSet has no pod yet"))
+	}
+	return errors.New(events.Items[len(events.Items)-1].Message)
+}
+
 // waitingFor is why the pod's container does not run yet, in the kubelet's words.
 func waitingFor(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		if waiting := status.State.Waiting; waiting != nil {
 			return waiting.Reason + " " + waiting.Message
 		}
+	}
+	if restarted(pod) {
+		return "its container ended and was started again"
 	}
 	return "no word from its node yet"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,6 +69,9 @@ func removeStale(dir string) []string {
 		if !ownFolder(candidate) {
 			continue
 		}
+		if beginning(candidate) {
+			continue
+		}
 		lock, err := lockFolder(candidate)
 		if err != nil {
 			continue // it runs
@@ -78,6 +82,15 @@ func removeStale(dir string) []string {
 		_ = lock.Close()
 	}
 	return removed
+}
+
+// beginning says whether a demo may have made the folder just now and not locked it yet.
+func beginning(path string) bool {
+	if _, err := os.Stat(filepath.Join(path, lockName)); err == nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && time.Since(info.ModTime()) < time.Minute
 }
 
 // ownFolder says whether path is a real folder of this user: in a folder that all users share, nothing else is to be trusted.

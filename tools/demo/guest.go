@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -29,8 +32,8 @@ const (
 // errRefused ends the demo because the user did not agree.
 var errRefused = errors.New("you did not answer yes; nothing was touched")
 
-// guest connects to the user's own cluster, after having asked.
-func (s *stage) guest(ctx context.Context) (*cluster, error) {
+// knock connects to the user's own cluster and asks whether the demo may happen there. It changes nothing yet.
+func (s *stage) knock(ctx context.Context) (*cluster, error) {
 	config, err := userConfig(s.options.Cluster)
 	if err != nil {
 		return nil, err
@@ -43,19 +46,62 @@ func (s *stage) guest(ctx context.Context) (*cluster, error) {
 		return nil, err
 	}
 	c.guest, c.systemNamespace, c.webNamespace = true, guestNamespace, guestNamespace
-	if err := s.ask(config.Host); err != nil {
+	if err := errors.Join(c.noLoadBalancers(ctx), c.noOtherDemo(ctx)); err != nil {
 		return nil, err
 	}
+	return c, s.ask(ctx, config.Host)
+}
+
+// noLoadBalancers refuses a cluster that serves load balancers: its cloud controller manager would take the demo's nodes for
+// targets, and the demo's would take its Services.
+func (c *cluster) noLoadBalancers(ctx context.Context) error {
+	services, err := c.client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("looking for load balancers in this cluster: %w", err)
+	}
+	for _, service := range services.Items {
+		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Namespace != guestNamespace {
+			return fmt.Errorf("this cluster has the Service %s/%s of type LoadBalancer, and the demo's nodes would become targets of it: "+
+				"use a cluster without such Services, or make demo without CLUSTER", service.Namespace, service.Name)
+		}
+	}
+	return nil
+}
+
+// demoAlive is how old the sign of life of a demo's node may be: kubelets, and ours, renew their lease every 10 s.
+const demoAlive = 40 * time.Second
+
+// noOtherDemo refuses a cluster in which another demo runs at the moment.
+func (c *cluster) noOtherDemo(ctx context.Context) error {
+	leases, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("looking for another demo in this cluster: %w", err)
+	}
+	for _, lease := range leases.Items {
+		if slices.Contains(c.nodeNames(), lease.Name) && lease.Spec.RenewTime != nil && time.Since(lease.Spec.RenewTime.Time) < demoAlive {
+			return fmt.Errorf("another demo runs in this cluster: its node %s gave a sign of life at %s", lease.Name, lease.Spec.RenewTime.Format(time.TimeOnly))
+		}
+	}
+	return nil
+}
+
+// enter begins to use the cluster that the user has allowed.
+func (s *stage) enter(ctx context.Context) error {
+	c := s.cluster
 	if err := c.clearLeftovers(ctx); err != nil {
-		return nil, err
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: guestNamespace, Labels: map[string]string{guestKey: "true"}}}
-	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
-		return nil, fmt.Errorf("creating namespace %s: %w", guestNamespace, err)
+		return err
 	}
 	s.later("namespace "+guestNamespace, c.removeNamespace)
-	s.tell.say("Using the cluster at %s", config.Host)
-	return c, nil
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: guestNamespace, Labels: map[string]string{
+		guestKey: "true",
+		// The chart's pod uses the host network, which stricter levels refuse.
+		"pod-security.kubernetes.io/enforce": "privileged",
+	}}}
+	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", guestNamespace, err)
+	}
+	s.tell.say("Using the cluster at %s", c.config.Host)
+	return nil
 }
 
 // userConfig reads the user's kubeconfig, the only place where KUBECONFIG counts.
@@ -82,30 +128,35 @@ func address(config *rest.Config) (host string, port int, err error) {
 }
 
 // ask names the cluster and what would happen in it, and waits for the word yes.
-func (s *stage) ask(host string) error {
+func (s *stage) ask(ctx context.Context, host string) error {
 	s.tell.plain("\nThis uses YOUR cluster: context %q at %s", s.options.Cluster, host)
-	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles named %s*, and four nodes named %s-*.", guestNamespace, guestKey, guestKey)
-	s.tell.plain("The cloud controller manager may write to nothing but those; the cluster's own DaemonSets that tolerate every taint")
-	s.tell.plain("will show a pending pod on each of the nodes meanwhile. Everything is removed at the end.")
+	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles and one role binding in kube-system named %s*,", guestNamespace, guestKey)
+	s.tell.plain("and four nodes named %s-*, which run only pods of that namespace. Its cloud controller manager may write", guestKey)
+	s.tell.plain("to nothing but those. Pods of yours that tolerate every taint stay pending on these nodes meanwhile. Do not create")
+	s.tell.plain("other Services of type LoadBalancer until it is over. Everything is removed at the end.")
 	s.tell.plain("Type yes to go on:")
-	// No answer, at the end of the input, is no yes either.
-	answer, _ := bufio.NewReader(s.options.Input).ReadString('\n')
-	if strings.TrimSpace(answer) != "yes" {
-		return errRefused
+	answer := make(chan string, 1)
+	go func() {
+		// No answer, at the end of the input, is no yes either.
+		line, _ := bufio.NewReader(s.options.Input).ReadString('\n')
+		answer <- strings.TrimSpace(line)
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case line := <-answer:
+		if line != "yes" {
+			return errRefused
+		}
+		return nil
 	}
-	return nil
 }
 
 // clearLeftovers removes what an earlier demo in this cluster left behind because it was killed.
 func (c *cluster) clearLeftovers(ctx context.Context) error {
-	selector := metav1.ListOptions{LabelSelector: guestKey}
-	roles := c.client.RbacV1()
 	err := errors.Join(
-		c.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
-		roles.ClusterRoleBindings().DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
-		roles.ClusterRoles().DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
-		roles.RoleBindings(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
-		roles.Roles(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
+		c.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: guestKey}),
+		c.removeRoles(ctx),
 	)
 	if err != nil {
 		return fmt.Errorf("removing what an earlier demo left in this cluster: %w", err)
@@ -113,8 +164,19 @@ func (c *cluster) clearLeftovers(ctx context.Context) error {
 	return c.removeNamespace(ctx)
 }
 
+// removeRoles removes all roles and bindings that carry the demo's label.
+func (c *cluster) removeRoles(ctx context.Context) error {
+	selector := metav1.ListOptions{LabelSelector: guestKey}
+	roles := c.client.RbacV1()
+	return errors.Join(
+		roles.ClusterRoleBindings().DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
+		roles.ClusterRoles().DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
+		roles.RoleBindings(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
+	)
+}
+
 // removeNamespace removes the demo's namespace, if it is the demo's, and waits until it is gone. Services in it lose their
-// finalizer first: nobody is left who would.
+// finalizer first: nobody is left who would remove it.
 func (c *cluster) removeNamespace(ctx context.Context) error {
 	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, guestNamespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -126,10 +188,10 @@ func (c *cluster) removeNamespace(ctx context.Context) error {
 	if namespace.Labels[guestKey] != "true" {
 		return fmt.Errorf("namespace %s exists and is not the demo's: it lacks the label %s; rename or remove it", guestNamespace, guestKey)
 	}
-	if err := c.releaseService(ctx); err != nil {
+	if err := c.releaseServices(ctx); err != nil {
 		return err
 	}
-	if err := c.client.CoreV1().Namespaces().Delete(ctx, guestNamespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := ignoreNotFound(c.client.CoreV1().Namespaces().Delete(ctx, guestNamespace, metav1.DeleteOptions{})); err != nil {
 		return fmt.Errorf("deleting namespace %s: %w", guestNamespace, err)
 	}
 	return until(ctx, "namespace "+guestNamespace+" to go", func(ctx context.Context) (bool, error) {
@@ -138,10 +200,41 @@ func (c *cluster) removeNamespace(ctx context.Context) error {
 	})
 }
 
-func (c *cluster) releaseService(ctx context.Context) error {
-	_, err := c.client.CoreV1().Services(c.webNamespace).Patch(ctx, webName, "application/merge-patch+json",
-		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: fieldManager})
-	return ignoreNotFound(err)
+// endServices deletes all Services of the demo's namespace and waits until they are gone.
+func (c *cluster) endServices(ctx context.Context) error {
+	services := c.client.CoreV1().Services(guestNamespace)
+	list, err := services.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the demo's Services: %w", err)
+	}
+	for _, service := range list.Items {
+		if err := ignoreNotFound(services.Delete(ctx, service.Name, metav1.DeleteOptions{})); err != nil {
+			return fmt.Errorf("deleting Service %s: %w", service.Name, err)
+		}
+	}
+	// Half of the time at most: what cannot be taken down loses its finalizer afterwards.
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout/2)
+	defer cancel()
+	return until(ctx, "the demo's Services to go", func(ctx context.Context) (bool, error) {
+		left, err := services.List(ctx, metav1.ListOptions{})
+		return err == nil && len(left.Items) == 0, err
+	})
+}
+
+// releaseServices takes the finalizers off all Services that are left in the demo's namespace.
+func (c *cluster) releaseServices(ctx context.Context) error {
+	services := c.client.CoreV1().Services(guestNamespace)
+	list, err := services.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the demo's Services: %w", err)
+	}
+	for _, service := range list.Items {
+		_, err := services.Patch(ctx, service.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: fieldManager})
+		if ignoreNotFound(err) != nil {
+			return fmt.Errorf("taking the finalizers off Service %s: %w", service.Name, err)
+		}
+	}
+	return nil
 }
 
 // release is the name of the Helm release, and of its cluster roles.
@@ -174,12 +267,22 @@ func (c *cluster) nodeTaints() []corev1.Taint {
 	return []corev1.Taint{{Key: guestKey, Effect: corev1.TaintEffectNoSchedule}}
 }
 
+// podNamespaces are the only ones whose pods the demo's nodes run; nil is all. In the user's cluster, pods of others may be
+// scheduled there, and neither they nor their Secrets are the demo's business.
+func (c *cluster) podNamespaces() []string {
+	if !c.guest {
+		return nil
+	}
+	return []string{guestNamespace}
+}
+
 // adapt makes the chart's values fit a cluster with nodes of its own: the workload runs on the demo's first node only.
 func (c *cluster) adapt(values map[string]any) {
 	if !c.guest {
 		return
 	}
 	values["affinity"] = map[string]any{"nodeAffinity": nil}
+	values["priorityClassName"] = ""
 	values["nodeSelector"] = map[string]any{corev1.LabelHostname: c.nodeName("control-plane")}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"os"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
@@ -47,7 +49,7 @@ func (s *stage) later(what string, do func(context.Context) error) {
 func (s *stage) set(ctx context.Context) (err error) {
 	s.tell.chapter("Starting a cloud and a cluster on this machine")
 	if s.options.Cluster != "" {
-		s.cluster, err = s.guest(ctx)
+		err = s.enter(ctx)
 	} else {
 		s.cluster, err = s.ownCluster(ctx)
 	}
@@ -71,7 +73,7 @@ func (s *stage) set(ctx context.Context) (err error) {
 
 // ownCluster starts a control plane that only the demo uses. KUBECONFIG and whatever it names play no part in it.
 func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
-	control, err := controlplane.Start(context.WithoutCancel(ctx), controlplane.Options{
+	control, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: s.folder.file("kubernetes"), Binary: s.programs.lab, Progress: func(line string) { s.tell.say("%s", line) },
 	})
 	if err != nil {
@@ -109,9 +111,13 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	}
 	// These flags have the place of in-cluster configuration, which a process without a mount namespace of its own cannot read.
 	ccm := virtualnode.Program(s.programs.ccm, "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
-	node, err := virtualnode.Start(context.WithoutCancel(ctx), virtualnode.Options{
+	// Before the start: a registration that is interrupted may have happened.
+	s.later("the Node object "+name, func(ctx context.Context) error {
+		return ignoreNotFound(s.cluster.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
+	})
+	node, err := virtualnode.Start(ctx, virtualnode.Options{
 		Config: s.cluster.config, Name: name, Address: address, ControlPlane: controlPlane,
-		Labels: s.cluster.nodeLabels(), Taints: s.cluster.nodeTaints(),
+		Labels: s.cluster.nodeLabels(), Taints: s.cluster.nodeTaints(), Namespaces: s.cluster.podNamespaces(),
 		Images:        map[string]virtualnode.Image{imageCCM: ccm, imageWeb: virtualnode.WebServer()},
 		Network:       s.network,
 		Dir:           dir,
@@ -129,11 +135,14 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 
 // lookAround says how to reach what is running.
 func (s *stage) lookAround() {
-	if s.cluster.kubeconfig != "" {
+	if s.cluster.guest {
+		s.tell.plain("  kubectl --context=%s --namespace=%s get pods,events", s.options.Cluster, guestNamespace)
+		s.tell.plain("  kubectl --context=%s get nodes --selector=%s -o wide", s.options.Cluster, guestKey)
+	} else {
 		s.tell.plain("  export KUBECONFIG=%s", s.cluster.kubeconfig)
+		s.tell.plain("  kubectl get nodes -o wide")
+		s.tell.plain("  kubectl apply -f %s/examples/web.yaml && kubectl get service web --watch", s.options.Root)
 	}
-	s.tell.plain("  kubectl get nodes -o wide")
-	s.tell.plain("  kubectl apply -f %s/examples/web.yaml && kubectl get service web --watch", s.options.Root)
 	s.tell.plain("  the cloud:  curl -s %s/_emulator/state", s.cloud.Endpoint)
 	s.tell.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers",
 		s.cloud.Organisation, s.cloud.Endpoint)

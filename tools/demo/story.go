@@ -12,10 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -69,33 +72,48 @@ func (s *stage) install(ctx context.Context) error {
 		return fmt.Errorf("creating the Secret with the cloud's credentials: %w", err)
 	}
 	release := chart.Release{Name: s.cluster.release(), Namespace: s.cluster.systemNamespace, Values: s.chartValues(), Rewrite: s.cluster.rewrite()}
+	// Before the installation: one that fails half-way leaves what it made until then.
+	s.later("the chart", s.uninstall)
 	_, err := chart.Install(ctx, s.cluster.config, filepath.Join(s.options.Root, "charts", "thalassa-ccm"), release, io.Discard)
 	if err != nil {
 		return err
 	}
-	s.later("the chart", func(ctx context.Context) error {
-		err := chart.Uninstall(ctx, s.cluster.config, s.cluster.release(), s.cluster.systemNamespace, io.Discard)
-		if s.cluster.guest {
-			// Pods end only while their nodes are there.
-			err = errors.Join(err, s.cluster.removeNamespace(ctx))
-		}
-		return err
-	})
 	s.tell.say("Installed; the credentials are in Secret %s, the configuration refers to it", credentialsName)
 	return s.ccmRuns(ctx)
 }
 
+// uninstall removes the chart, if it was installed. In the user's cluster, the Services go first, while somebody runs who takes
+// their load balancers down, and the namespace last, while the nodes still are there on which its pods end.
+func (s *stage) uninstall(ctx context.Context) error {
+	var failures []error
+	if s.cluster.guest {
+		failures = append(failures, s.cluster.endServices(ctx))
+	}
+	err := chart.Uninstall(ctx, s.cluster.config, s.cluster.release(), s.cluster.systemNamespace, io.Discard)
+	if !errors.Is(err, driver.ErrReleaseNotFound) {
+		failures = append(failures, err)
+	}
+	if s.cluster.guest {
+		failures = append(failures, s.cluster.removeRoles(ctx), s.cluster.removeNamespace(ctx))
+	}
+	return errors.Join(failures...)
+}
+
+// ccmRuns waits until the workload that the chart made runs.
 func (s *stage) ccmRuns(ctx context.Context) error {
 	return until(ctx, "the cloud controller manager to run", func(ctx context.Context) (bool, error) {
 		pods, err := s.cluster.client.CoreV1().Pods(s.cluster.systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: ccmLabels})
-		if err != nil || len(pods.Items) == 0 {
+		if err != nil {
 			return false, err
+		}
+		if len(pods.Items) == 0 {
+			return false, s.cluster.workloadTrouble(ctx)
 		}
 		pod := pods.Items[0]
 		if pod.Spec.NodeName != "" {
 			s.cluster.ccmLog = s.nodes[pod.Spec.NodeName].Logs(pod.Namespace, pod.Name, pod.Spec.Containers[0].Name)
 		}
-		if pod.Status.Phase != corev1.PodRunning {
+		if pod.Status.Phase != corev1.PodRunning || restarted(&pod) {
 			return false, fmt.Errorf("pod %s is %s: %s", pod.Name, pod.Status.Phase, waitingFor(&pod))
 		}
 		s.tell.say("The scheduler put pod %s/%s on %s, which runs %s as the API server says", pod.Namespace, pod.Name, pod.Spec.NodeName, pod.Spec.Containers[0].Command[0])
@@ -177,17 +195,26 @@ func (s *stage) applyExample(ctx context.Context) error {
 func (s *stage) addressed(ctx context.Context) error {
 	seen := ""
 	return until(ctx, "the Service to get an address", func(ctx context.Context) (bool, error) {
-		if balancers, err := s.cloud.balancers(ctx); err == nil && len(balancers) == 1 && balancers[0].Status != seen {
-			seen = balancers[0].Status
-			s.tell.say("The cloud's load balancer %s is %q", balancers[0].Name, seen)
-		}
 		service, err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Get(ctx, webName, metav1.GetOptions{})
-		if err != nil || len(service.Status.LoadBalancer.Ingress) == 0 {
+		if err != nil {
 			return false, err
+		}
+		balancers, err := s.cloud.balancers(ctx)
+		if err != nil {
+			return false, err
+		}
+		for _, balancer := range balancers {
+			if balancer.Name == cloudprovider.DefaultLoadBalancerName(service) && balancer.Status != seen {
+				seen = balancer.Status
+				s.tell.say("The cloud's load balancer %s is %q", balancer.Name, seen)
+			}
+		}
+		if len(service.Status.LoadBalancer.Ingress) == 0 {
+			return false, nil
 		}
 		ingress := service.Status.LoadBalancer.Ingress[0]
 		s.address = ingress.IP
-		s.tell.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP, *ingress.IPMode)
+		s.tell.say("Service %s/%s has the address %s (ipMode %s)", service.Namespace, service.Name, ingress.IP, ptr.Deref(ingress.IPMode, "unset"))
 		return true, nil
 	})
 }
@@ -198,9 +225,12 @@ func (s *stage) answered(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(balancer.Listeners) == 0 || len(balancer.Listeners[0].Served) == 0 {
+		return fmt.Errorf("load balancer %s answers nowhere: %+v", balancer.Name, balancer.Listeners)
+	}
 	served := balancer.Listeners[0].Served[0]
 	if wanted := net.JoinHostPort(s.address, "80"); served != wanted {
-		s.tell.say("An ordinary user may not open port 80, so the emulated load balancer answers at %s instead", served)
+		s.tell.say("The emulated load balancer answers at %s instead: %s", served, balancer.Listeners[0].Problem)
 	}
 	return until(ctx, "an answer through the load balancer", func(ctx context.Context) (bool, error) {
 		body, err := fetch(ctx, "http://"+served+"/")
@@ -272,8 +302,11 @@ func fetch(ctx context.Context, url string) (string, error) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("fetching %s: HTTP %d, %w", url, response.StatusCode, err)
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("fetching %s: HTTP %d", url, response.StatusCode)
 	}
 	return string(body), nil
 }

@@ -20,6 +20,9 @@
 // updates, graceful deletion, node ports and health check node ports by EndpointSlices and
 // externalTrafficPolicy.
 //
+// In a cluster that others use too, Options.Namespaces keeps their pods, Secrets and Services away:
+// DaemonSets may tolerate every taint.
+//
 // What is not: images are not pulled but looked up in Options.Images. Containers share the file
 // system, the network and the user of this process; limits and security contexts are not
 // enforced. Pod addresses are known only here: nothing but probes and node ports reaches them.

@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -28,8 +30,7 @@ type Network struct {
 	cancel  context.CancelFunc
 	watches watches
 
-	versionMu sync.Mutex
-	version   string
+	version atomic.Pointer[string] // nil until the API server has told it
 
 	// mu guards nodes. It is held while news are passed on, so that a node that joins and one
 	// that is told something see them in one order.
@@ -91,19 +92,18 @@ func (n *Network) Close() {
 	n.watches.close()
 }
 
-// serverVersion is the version that nodes claim to have: the API server's.
-func (n *Network) serverVersion() (string, error) {
-	n.versionMu.Lock()
-	defer n.versionMu.Unlock()
-	if n.version != "" {
-		return n.version, nil
+// serverVersion is the version that nodes claim to have: the API server's. Nodes that start at
+// the same time may each ask for it, so that none waits for longer than its own context.
+func (n *Network) serverVersion(ctx context.Context) (string, error) {
+	if known := n.version.Load(); known != nil {
+		return *known, nil
 	}
-	info, err := n.client.Discovery().ServerVersion()
+	info, err := discovery.ToServerVersionInterfaceWithContext(n.client.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
 		return "", fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	n.version = info.GitVersion
-	return n.version, nil
+	n.version.Store(&info.GitVersion)
+	return info.GitVersion, nil
 }
 
 // join passes news on to a node from now on, beginning with everything that is known.
@@ -123,7 +123,7 @@ func (n *Network) join(node *Node) error {
 		n.tellPod(name, node.options.Name)
 	}
 	for _, name := range n.watches.allServices() {
-		node.proxy.Set(n.watches.service(name))
+		node.setService(n.watches.service(name))
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ func TestValidate(t *testing.T) {
 		{"IPv6", Options{Network: network, Name: "a", Address: netip.MustParseAddr("::1"), Dir: "x"}, "127.0.0.0/8"},
 		{"no directory", Options{Network: network, Name: "a", Address: address}, "Options.Dir"},
 		{"half an API server", Options{Network: network, Name: "a", Address: address, Dir: "x", APIServerHost: "127.0.0.1"}, "belong together"},
+		{"nameless namespace", Options{Network: network, Name: "a", Address: address, Dir: "x", Namespaces: []string{"shop", ""}}, "Options.Namespaces"},
 		{"complete", Options{Network: network, Name: "a", Address: address, Dir: "x"}, ""},
 		{"light", Options{Network: network, Name: "a", Light: true}, ""},
 	}

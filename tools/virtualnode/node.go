@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -53,6 +55,11 @@ type Options struct {
 	PodCIDR netip.Prefix
 	// Images says what runs for an image, by name without tag and digest.
 	Images map[string]Image
+	// Namespaces, when not empty, are the only namespaces whose pods the node runs and whose
+	// Services have node ports on it. It leaves all other pods alone, whoever assigned them to it:
+	// nothing of them runs, none of their Secrets is read, no status, event or deletion is written.
+	// They stay Pending; one that is deleted goes only with the Node object. Default: all.
+	Namespaces []string
 	// Dir is where pods have their volumes and logs. Nodes may share it. Required unless Light.
 	Dir string
 	// APIServerHost and APIServerPort are where pods find the API server, unless their own
@@ -88,7 +95,9 @@ type Node struct {
 }
 
 // Start registers a node and runs what is assigned to it until Stop. The context bounds the start
-// only. A node of the same name that was stopped, or whose object exists for other reasons, is
+// only: when it ends before the API server has answered everything, Start fails at once. Without
+// an end it waits for as long as the API server is silent, or forbids to list Nodes, Pods,
+// Services or EndpointSlices. A node of the same name that was stopped, or whose object exists for other reasons, is
 // taken over with its taints and addresses, as kubelet does.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	n, err := newNode(o)
@@ -110,7 +119,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // begin makes the node known to the API server and to the network.
 func (n *Node) begin(ctx context.Context) error {
 	network := n.options.Network
-	version, err := network.serverVersion()
+	version, err := network.serverVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,6 +136,7 @@ func newNode(o Options) (*Node, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	o.Namespaces = slices.Clone(o.Namespaces) // nobody changes later what it keeps away
 	n := &Node{options: o, client: o.Network.client, logger: o.Logger, corrections: make(chan struct{}, 1)}
 	if n.logger == nil {
 		n.logger = o.Network.logger
@@ -160,6 +170,8 @@ func (o Options) validate() error {
 		return errors.New("a virtual node needs Options.Network")
 	case o.Name == "":
 		return errors.New("a virtual node needs Options.Name")
+	case slices.Contains(o.Namespaces, ""):
+		return fmt.Errorf("node %q: a name in Options.Namespaces is empty; leave the list empty for all namespaces", o.Name)
 	case o.Light:
 		return nil
 	case !o.Address.Is4() || !o.Address.IsLoopback():
@@ -230,6 +242,25 @@ func (n *Node) observe(object *corev1.Node) {
 	select {
 	case n.corrections <- struct{}{}:
 	default:
+	}
+}
+
+// serves reports whether the node has anything to do with a namespace.
+func (n *Node) serves(namespace string) bool {
+	return len(n.options.Namespaces) == 0 || slices.Contains(n.options.Namespaces, namespace)
+}
+
+// syncPod tells the node the present state of a pod that is assigned to it, setService what its
+// proxy needs to know of a Service. Nothing else of either gets into the node.
+func (n *Node) syncPod(name types.NamespacedName, pod *corev1.Pod) {
+	if n.pods != nil && n.serves(name.Namespace) {
+		n.pods.Sync(name, pod)
+	}
+}
+
+func (n *Node) setService(service proxy.Service) {
+	if n.proxy != nil && n.serves(service.Namespace) {
+		n.proxy.Set(service)
 	}
 }
 

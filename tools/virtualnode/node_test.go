@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,13 +55,22 @@ func webSlice(node, address string) *discoveryv1.EndpointSlice {
 // startOne starts a node on an API server that exists only in this process.
 func startOne(t *testing.T, name, address string, objects ...runtime.Object) (*Node, *fake.Clientset) {
 	t.Helper()
+	return startWith(t, Options{Name: name, Address: netip.MustParseAddr(address)}, objects...)
+}
+
+// startWith is startOne with further options.
+func startWith(t *testing.T, o Options, objects ...runtime.Object) (*Node, *fake.Clientset) {
+	t.Helper()
 	client := fake.NewClientset(objects...)
-	network := newNetwork(client, nil)
-	t.Cleanup(network.Close)
-	node, err := Start(t.Context(), Options{
-		Network: network, Name: name, Address: netip.MustParseAddr(address), PodCIDR: netip.MustParsePrefix("10.9.1.0/24"),
-		Dir: t.TempDir(), Images: map[string]Image{"web": WebServer()},
-	})
+	o.Network = newNetwork(client, nil)
+	t.Cleanup(o.Network.Close)
+	o.PodCIDR, o.Dir = netip.MustParsePrefix("10.9.1.0/24"), t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Images = map[string]Image{"web": WebServer(), "idle": Program(self)}
+	node, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +213,7 @@ func TestLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer node.Stop(t.Context())
+	defer func() { _ = node.Stop(t.Context()) }()
 	if got, want := node.Logs("shop", "web", "main"), filepath.Join(dir, "state/logs/shop_web_main.log"); got != want {
 		t.Errorf("Logs = %q, want %q", got, want)
 	}
@@ -211,7 +221,7 @@ func TestLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer light.Stop(t.Context())
+	defer func() { _ = light.Stop(t.Context()) }()
 	if got := light.Logs("shop", "web", "main"); got != "" {
 		t.Errorf("a light node has the log %q", got)
 	}

@@ -122,7 +122,7 @@ func TestNodePortOnTwoNodes(t *testing.T) {
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return nil
 		}
-		return fmt.Errorf("got %v", err)
+		return errors.Join(errors.New("it is not refused"), err)
 	})
 }
 

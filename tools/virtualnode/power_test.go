@@ -149,7 +149,7 @@ func TestNodeAuthorizer(t *testing.T) {
 	eventually(t, "the pod has gone", func() error {
 		_, err := c.client.CoreV1().Pods(c.namespace).Get(t.Context(), "daemon", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is still there (%v)", err)
+			return errors.Join(errors.New("it is still there"), err)
 		}
 		return nil
 	})

@@ -163,7 +163,7 @@ func TestProgramStopsOnDelete(t *testing.T) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is still there (%v)", err)
+		return errors.Join(errors.New("it is still there"), err)
 	})
 	if _, err := get("http://127.0.71.4:17001/livez"); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the program answers after its pod has gone: %v", err)

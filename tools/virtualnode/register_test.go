@@ -1,6 +1,7 @@
 package virtualnode
 
 import (
+	"maps"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -18,9 +19,7 @@ func TestObject(t *testing.T) {
 		"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": runtime.GOARCH,
 	}
 	with := func(more map[string]string) map[string]string {
-		for key, value := range kubelet {
-			more[key] = value
-		}
+		maps.Copy(more, kubelet)
 		return more
 	}
 	tests := []struct {

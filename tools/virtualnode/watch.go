@@ -3,6 +3,7 @@ package virtualnode
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -26,7 +27,7 @@ const (
 type watches struct {
 	objects, workloads factories
 
-	nodes, pods, services, slices cache.SharedIndexInformer
+	nodes, pods, services, slices *watched
 }
 
 // factories are informer factories that are started together.
@@ -44,10 +45,10 @@ func newWatches(client kubernetes.Interface) watches {
 	return watches{
 		objects:   factories{all: []informers.SharedInformerFactory{nodes}},
 		workloads: factories{all: []informers.SharedInformerFactory{services, pods}},
-		nodes:     nodes.Core().V1().Nodes().Informer(),
-		pods:      pods.Core().V1().Pods().Informer(),
-		services:  services.Core().V1().Services().Informer(),
-		slices:    services.Discovery().V1().EndpointSlices().Informer(),
+		nodes:     newWatched("Nodes", nodes.Core().V1().Nodes().Informer()),
+		pods:      newWatched("Pods", pods.Core().V1().Pods().Informer()),
+		services:  newWatched("Services", services.Core().V1().Services().Informer()),
+		slices:    newWatched("EndpointSlices", services.Discovery().V1().EndpointSlices().Informer()),
 	}
 }
 
@@ -71,18 +72,15 @@ func (n *Network) watch(ctx context.Context, light bool) error {
 		return fmt.Errorf("preparing the watches: %w", err)
 	}
 	needed := n.watches.objects.all
-	synced := []cache.InformerSynced{n.watches.nodes.HasSynced}
+	reading := []*watched{n.watches.nodes}
 	if !light {
-		needed = append(needed[:len(needed):len(needed)], n.watches.workloads.all...)
-		synced = append(synced, n.watches.pods.HasSynced, n.watches.services.HasSynced, n.watches.slices.HasSynced)
+		needed = append(slices.Clip(needed), n.watches.workloads.all...)
+		reading = append(reading, n.watches.pods, n.watches.services, n.watches.slices)
 	}
 	for _, f := range needed {
 		f.Start(n.ctx.Done())
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return fmt.Errorf("reading Nodes, Pods, Services and EndpointSlices for the first time: %w", context.Cause(ctx))
-	}
-	return nil
+	return complete(ctx, reading)
 }
 
 // handle connects the watches that a node needs with the nodes, once.
@@ -91,7 +89,7 @@ func (n *Network) handle(light bool) error {
 	defer n.mu.Unlock()
 	w := &n.watches
 	if !w.objects.handled {
-		if err := on(w.nodes, func(o metav1.Object) { n.news(func() { n.tellNode(o.GetName()) }) }); err != nil {
+		if err := w.nodes.on(func(o metav1.Object) { n.news(func() { n.tellNode(o.GetName()) }) }); err != nil {
 			return err
 		}
 		w.objects.handled = true
@@ -120,31 +118,13 @@ func (n *Network) handleWorkloads() error {
 		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName]}
 		n.news(func() { n.tellService(name) })
 	}
-	if err := on(n.watches.pods, pod); err != nil {
+	if err := n.watches.pods.on(pod); err != nil {
 		return err
 	}
-	if err := on(n.watches.services, service); err != nil {
+	if err := n.watches.services.on(service); err != nil {
 		return err
 	}
-	return on(n.watches.slices, slice)
-}
-
-// on calls handle with every object that is added, changed or deleted.
-func on(informer cache.SharedIndexInformer, handle func(metav1.Object)) error {
-	each := func(object any) {
-		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = last.Obj
-		}
-		if o, ok := object.(metav1.Object); ok {
-			handle(o)
-		}
-	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    each,
-		UpdateFunc: func(_, object any) { each(object) },
-		DeleteFunc: each,
-	})
-	return err
+	return n.watches.slices.on(slice)
 }
 
 // news runs what passes news on, one after the other.
@@ -168,7 +148,7 @@ func (n *Network) tellNode(name string) {
 
 func (n *Network) tellPod(name types.NamespacedName, nodeName string) {
 	node := n.nodes[nodeName]
-	if node == nil || node.pods == nil {
+	if node == nil {
 		return
 	}
 	object, _, _ := n.watches.pods.GetStore().GetByKey(name.String())
@@ -176,15 +156,13 @@ func (n *Network) tellPod(name types.NamespacedName, nodeName string) {
 	if !ok || pod.Spec.NodeName != nodeName {
 		pod = nil
 	}
-	node.pods.Sync(name, pod)
+	node.syncPod(name, pod)
 }
 
 func (n *Network) tellService(name types.NamespacedName) {
 	service := n.watches.service(name)
 	for _, node := range n.nodes {
-		if node.proxy != nil {
-			node.proxy.Set(service)
-		}
+		node.setService(service)
 	}
 }
 
@@ -197,13 +175,13 @@ func (w *watches) service(name types.NamespacedName) proxy.Service {
 		return proxy.Service{Namespace: name.Namespace, Name: name.Name}
 	}
 	found, _ := w.slices.GetIndexer().ByIndex(byService, name.String())
-	var slices []*discoveryv1.EndpointSlice
+	var endpointSlices []*discoveryv1.EndpointSlice
 	for _, object := range found {
 		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
-			slices = append(slices, slice)
+			endpointSlices = append(endpointSlices, slice)
 		}
 	}
-	return proxy.FromObjects(service, slices)
+	return proxy.FromObjects(service, endpointSlices)
 }
 
 func (w *watches) allServices() []types.NamespacedName {

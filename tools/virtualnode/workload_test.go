@@ -1,6 +1,7 @@
 package virtualnode_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,7 +84,7 @@ func TestManagerOnControlPlane(t *testing.T) {
 	eventually(t, "there is one pod", func() error {
 		list, err := pods.List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 {
-			return fmt.Errorf("%d pods, %v", len(list.Items), err)
+			return errors.Join(fmt.Errorf("%d pods", len(list.Items)), err)
 		}
 		name = list.Items[0].Name
 		return nil

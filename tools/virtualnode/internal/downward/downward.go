@@ -80,7 +80,7 @@ func join[T any](addresses []T, ip func(T) string) string {
 // what the node has; a request that is not set is 0.
 func Resource(c *corev1.Container, node corev1.ResourceList, ref *corev1.ResourceFieldSelector) (string, error) {
 	kind, name, _ := strings.Cut(ref.Resource, ".")
-	quantity := resource.Quantity{}
+	var quantity resource.Quantity
 	switch kind {
 	case "limits":
 		limit, ok := c.Resources.Limits[corev1.ResourceName(name)]

@@ -160,7 +160,7 @@ func TestDialGivesUpWithContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Dial(ctx, corev1.ProtocolTCP, pod, client); !errors.Is(err, context.Canceled) {
@@ -175,7 +175,7 @@ func TestAlias(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	to := netip.AddrPortFrom(pod.Addr(), l.Addr().(*net.TCPAddr).AddrPort().Port())
 
 	first, second := f.Alias(pod.Addr(), host), f.Alias(pod.Addr(), host)
@@ -201,7 +201,7 @@ func TestDialHostUDP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	conn, err := f.Dial(t.Context(), corev1.ProtocolUDP, server.LocalAddr().(*net.UDPAddr).AddrPort(), client)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
-	"time"
 )
 
 // Addresses hands out the pod addresses of one node. The controller manager decides about the
@@ -47,7 +46,7 @@ func (a *Addresses) Take(ctx context.Context) (netip.Addr, error) {
 		if addr, ok := a.take(); ok {
 			return addr, nil
 		}
-		if !pause(ctx, time.Second) {
+		if !pause(ctx) {
 			return netip.Addr{}, fmt.Errorf("waiting for a free address in %s: %w", a.prefix, ctx.Err())
 		}
 	}

@@ -127,7 +127,7 @@ func (n *Node) remove(ctx context.Context, pod *corev1.Pod) {
 			return
 		}
 		n.Logger.Warn("removing a pod that has ended; trying again", "pod", pod.Namespace+"/"+pod.Name, "error", err)
-		if !pause(ctx, writeRetry) {
+		if !pause(ctx) {
 			return
 		}
 	}

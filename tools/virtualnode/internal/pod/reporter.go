@@ -74,7 +74,7 @@ func (r *reporter) run(ctx context.Context) {
 		}
 		if err := r.write(ctx); err != nil && ctx.Err() == nil {
 			r.node.Logger.Warn("writing the status of a pod; trying again", "error", err)
-			pause(ctx, writeRetry)
+			pause(ctx)
 			r.changed()
 		}
 	}
@@ -88,7 +88,7 @@ func (r *reporter) last(ctx context.Context) bool {
 		if err == nil {
 			return true
 		}
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !pause(ctx, writeRetry) {
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !pause(ctx) {
 			return false
 		}
 	}
@@ -136,9 +136,9 @@ func (r *reporter) holds(body []byte) bool {
 	return bytes.Equal(body, r.written)
 }
 
-// pause reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
+// pause waits before a write is tried again and reports false when ctx ended first.
+func pause(ctx context.Context) bool {
+	timer := time.NewTimer(writeRetry)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -226,7 +226,7 @@ func freePort(t *testing.T) uint16 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }
 

@@ -70,7 +70,7 @@ func affinity(svc *corev1.Service) time.Duration {
 	if svc.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
 		return 0
 	}
-	seconds := int32(corev1.DefaultClientIPServiceAffinitySeconds)
+	seconds := corev1.DefaultClientIPServiceAffinitySeconds
 	if c := svc.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
 		seconds = *c.ClientIP.TimeoutSeconds
 	}

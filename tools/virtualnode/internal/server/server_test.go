@@ -183,7 +183,7 @@ func TestStop(t *testing.T) {
 	if i.Exit() != (container.Exit{}) {
 		t.Errorf("exit = %+v, want success", i.Exit())
 	}
-	<-answered // a request that outlives the grace period is cut
+	t.Logf("the request that outlived the grace period: %v", <-answered)
 	if _, err := request(t, f, 8080, "/"); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("request after Stop: %v, want connection refused", err)
 	}

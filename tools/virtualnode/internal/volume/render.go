@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"reflect"
 	"strings"
@@ -83,9 +84,7 @@ func (s *Set) addConfigMap(ctx context.Context, out payload, name string, items 
 		c.data[key] = []byte(value)
 		c.text[key] = utf8.ValidString(value)
 	}
-	for key, value := range object.BinaryData {
-		c.data[key] = value
-	}
+	maps.Copy(c.data, object.BinaryData)
 	if err := s.addItems(out, c, items, optional, mode); err != nil {
 		return fmt.Errorf("using ConfigMap %q: %w", name, err)
 	}
