@@ -66,6 +66,9 @@ func NewRegistry(prefix string) *Registry {
 // them, instead of that they are unknown.
 func (r *Registry) Reserve(starts ...string) { r.reserved = append(r.reserved, starts...) }
 
+// Reserved returns the starts of the names given to Reserve.
+func (r *Registry) Reserved() []string { return slices.Clone(r.reserved) }
+
 // Prefix is what every annotation of the registry starts with.
 func (r *Registry) Prefix() string { return r.prefix }
 

@@ -75,6 +75,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestReservedNamesAreNotUnknown(t *testing.T) {
+	k := newKeys()
+	k.registry.Reserve("acl-")
+	_, problems := k.registry.Parse(map[string]string{"lb.example.com/acl-sources": "10.0.0.0/8"})
+	want := "annotation lb.example.com/acl-sources: is not applied by this version yet; what the load balancer already has in this respect stays as it is"
+	if len(problems) != 1 || problems[0].String() != want {
+		t.Errorf("problems = %v, want %s", problems, want)
+	}
+}
+
 func TestSettingOver(t *testing.T) {
 	if got := (Setting[int]{Value: 10}).Over(7); got != 10 {
 		t.Errorf("a valid setting must win over the observed value, got %d", got)

@@ -62,6 +62,9 @@ func newAnnotations() annotations {
 	}
 }
 
+// Annotations returns the registry of this cloud's Service annotations, for what is generated from it.
+func Annotations() *annotation.Registry { return newAnnotations().registry }
+
 // settings is what a Service asks for by annotation.
 type settings struct {
 	policy         annotation.Setting[string]

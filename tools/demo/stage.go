@@ -115,7 +115,9 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	s.later("the Node object "+name, func(ctx context.Context) error {
 		return ignoreNotFound(s.cluster.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
 	})
-	node, err := virtualnode.Start(ctx, virtualnode.Options{
+	starting, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	node, err := virtualnode.Start(starting, virtualnode.Options{
 		Config: s.cluster.config, Name: name, Address: address, ControlPlane: controlPlane,
 		Labels: s.cluster.nodeLabels(), Taints: s.cluster.nodeTaints(), Namespaces: s.cluster.podNamespaces(),
 		Images:        map[string]virtualnode.Image{imageCCM: ccm, imageWeb: virtualnode.WebServer()},

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
 // Generator makes some files of the repository.
@@ -23,8 +25,10 @@ type Generator struct {
 	Files func(ctx context.Context, root string) (map[string][]byte, error)
 }
 
-// All returns the generators of this repository. There is nothing to generate yet.
-func All() []Generator { return nil }
+// All returns the generators of this repository.
+func All() []Generator {
+	return []Generator{annotationPage(thalassa.Annotations())}
+}
 
 // Write brings every generated file up to date and returns the paths of those it changed, sorted.
 func Write(ctx context.Context, root string, generators []Generator) ([]string, error) {
