@@ -31,7 +31,7 @@ func BigFiles(tree fs.FS) ([]Finding, error) {
 
 // localPath matches folders of one person's or one machine's own: nobody else has them.
 func localPath() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[^\w./:-])(/(?:work|root|Users|home/\w[\w.-]*|tmp/briefs)(?:/[\w.-]+)+)`)
+	return regexp.MustCompile(`(?:^|[^\w./:-])(/(?:root|Users|home/\w[\w.-]*)(?:/[\w.-]+)+)`)
 }
 
 // LocalPaths finds absolute paths that exist on one machine only.

@@ -23,14 +23,14 @@ func TestLocalPaths(t *testing.T) {
 		line string
 		want []string
 	}{
-		"root's home":        {"see " + at("root", "notes.md") + " there", found(at("root", "notes.md"))},
-		"a person's home":    {at("home", "alice", "src"), found(at("home", "alice", "src"))},
-		"a mac":              {`"` + at("Users", "bob", "x.go") + `"`, found(at("Users", "bob", "x.go"))},
-		"a work folder":      {"(" + at("work", "main", "src") + ")", found(at("work", "main", "src"))},
-		"an ordinary folder": {at("var", "run", "secrets"), nil},
-		"part of a URL":      {"https://example.com" + at("work", "main", "x"), nil},
-		"relative":           {"." + at("work", "main", "x"), nil},
-		"the word alone":     {"/root owns it, /home is shared", nil},
+		"root's home":         {"see " + at("root", "notes.md") + " there", found(at("root", "notes.md"))},
+		"a person's home":     {at("home", "alice", "src"), found(at("home", "alice", "src"))},
+		"a mac":               {`"` + at("Users", "bob", "x.go") + `"`, found(at("Users", "bob", "x.go"))},
+		"the administrator's": {"(" + at("root", "main", "src") + ")", found(at("root", "main", "src"))},
+		"an ordinary folder":  {at("var", "run", "secrets"), nil},
+		"part of a URL":       {"https://example.com" + at("work", "main", "x"), nil},
+		"relative":            {"." + at("work", "main", "x"), nil},
+		"the word alone":      {"/root owns it, /home is shared", nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,18 +18,24 @@ func restricting(name string) bool {
 	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
-// refuseOpen returns an error when the plan would open a port although the Service asks for a restriction that cannot be
-// applied. Existing listeners keep the restrictions they have, so everything else goes on.
-func refuseOpen(service *corev1.Service, plan loadbalancer.Plan) error {
+// openable returns the ports that may be open although the Service asks for a restriction that cannot be applied: those that are
+// open already, with the restrictions they have. The error is about the others, which stay closed; everything else goes on.
+func openable(service *corev1.Service, ports []loadbalancer.Port, o observed) ([]loadbalancer.Port, error) {
 	asked := restrictionOf(service)
-	opens := slices.ContainsFunc(plan, func(o loadbalancer.Operation) bool {
-		return o.Verb == loadbalancer.Create && o.Kind != kindGroup
-	})
-	if asked == "" || !opens {
-		return nil
+	if asked == "" {
+		return ports, nil
 	}
-	return fmt.Errorf("%s cannot be applied by this version yet, and a port that is open to everybody is not what Service %s/%s asks for: "+
-		"nothing is created; remove it if the port may be public", asked, service.Namespace, service.Name)
+	var open []loadbalancer.Port
+	for _, port := range ports {
+		if len(o.balancers) > 0 && listenerOf(o.balancers[0], port.Key) != nil {
+			open = append(open, port)
+		}
+	}
+	if len(open) == len(ports) {
+		return ports, nil
+	}
+	return open, fmt.Errorf("%s cannot be applied by this version yet, and a port that is open to everybody is not what Service %s/%s asks for: "+
+		"%d of its ports are not opened; remove it if they may be public", asked, service.Namespace, service.Name, len(ports)-len(open))
 }
 
 // restrictionOf names what the Service asks for, "" when nothing.

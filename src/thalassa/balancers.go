@@ -159,10 +159,12 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 		if err != nil {
 			return inventory.LoadBalancer{}, err
 		}
-		plan, err := b.plan(ctx, service, &d, o)
+		plan, refused, err := b.plan(ctx, service, d, o)
 		switch {
 		case err != nil:
 			return inventory.LoadBalancer{}, err
+		case len(plan) == 0 && refused != nil:
+			return inventory.LoadBalancer{}, refused
 		case len(plan) == 0:
 			return o.balancers[0], nil
 		case round == maxRounds:
@@ -175,20 +177,21 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 	}
 }
 
-// plan returns the writes that are necessary, or an error when they must not be made.
-func (b *balancers) plan(ctx context.Context, service *corev1.Service, d *desired, o observed) (loadbalancer.Plan, error) {
+// plan returns the writes that are necessary and may be made, and what had to be refused besides them.
+func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired, o observed) (plan loadbalancer.Plan, refused, err error) {
+	d.Ports, refused = openable(service, d.Ports, o)
 	if len(o.balancers) == 0 {
-		subnet, err := b.subnet(ctx)
-		if err != nil {
-			return nil, err
+		if refused != nil {
+			return nil, refused, nil
 		}
-		d.subnet = subnet
+		if d.subnet, err = b.subnet(ctx); err != nil {
+			return nil, nil, err
+		}
 	} else if o.balancers[0].Deleting() {
 		message := fmt.Sprintf("load balancer %s is being deleted, not by this cluster; a new one follows once it is gone", o.balancers[0].Name)
-		return nil, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
+		return nil, nil, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
 	}
-	plan := b.planner.plan(*d, o)
-	return plan, refuseOpen(service, plan)
+	return b.planner.plan(d, o), refused, nil
 }
 
 // desire is what the Service should have, and what is wrong with its annotations.
@@ -218,19 +221,12 @@ func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desir
 // existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
 // refuses the whole set because of one of them. What is left out makes the set incomplete.
 func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
-	existing := loadbalancer.Targets{Incomplete: targets.Incomplete}
-	for _, id := range targets.Identities {
-		found, err := b.inventory.TargetMachine(ctx, id)
-		if err != nil {
-			return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
-		}
-		if !found {
-			existing.Incomplete = true
-			continue
-		}
-		existing.Identities = append(existing.Identities, id)
+	existing, err := b.inventory.TargetMachines(ctx, targets.Identities)
+	if err != nil {
+		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}
-	return existing, nil
+	incomplete := targets.Incomplete || len(existing) < len(targets.Identities)
+	return loadbalancer.Targets{Identities: existing, Incomplete: incomplete}, nil
 }
 
 // observe returns everything of the Service in the cloud, from lists at most maxAge old.

@@ -122,18 +122,26 @@ type port struct {
 func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadBalancer, o observed) *port {
 	p := &port{Port: wanted, name: portName(d.desired.name, wanted), labels: portLabels(d.desired.labels, wanted.Key)}
 	if balancer != nil {
-		i := slices.IndexFunc(balancer.Listeners, func(l inventory.Listener) bool {
-			return l.Port == int(wanted.Key.Port) && l.Protocol == protocol(wanted.Key)
-		})
-		if i >= 0 {
-			p.listener = &balancer.Listeners[i]
-			d.used[p.listener.ID] = true
-		}
+		p.listener = listenerOf(*balancer, wanted.Key)
+	}
+	if p.listener != nil {
+		d.used[p.listener.ID] = true
 	}
 	if p.group = o.group(p.labels, p.listener); p.group != nil {
 		d.used[p.group.ID] = true
 	}
 	return p
+}
+
+// listenerOf returns the load balancer's listener for the port, nil if there is none.
+func listenerOf(balancer inventory.LoadBalancer, key loadbalancer.Key) *inventory.Listener {
+	i := slices.IndexFunc(balancer.Listeners, func(l inventory.Listener) bool {
+		return l.Port == int(key.Port) && l.Protocol == protocol(key)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &balancer.Listeners[i]
 }
 
 func (d *difference) add(verb loadbalancer.Verb, kind, name, why string, do func(context.Context) error) {

@@ -11,7 +11,7 @@ import (
 // initialised by any earlier version, or by the CCM this one replaces, carry it.
 const ProviderName = "thalassacloud"
 
-// providerIDPattern is what the existing CCM accepts (facts: thalassacloud://<machine identity>).
+// providerIDPattern is what the existing CCM accepts: thalassacloud://<machine identity>.
 var providerIDPattern = regexp.MustCompile(`^` + ProviderName + `://([0-9A-Za-z_-]+)$`)
 
 // providerID names a machine.

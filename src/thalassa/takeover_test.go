@@ -1,6 +1,8 @@
 package thalassa
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -267,6 +269,81 @@ func TestRestrictionIsToldWhenItCannotBeApplied(t *testing.T) {
 	internal.Annotations[annotationPrefix+"type"] = "internal"
 	if _, err := l.ensure(internal, nodes); err == nil || !strings.Contains(err.Error(), "type: internal") {
 		t.Errorf("error = %v; a Service that asks for an internal load balancer must not get a public one", err)
+	}
+}
+
+// TestRefusedPortBlocksNothingElse: the port that is open already goes on following its Service.
+func TestRefusedPortBlocksNothingElse(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	web.Annotations[annotationPrefix+"acl-allowed-sources"] = "10.0.0.0/8"
+	web.Spec.Ports = append(web.Spec.Ports, service("more", 443).Spec.Ports...)
+	web.Spec.Ports[0].NodePort = 31111
+	if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "1 of its ports are not opened") {
+		t.Errorf("error = %v, want one about the port that stays closed", err)
+	}
+	if group := l.group(); group.TargetPort != 31111 {
+		t.Errorf("target port = %d, want the new node port", group.TargetPort)
+	}
+	if got := len(l.balancer().LoadbalancerListeners); got != 1 {
+		t.Errorf("%d listeners, want the one that was open", got)
+	}
+}
+
+// TestManyMissingMachinesCostOneList: a pool was deleted, its nodes remain.
+func TestManyMissingMachinesCostOneList(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	for i := range 200 {
+		nodes = append(nodes, named("gone", providerID(fmt.Sprintf("vm-gone%d", i))))
+	}
+	l.emulator.ResetCounters()
+	for range 10 {
+		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lists := l.emulator.Counters()["GET /v1/machines"]; lists > 1 {
+		t.Errorf("200 nodes without a machine cost %d lists of all machines, want 1", lists)
+	}
+	if got := l.machines(l.group().Name); len(got) != 1 {
+		t.Errorf("machines = %v, want the one that exists", got)
+	}
+}
+
+// TestDeletedByOthersMeanwhile: "not found" on a deletion is believed when a list confirms it.
+func TestDeletedByOthersMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		good := l.network
+		l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodDelete && strings.HasPrefix(request.URL.Path, "/v1/loadbalancer-target-groups/") {
+				return notFound(request), nil
+			}
+			return good.RoundTrip(request)
+		})
+		l.restart()
+		for range 3 {
+			if err := l.cloud.balancers.EnsureLoadBalancerDeleted(t.Context(), "", web); err == nil {
+				t.Fatal("the deletion ends well although the target group is still there")
+			}
+			<-time.After(10 * time.Second)
+		}
+		l.network = good
+		l.restart()
+		l.remove(web)
+	})
+}
+
+// notFound is "not found" in the API's own form.
+func notFound(request *http.Request) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
+		Body: io.NopCloser(strings.NewReader(`{"message": "no such target group"}`)),
 	}
 }
 

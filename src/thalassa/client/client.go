@@ -1,5 +1,6 @@
-// Package client is the official Thalassa Cloud client with what it lacks underneath: one transport that every call, its
-// token calls included, goes through, with deadlines, a rate limit, typed errors, and a stop that leaves no write half-made.
+// Package client is the official Thalassa Cloud client with what it lacks underneath: one transport that every call goes
+// through, with deadlines, a rate limit, typed errors, a token cache that is safe to share, and a stop that leaves no write
+// half-made.
 package client
 
 import (
@@ -28,7 +29,8 @@ type Options struct {
 	Network http.RoundTripper
 }
 
-// Client makes calls to the cloud. It is safe for concurrent use. All its errors contain an *Error; see Plain.
+// Client makes calls to the cloud. It is safe for concurrent use. The errors
+// of calls contain an *Error, see Plain; only the official client's own checks of arguments and decoding of values have others.
 type Client struct {
 	*iaas.Client
 	transport *transport

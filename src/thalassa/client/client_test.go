@@ -99,8 +99,11 @@ func TestAnswersThatAreNone(t *testing.T) {
 		answer http.HandlerFunc
 		kind   error
 	}{
-		"empty":      {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, "") }, ErrMalformed},
-		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, ErrMalformed},
+		"empty":          {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, "") }, ErrMalformed},
+		"no content":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, ErrMalformed},
+		"broken JSON":    {func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusOK, `{"iden`) }, ErrMalformed},
+		"gateway's 404":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "404 page not found", http.StatusNotFound) }, ErrMalformed},
+		"API's bare 404": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, ErrNotFound},
 		"redirect": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://elsewhere.test/")
 			sendJSON(w, http.StatusMovedPermanently, "{}")
@@ -182,6 +185,34 @@ func TestHangingTokenEndpointHoldsNobodyLongerThanHeWants(t *testing.T) {
 		}
 		<-time.After(3 * callTimeout) // the fetch itself ends too
 	})
+}
+
+// TestForbiddenCallKeepsTheToken: one operation that is not allowed says nothing against the token.
+func TestForbiddenCallKeepsTheToken(t *testing.T) {
+	issued, tokenStatus := 0, http.StatusOK
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oidc/token" {
+			issued++
+			sendJSON(w, tokenStatus, `{"access_token": "at", "token_type": "Bearer", "expires_in": 3600}`)
+			return
+		}
+		sendJSON(w, http.StatusForbidden, `{"message": "read only"}`)
+	}
+	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
+	for range 5 {
+		if err := c.DeleteVpc(t.Context(), "vpc-1"); !errors.Is(err, ErrUnauthorised) {
+			t.Errorf("error = %v", err)
+		}
+	}
+	if issued != 1 {
+		t.Errorf("%d tokens for 5 forbidden calls, want 1", issued)
+	}
+
+	tokenStatus = http.StatusTooManyRequests
+	busy := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
+	if _, err := busy.GetVpc(t.Context(), "vpc-1"); !errors.Is(err, ErrThrottled) {
+		t.Errorf("error = %v; a busy token endpoint is not a wrong credential", err)
+	}
 }
 
 func TestGoodAnswersEndTrouble(t *testing.T) {

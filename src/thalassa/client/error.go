@@ -80,8 +80,13 @@ func Plain(err error) error {
 // maxMessage bounds what is repeated of an answer that is no JSON: a proxy may send a whole page.
 const maxMessage = 200
 
-func statusError(request *http.Request, status int, body []byte) *Error {
-	return &Error{Method: request.Method, Path: request.URL.Path, Status: status, Message: message(body), Kind: kindOf(status)}
+func statusError(request *http.Request, response *http.Response, body []byte) *Error {
+	failure := &Error{Method: request.Method, Path: request.URL.Path, Status: response.StatusCode, Message: message(body), Kind: kindOf(response.StatusCode)}
+	// "Not found" is an answer that things are built upon, so it counts only in the API's own form: a gateway says it too.
+	if errors.Is(failure, ErrNotFound) && len(body) > 0 && !strings.Contains(response.Header.Get("Content-Type"), "json") {
+		failure.Kind = ErrMalformed
+	}
+	return failure
 }
 
 func kindOf(status int) error {

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,7 +72,7 @@ func (t *transport) exchange(request *http.Request) (*http.Response, error) {
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	if response.StatusCode >= http.StatusBadRequest {
-		return nil, statusError(request, response.StatusCode, body)
+		return nil, statusError(request, response, body)
 	}
 	if trouble := malformed(request, response, body); trouble != "" {
 		return nil, &Error{Method: request.Method, Path: request.URL.Path, Status: response.StatusCode, Kind: ErrMalformed, Message: trouble}
@@ -90,6 +91,8 @@ func malformed(request *http.Request, response *http.Response, body []byte) stri
 		return "the answer is empty"
 	case len(body) > 0 && !strings.Contains(kind, "json"):
 		return fmt.Sprintf("the answer is %q and not JSON", kind)
+	case len(body) > 0 && !json.Valid(body):
+		return "the answer is no valid JSON"
 	}
 	return ""
 }
@@ -102,8 +105,11 @@ func (t *transport) fail(request *http.Request, err error) error {
 	switch {
 	case errors.As(err, &known):
 		failure = known
-	case errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError:
-		failure.Kind, failure.Status = ErrUnauthorised, refused.Response.StatusCode
+	case errors.As(err, &refused):
+		failure.Status = refused.Response.StatusCode
+		if failure.Kind = kindOf(failure.Status); errors.Is(failure.Kind, ErrBadRequest) {
+			failure.Kind = ErrUnauthorised // how RFC 6749 refuses unknown credentials
+		}
 	case errors.Is(err, errDraining):
 		failure.Kind = ErrShutdown
 	case context.Cause(request.Context()) != nil:
@@ -117,10 +123,10 @@ func (t *transport) fail(request *http.Request, err error) error {
 func (t *transport) remember(failure *Error) {
 	switch {
 	case errors.Is(failure, ErrShutdown):
-	case errors.Is(failure, ErrUnauthorised):
-		t.credentials.forget()
-		t.health.failed(failure)
-	case errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
+	case errors.Is(failure, ErrUnauthorised), errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
+		if failure.Status == http.StatusUnauthorized {
+			t.credentials.forget()
+		}
 		t.health.failed(failure)
 	default:
 		t.health.succeeded()

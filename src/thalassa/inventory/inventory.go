@@ -8,6 +8,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -60,22 +61,42 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 
 func ownerKey(owner string) string { return "owner/" + owner }
 
-// TargetMachine returns the machine with that identity if it can receive traffic: if it is in the VPC and not being deleted.
-// "No" comes from a list that began after it was first missed, and is remembered for MachineAge.
-func (i *Inventory) TargetMachine(ctx context.Context, id string) (found bool, err error) {
-	known, err := i.machines.find(ctx, id, BalancerAge)
+// TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
+// is missing comes from one list that began after it was first missed, and is remembered for MachineAge.
+func (i *Inventory) TargetMachines(ctx context.Context, ids []string) ([]string, error) {
+	targets, missing, err := i.siftTargets(ctx, ids)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if len(known) == 0 && !i.absent.know(id, MachineAge) {
-		if known, err = i.machines.find(ctx, id, listAnew); err != nil {
-			return false, err
-		}
-		if len(known) == 0 {
-			i.absent.add(id)
+	missing = slices.DeleteFunc(missing, func(id string) bool { return i.absent.know(id, MachineAge) })
+	if len(missing) == 0 {
+		return targets, nil
+	}
+	if err := i.machines.refresh(ctx, listAnew); err != nil {
+		return nil, err
+	}
+	late, missing, err := i.siftTargets(ctx, missing)
+	for _, id := range missing {
+		i.absent.add(id)
+	}
+	targets = append(targets, late...)
+	slices.Sort(targets)
+	return targets, err
+}
+
+func (i *Inventory) siftTargets(ctx context.Context, ids []string) (targets, missing []string, err error) {
+	for _, id := range ids {
+		known, err := i.machines.find(ctx, id, BalancerAge)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(known) == 0:
+			missing = append(missing, id)
+		case known[0].State != string(iaas.MachineStateDeleting):
+			targets = append(targets, id)
 		}
 	}
-	return len(known) > 0 && known[0].State != string(iaas.MachineStateDeleting), nil
+	return targets, missing, nil
 }
 
 // MachineByID returns the machine with that identity; found is false when the list has none, which MachineExists confirms.
@@ -158,15 +179,13 @@ func (i *Inventory) inVPC() filters.Filter {
 	return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: i.vpc}
 }
 
-// uncertain passes the error of a write on. When it leaves open whether the write happened, or shows that the copies are wrong
-// about the object, they are not trusted any more; a plain refusal says nothing against them.
+// uncertain passes the error of a write on. Unless it is a plain refusal, the write may have happened, or the copies are wrong
+// about the object: they are not trusted any more.
 func (i *Inventory) uncertain(err error) error {
-	for _, kind := range []error{client.ErrUnavailable, client.ErrMalformed, client.ErrConflict, client.ErrNotFound} {
-		if errors.Is(err, kind) {
-			i.balancers.distrust()
-			i.groups.distrust()
-			break
-		}
+	refused := errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrThrottled)
+	if !refused {
+		i.balancers.distrust()
+		i.groups.distrust()
 	}
 	return client.Plain(err)
 }

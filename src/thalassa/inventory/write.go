@@ -50,8 +50,8 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, balancer LoadBalance
 
 // DeleteLoadBalancer asks the cloud to delete a load balancer, with its listeners; that takes the cloud a while.
 func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalancer) error {
-	if err := i.cloud.DeleteLoadbalancer(ctx, balancer.ID); err != nil && !isGone(err) {
-		return i.uncertain(err)
+	if err := i.gone(i.cloud.DeleteLoadbalancer(ctx, balancer.ID)); err != nil {
+		return err
 	}
 	balancer.Status = StatusDeleting
 	i.balancers.drop(balancer.ID)
@@ -90,8 +90,8 @@ func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listene
 
 // DeleteListener takes a listener off a load balancer.
 func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) error {
-	if err := i.cloud.DeleteListener(ctx, balancer, id); err != nil && !isGone(err) {
-		return i.uncertain(err)
+	if err := i.gone(i.cloud.DeleteListener(ctx, balancer, id)); err != nil {
+		return err
 	}
 	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withoutListener(id) })
 	return nil
@@ -179,11 +179,23 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 
 // DeleteTargetGroup deletes a target group that no listener uses any more.
 func (i *Inventory) DeleteTargetGroup(ctx context.Context, id string) error {
-	if err := i.cloud.DeleteTargetGroup(ctx, iaas.DeleteTargetGroupRequest{Identity: id}); err != nil && !isGone(err) {
-		return i.uncertain(err)
+	if err := i.gone(i.cloud.DeleteTargetGroup(ctx, iaas.DeleteTargetGroupRequest{Identity: id})); err != nil {
+		return err
 	}
 	i.groups.drop(id)
 	return nil
+}
+
+// gone makes a success of deleting what is not there, which the next reader sees confirmed by a list.
+func (i *Inventory) gone(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = i.uncertain(err)
+	if isGone(err) {
+		return nil
+	}
+	return err
 }
 
 func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
