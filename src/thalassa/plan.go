@@ -185,29 +185,36 @@ func (d *difference) updateBalancer(balancer inventory.LoadBalancer) {
 // surplus adds the removal of what belongs to the Service but is not needed any more: listeners first, because the cloud
 // keeps a target group as long as a listener uses it.
 func (d *difference) surplus(o observed) {
-	for i, balancer := range o.balancers {
-		if i > 0 && balancer.Deleting() {
-			continue
-		}
-		if i > 0 {
-			d.add(loadbalancer.Delete, kindBalancer, balancer.Name, "the Service has an older one",
-				func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
-			continue
-		}
-		for _, listener := range balancer.Listeners {
-			// A listener that somebody else added has none of our labels and stays.
-			if d.used[listener.ID] || listener.Labels[labelUID] != d.desired.labels[labelUID] {
-				continue
-			}
-			d.add(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
-				func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
-		}
+	if len(o.balancers) > 0 {
+		d.surplusListeners(o.balancers[0])
+		d.surplusBalancers(o.balancers[1:])
 	}
 	for _, group := range o.groups {
 		if !d.used[group.ID] {
 			d.add(loadbalancer.Delete, kindGroup, group.Name, "the Service has no such port",
 				func(ctx context.Context) error { return d.inventory.DeleteTargetGroup(ctx, group.ID) })
 		}
+	}
+}
+
+func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
+	for _, listener := range balancer.Listeners {
+		// A listener that somebody else added has none of our labels and stays.
+		if d.used[listener.ID] || listener.Labels[labelUID] != d.desired.labels[labelUID] {
+			continue
+		}
+		d.add(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
+			func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
+	}
+}
+
+func (d *difference) surplusBalancers(younger []inventory.LoadBalancer) {
+	for _, balancer := range younger {
+		if balancer.Deleting() {
+			continue
+		}
+		d.add(loadbalancer.Delete, kindBalancer, balancer.Name, "the Service has an older one",
+			func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
 	}
 }
 
