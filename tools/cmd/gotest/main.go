@@ -7,11 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/gotest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
@@ -28,13 +27,7 @@ func main() {
 	flag.StringVar(&s.summary, "summary", "", "file that receives the closing line")
 	flag.Parse()
 	s.further = flag.Args()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, s)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "gotest:", err)
-		os.Exit(1)
-	}
+	os.Exit(program.Run("gotest", os.Stderr, func(ctx context.Context) error { return run(ctx, s) }))
 }
 
 // run tests, and writes the summary also when tests failed.

@@ -4,12 +4,10 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/verify"
 )
@@ -17,13 +15,7 @@ import (
 func main() {
 	only := flag.String("only", "", "names of the checks to run, separated by commas; all without it")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *only)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "verify:", err)
-		os.Exit(1)
-	}
+	os.Exit(program.Run("verify", os.Stderr, func(ctx context.Context) error { return run(ctx, *only) }))
 }
 
 // run runs the named checks.
