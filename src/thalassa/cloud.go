@@ -56,7 +56,7 @@ func New(version string) func(ctx context.Context, path string) (cloudprovider.I
 func build(c Config, credentials client.Credentials, version string, network http.RoundTripper) (*Cloud, error) {
 	api, err := client.New(client.Options{
 		Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
-		UserAgent: component + "/" + version, Credentials: credentials, Network: network,
+		UserAgent: component + "/" + version, Secrets: client.Secrets{Credentials: credentials}, Network: network,
 	})
 	if err != nil {
 		return nil, err

@@ -167,7 +167,7 @@ func (l *lab) calls() int {
 func (l *lab) api() *iaas.Client {
 	l.Helper()
 	c, err := client.New(client.Options{Endpoint: "http://cloud.test", Organisation: l.config.Organisation, UserAgent: "test",
-		Network: l.emulator.Transport(), Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}})
+		Network: l.emulator.Transport(), Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}}})
 	if err != nil {
 		l.Fatal(err)
 	}

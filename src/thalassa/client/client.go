@@ -1,20 +1,31 @@
 // Package client is the official Thalassa Cloud client with what it lacks underneath: one transport that every call goes
-// through, with deadlines, a rate limit, typed errors, a token cache that is safe to share, and a stop that leaves no write
-// half-made.
+// through, with deadlines, retries where they are safe, a shared rate limit, a circuit that opens when the cloud is away, typed
+// errors, metrics, a log line for every write, credentials and CA that can be exchanged while it works, and a stop that leaves
+// no write half-made. Lists are decoded as a stream, see List.
 package client
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-resty/resty/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/thalassa-cloud/client-go/iaas"
 	official "github.com/thalassa-cloud/client-go/pkg/client"
-	"golang.org/x/time/rate"
+)
+
+// What a client does unless Options say otherwise.
+const (
+	// DefaultCallTimeout bounds one call, with all its attempts, from the moment it may be sent until its body is read.
+	DefaultCallTimeout = 30 * time.Second
+	// DefaultRate and DefaultBurst bound the calls of one process (requests per second, requests at once).
+	DefaultRate  = 50
+	DefaultBurst = 100
 )
 
 // Options say which cloud, as whom, and how fast.
@@ -24,7 +35,10 @@ type Options struct {
 	Project      string // identity; may be empty
 	UserAgent    string
 	Insecure     bool // do not verify the API's certificate
-	Credentials  Credentials
+	Secrets      Secrets
+	CallTimeout  time.Duration // 0: DefaultCallTimeout
+	Rate         int           // requests per second; 0: DefaultRate
+	Burst        int           // requests at once; 0: DefaultBurst
 	// Network carries the calls; nil is the real network, with the proxy settings of the environment.
 	Network http.RoundTripper
 }
@@ -33,21 +47,17 @@ type Options struct {
 // of calls contain an *Error, see Plain; only the official client's own checks of arguments and decoding of values have others.
 type Client struct {
 	*iaas.Client
+	options   Options
 	transport *transport
 }
 
 // New returns a client. It makes no call: whether endpoint and credentials are good shows at the first one.
+// It fails for a CA bundle without certificates.
 func New(o Options) (*Client, error) {
-	network := o.Network
-	if network == nil {
-		network = newNetwork(o.Insecure)
-	}
-	t := &transport{
-		base:        network,
-		credentials: o.Credentials.authorize(o.Endpoint, network),
-		limiter:     rate.NewLimiter(defaultRate, defaultBurst),
-		writes:      newWrites(),
-		health:      &health{},
+	o.Endpoint = strings.TrimRight(o.Endpoint, "/")
+	t, err := newTransport(o)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the client of %s: %w", o.Endpoint, err)
 	}
 	options := []official.Option{
 		official.WithBaseURL(o.Endpoint),
@@ -66,7 +76,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the client of %s: %w", o.Endpoint, err)
 	}
-	return &Client{Client: typed, transport: t}, nil
+	return &Client{Client: typed, options: o, transport: t}, nil
 }
 
 // Err tells how the latest call ended: nil, or what speaks against the cloud or the credentials.
@@ -75,6 +85,24 @@ func (c *Client) Err() error { return c.transport.health.err() }
 
 // Drain lets no further write begin and waits until those under way are finished, or ctx is done.
 func (c *Client) Drain(ctx context.Context) error { return c.transport.writes.drain(ctx) }
+
+// Collectors are the metrics of the client's calls, for registration.
+func (c *Client) Collectors() []prometheus.Collector { return c.transport.metrics.collectors() }
+
+// Adopt changes over to other secrets after trying them: probe makes a call with the context it gets, which goes out with the new
+// secrets, while all other calls use the old ones. When the probe fails the old ones stay, and its error is returned.
+func (c *Client) Adopt(ctx context.Context, secrets Secrets, probe func(context.Context) error) error {
+	candidate, err := newAccess(c.options, secrets)
+	if err != nil {
+		return err
+	}
+	if err := probe(withCandidate(ctx, candidate)); err != nil {
+		candidate.close()
+		return err
+	}
+	c.transport.access.Swap(candidate).close()
+	return nil
+}
 
 // errPrimed ends the one request that only exists to get at the HTTP client.
 var errPrimed = errors.New("primed")
@@ -98,12 +126,4 @@ func withTransport(t http.RoundTripper, options []official.Option) (official.Cli
 		return nil, fmt.Errorf("the official client no longer hands its HTTP client to a middleware: %w", err)
 	}
 	return raw, nil
-}
-
-func newNetwork(insecure bool) http.RoundTripper {
-	network := http.DefaultTransport.(*http.Transport).Clone()
-	network.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}
-	// One host gets all calls: the library's default of two idle connections would open new ones all the time.
-	network.MaxIdleConnsPerHost = 16
-	return network
 }

@@ -4,56 +4,72 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/sync/singleflight"
 )
 
-// Credentials authenticate the client: a personal access token, or an OIDC client with its secret.
+// Credentials authenticate the client in one of three forms: a personal access token, an OIDC client with its secret, or the
+// exchange of a token that somebody else issued.
 type Credentials struct {
 	PersonalAccessToken string
 	ClientID            string
 	ClientSecret        string
+	Exchange            *Exchange // nil: one of the other forms
 }
 
 // String never shows a secret.
 func (c Credentials) String() string {
-	if c.PersonalAccessToken != "" {
+	switch {
+	case c.Exchange != nil:
+		return c.Exchange.String()
+	case c.PersonalAccessToken != "":
 		return "personal access token"
 	}
-	return "client " + c.ClientID
+	return fmt.Sprintf("client %q", c.ClientID)
 }
 
 // GoString never shows a secret either.
 func (c Credentials) GoString() string { return c.String() }
 
+// tokenTimeout bounds one fetch of an access token.
+const tokenTimeout = 15 * time.Second
+
 // authorization makes the Authorization header of calls.
 type authorization interface {
-	// header returns its value, fetching a token first if necessary; the fetch ends with ctx.
+	// header returns its value, fetching a token first if necessary; the wait ends with ctx.
 	header(ctx context.Context) (string, error)
-	// forget makes the next header be made anew: the cloud did not accept the last one.
-	forget()
+	// renew says whether another header may do better than the refused one, and makes the next one be made anew.
+	renew(refused string) bool
 }
 
-// authorize returns how calls are authorised. Tokens of OIDC clients are fetched through transport.
-func (c Credentials) authorize(endpoint string, transport http.RoundTripper) authorization {
+// authorize returns how calls are authorised. Access tokens are fetched through network.
+func (c Credentials) authorize(endpoint string, network http.RoundTripper) authorization {
 	if c.PersonalAccessToken != "" {
 		return fixed("Token " + c.PersonalAccessToken)
 	}
-	return &tokens{
-		config: clientcredentials.Config{
-			ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: strings.TrimRight(endpoint, "/") + "/oidc/token",
-		},
+	t := &tokens{
+		owner: c.String(),
 		http: &http.Client{
-			Transport: transport, Timeout: callTimeout,
+			Transport: network, Timeout: tokenTimeout,
 			CheckRedirect: func(next *http.Request, _ []*http.Request) error {
-				return fmt.Errorf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", next.URL)
+				return fmt.Errorf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", next.URL.Redacted())
 			},
 		},
 	}
+	tokenURL := endpoint + "/oidc/token"
+	if c.Exchange != nil {
+		t.fetch = func(ctx context.Context) (*oauth2.Token, error) { return c.Exchange.token(ctx, t.http, tokenURL) }
+		return t
+	}
+	config := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: tokenURL}
+	t.fetch = func(ctx context.Context) (*oauth2.Token, error) {
+		return config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.http))
+	}
+	return t
 }
 
 // fixed is a header that never changes.
@@ -61,14 +77,15 @@ type fixed string
 
 func (f fixed) header(context.Context) (string, error) { return string(f), nil }
 
-func (fixed) forget() {}
+func (fixed) renew(string) bool { return false }
 
 // tokens keeps an access token until shortly before it expires, or until the cloud refuses it. Concurrent callers share one
 // fetch, and its failure; each waits no longer than its own context allows.
 type tokens struct {
-	config clientcredentials.Config
-	http   *http.Client
-	group  singleflight.Group
+	owner string // for errors
+	fetch func(context.Context) (*oauth2.Token, error)
+	http  *http.Client
+	group singleflight.Group
 
 	mu      sync.Mutex
 	current *oauth2.Token
@@ -76,19 +93,21 @@ type tokens struct {
 
 func (t *tokens) header(ctx context.Context) (string, error) {
 	if token := t.valid(); token != nil {
-		return "Bearer " + token.AccessToken, nil
+		return bearer(token), nil
 	}
-	fetched := t.group.DoChan("", func() (any, error) { return t.fetch() })
+	fetched := t.group.DoChan("", func() (any, error) { return t.fetchAnew() })
 	select {
 	case <-ctx.Done():
-		return "", fmt.Errorf("waiting for an access token for client %q: %w", t.config.ClientID, context.Cause(ctx))
+		return "", fmt.Errorf("waiting for an access token for %s: %w", t.owner, context.Cause(ctx))
 	case result := <-fetched:
 		if result.Err != nil {
-			return "", fmt.Errorf("fetching an access token for client %q: %w", t.config.ClientID, result.Err)
+			return "", fmt.Errorf("fetching an access token for %s: %w", t.owner, result.Err)
 		}
-		return "Bearer " + result.Val.(*oauth2.Token).AccessToken, nil
+		return bearer(result.Val.(*oauth2.Token)), nil
 	}
 }
+
+func bearer(token *oauth2.Token) string { return "Bearer " + token.AccessToken }
 
 func (t *tokens) valid() *oauth2.Token {
 	t.mu.Lock()
@@ -99,9 +118,9 @@ func (t *tokens) valid() *oauth2.Token {
 	return nil
 }
 
-func (t *tokens) fetch() (*oauth2.Token, error) {
-	// The fetch serves everybody who waits; the HTTP client bounds it.
-	token, err := t.config.Token(context.WithValue(context.Background(), oauth2.HTTPClient, t.http))
+func (t *tokens) fetchAnew() (*oauth2.Token, error) {
+	// The fetch serves everybody who waits, so it has a context of its own; the HTTP client bounds it.
+	token, err := t.fetch(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +130,12 @@ func (t *tokens) fetch() (*oauth2.Token, error) {
 	return token, nil
 }
 
-func (t *tokens) forget() {
+func (t *tokens) renew(refused string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.current = nil
+	// Another call may have renewed it already; the newer token stays.
+	if t.current != nil && bearer(t.current) == refused {
+		t.current = nil
+	}
+	return true
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // What went wrong with a call, for errors.Is.
@@ -18,6 +19,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict: the object's present state forbids it (409).
 	ErrConflict = errors.New("in conflict with the object's state")
+	// ErrQuota: a quota of the organisation is used up; which status says so is not documented, the message does.
+	ErrQuota = errors.New("quota exceeded")
 	// ErrThrottled: too many requests (429).
 	ErrThrottled = errors.New("throttled")
 	// ErrUnavailable: no usable answer: a server error (5xx), no connection, or the deadline passed.
@@ -37,7 +40,12 @@ type Error struct {
 	// Message is the cloud's own explanation, or the reason why there is none.
 	Message string
 	Kind    error // one of the sentinels of this package
-	cause   error
+	// RetryAfter is how long the cloud asked to wait; 0 when it did not.
+	RetryAfter time.Duration
+	cause      error
+	unsent     bool // the request has not reached the cloud for sure
+	renewed    bool // the credentials were refused and others will be used next time
+	untrusted  bool // the API's certificate was not accepted
 }
 
 // Error is one line: the call, what the cloud said and what to do about it.
@@ -59,10 +67,16 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.cause} }
 
 func (e *Error) advice() string {
-	if errors.Is(e.Kind, ErrUnauthorised) {
+	switch {
+	case errors.Is(e.Kind, ErrUnauthorised):
 		return "check cloudCredentials and organisation in the cloud-config, and the credential's permissions"
-	}
-	if errors.Is(e.Kind, ErrUnavailable) && e.Status == 0 {
+	case errors.Is(e.Kind, ErrQuota):
+		return "delete what is not needed any more, or ask the cloud for a higher quota"
+	case errors.Is(e.Kind, ErrThrottled) && e.RetryAfter > 0:
+		return fmt.Sprintf("it is tried again in %s", e.RetryAfter.Round(time.Second))
+	case e.untrusted:
+		return "if a CA of your own signed the API's certificate, set caBundle in the cloud-config"
+	case errors.Is(e.Kind, ErrUnavailable) && e.Status == 0:
 		return "check endpoint in the cloud-config and the network towards it"
 	}
 	return ""
@@ -77,16 +91,38 @@ func Plain(err error) error {
 	return err
 }
 
+// RetryAfter returns how long the cloud asked to wait before the call that err is about is made again; 0 when it did not.
+func RetryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.RetryAfter
+	}
+	return 0
+}
+
 // maxMessage bounds what is repeated of an answer that is no JSON: a proxy may send a whole page.
 const maxMessage = 200
 
-func statusError(request *http.Request, response *http.Response, body []byte) *Error {
-	failure := &Error{Method: request.Method, Path: request.URL.Path, Status: response.StatusCode, Message: message(body), Kind: kindOf(response.StatusCode)}
-	// "Not found" is an answer that things are built upon, so it counts only in the API's own form: a gateway says it too.
-	if errors.Is(failure, ErrNotFound) && len(body) > 0 && !strings.Contains(response.Header.Get("Content-Type"), "json") {
+func statusError(request *http.Request, response *http.Response, body []byte, now time.Time) *Error {
+	failure := &Error{
+		Method: request.Method, Path: request.URL.Path, Status: response.StatusCode, Message: message(body),
+		Kind: kindOf(response.StatusCode), RetryAfter: retryAfter(response.Header, now),
+	}
+	isJSON := strings.Contains(response.Header.Get("Content-Type"), "json")
+	switch {
+	case errors.Is(failure, ErrNotFound) && len(body) > 0 && !isJSON:
+		// "Not found" is an answer that things are built upon, so it counts only in the API's own form: a gateway says it too.
 		failure.Kind = ErrMalformed
+	case isJSON && isQuota(failure):
+		failure.Kind = ErrQuota
 	}
 	return failure
+}
+
+// isQuota says whether a refusal is about a quota: no source tells its status, so the message decides. Being asked to come back
+// later is something else.
+func isQuota(failure *Error) bool {
+	return failure.Status < http.StatusInternalServerError && !errors.Is(failure, ErrNotFound) && failure.RetryAfter == 0 &&
+		strings.Contains(strings.ToLower(failure.Message), "quota")
 }
 
 func kindOf(status int) error {
@@ -99,6 +135,10 @@ func kindOf(status int) error {
 		return ErrConflict
 	case http.StatusTooManyRequests:
 		return ErrThrottled
+	case http.StatusRequestTimeout:
+		return ErrUnavailable
+	case http.StatusNotImplemented:
+		return ErrBadRequest
 	}
 	if status >= http.StatusInternalServerError {
 		return ErrUnavailable
@@ -115,5 +155,5 @@ func message(body []byte) string {
 		return answer.Message
 	}
 	text := strings.Join(strings.Fields(string(body)), " ")
-	return text[:min(len(text), maxMessage)]
+	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
 }

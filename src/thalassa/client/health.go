@@ -13,10 +13,6 @@ type health struct {
 	last error
 }
 
-func (h *health) succeeded() { h.set(nil) }
-
-func (h *health) failed(err error) { h.set(err) }
-
 func (h *health) set(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

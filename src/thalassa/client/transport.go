@@ -3,132 +3,176 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
-	"golang.org/x/time/rate"
 )
 
-const (
-	// callTimeout bounds one call, from the moment it may be sent until its body is read.
-	callTimeout = 30 * time.Second
-	// defaultRate and defaultBurst bound the calls of one process (requests per second).
-	defaultRate  = 50
-	defaultBurst = 100
-)
-
-// transport is what every call goes through: rate limit, authorisation, deadline, and errors that say what they are.
+// transport is what every call goes through.
 type transport struct {
-	base        http.RoundTripper
-	credentials authorization
-	limiter     *rate.Limiter
-	writes      *writes
-	health      *health
+	access  atomic.Pointer[access]
+	limiter *limiter
+	circuit *circuit
+	writes  *writes
+	health  *health
+	metrics *metrics
+	timeout time.Duration
 }
 
-// RoundTrip makes one call. Any answer with a status of 400 or more is an *Error, so that nobody above has to look at statuses.
-// The body of a good answer has been read completely: a truncated one is an error here and not half a list above.
-func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		if err := t.writes.begin(); err != nil {
-			return nil, t.fail(request, err)
-		}
-		defer t.writes.end()
-	}
-	if err := t.limiter.Wait(request.Context()); err != nil {
-		return nil, t.fail(request, fmt.Errorf("waiting for the rate limit of %v requests a second: %w", t.limiter.Limit(), err))
-	}
-	header, err := t.credentials.header(request.Context())
-	if err != nil {
-		return nil, t.fail(request, err)
-	}
-	ctx, cancel := context.WithTimeoutCause(request.Context(), callTimeout, fmt.Errorf("no answer within %s", callTimeout))
-	defer cancel()
-	request = request.Clone(ctx)
-	request.Header.Set("Authorization", header)
-	response, err := t.exchange(request)
-	if err != nil {
-		return nil, t.fail(request, err)
-	}
-	t.health.succeeded()
-	return response, nil
-}
-
-func (t *transport) exchange(request *http.Request) (*http.Response, error) {
-	response, err := t.base.RoundTrip(request)
+func newTransport(o Options) (*transport, error) {
+	initial, err := newAccess(o, o.Secrets)
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(response.Body)
-	err = errors.Join(err, response.Body.Close())
+	t := &transport{
+		limiter: newLimiter(o.Rate, o.Burst),
+		writes:  newWrites(),
+		health:  &health{},
+		metrics: newMetrics(),
+		timeout: o.CallTimeout,
+	}
+	if t.timeout == 0 {
+		t.timeout = DefaultCallTimeout
+	}
+	t.circuit = newCircuit(t.metrics.circuit)
+	t.access.Store(initial)
+	return t, nil
+}
+
+// consumer reads the body of an answer that claims success, completely. Its error makes the answer a malformed one.
+type consumer func(*http.Response) error
+
+// RoundTrip makes one call for the official client. Any answer with a status of 400 or more is an *Error, so that nobody above
+// has to look at statuses. The body of a good answer has been read completely: a truncated one is an error here and not half an
+// object above.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	var answer *http.Response
+	var body []byte
+	err := t.do(request, func(response *http.Response) (err error) {
+		answer = response
+		body, err = readJSON(response, request.Method)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, err
 	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	if response.StatusCode >= http.StatusBadRequest {
-		return nil, statusError(request, response, body)
-	}
-	if trouble := malformed(request, response, body); trouble != "" {
-		return nil, &Error{Method: request.Method, Path: request.URL.Path, Status: response.StatusCode, Kind: ErrMalformed, Message: trouble}
-	}
-	return response, nil
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return answer, nil
 }
 
-// malformed says what is wrong with an answer that claims success; "" when nothing is. The official client would take an empty
-// or unreadable body for "nothing is there", and a redirection would carry the credentials elsewhere and turn writes into reads.
-func malformed(request *http.Request, response *http.Response, body []byte) string {
-	kind := response.Header.Get("Content-Type")
-	switch {
-	case response.StatusCode >= http.StatusMultipleChoices:
-		return fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", response.Header.Get("Location"))
-	case request.Method == http.MethodGet && len(body) == 0:
-		return "the answer is empty"
-	case len(body) > 0 && !strings.Contains(kind, "json"):
-		return fmt.Sprintf("the answer is %q and not JSON", kind)
-	case len(body) > 0 && !json.Valid(body):
-		return "the answer is no valid JSON"
+// do makes one call: as many attempts as are safe and as the deadline allows. Its error is an *Error.
+func (t *transport) do(request *http.Request, consume consumer) error {
+	c, err := newCall(request, consume)
+	if err != nil {
+		return err
 	}
-	return ""
-}
-
-// fail turns every failure into an *Error and remembers whether it speaks against the cloud or the credentials.
-func (t *transport) fail(request *http.Request, err error) error {
-	failure := &Error{Method: request.Method, Path: request.URL.Path, Kind: ErrUnavailable, Message: err.Error(), cause: err}
-	var known *Error
-	var refused *oauth2.RetrieveError
-	switch {
-	case errors.As(err, &known):
-		failure = known
-	case errors.As(err, &refused):
-		failure.Status = refused.Response.StatusCode
-		if failure.Kind = kindOf(failure.Status); errors.Is(failure.Kind, ErrBadRequest) {
-			failure.Kind = ErrUnauthorised // how RFC 6749 refuses unknown credentials
+	if c.write() {
+		if err := t.writes.begin(); err != nil {
+			return t.conclude(c, c.failure(err))
 		}
-	case errors.Is(err, errDraining):
-		failure.Kind = ErrShutdown
-	case context.Cause(request.Context()) != nil:
-		failure.Message = context.Cause(request.Context()).Error()
+		defer t.writes.end()
+		defer c.audit(time.Now())
 	}
-	t.remember(failure)
+	// The wait for a first turn is bounded by the caller only: a queue is no failure of the cloud.
+	if err := t.limiter.wait(request.Context()); err != nil {
+		return t.conclude(c, c.failure(err))
+	}
+	ctx, cancel := context.WithTimeoutCause(request.Context(), t.timeout, fmt.Errorf("no answer within %s", t.timeout))
+	defer cancel()
+	for {
+		failure := t.attempt(ctx, c)
+		if failure == nil || !t.again(ctx, c, failure) {
+			return t.conclude(c, failure)
+		}
+	}
+}
+
+// again waits until the call may be repeated after a failure, if it may.
+func (t *transport) again(ctx context.Context, c *call, failure *Error) bool {
+	pause, repeat := c.retry(failure)
+	deadline, _ := ctx.Deadline()
+	if !repeat || pause > maxPause || time.Until(deadline) <= pause {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+	}
+	t.metrics.retries.WithLabelValues(c.operation).Inc()
+	return t.limiter.wait(ctx) == nil
+}
+
+// attempt is one HTTP exchange of a call.
+func (t *transport) attempt(ctx context.Context, c *call) *Error {
+	via := candidateOf(ctx)
+	if via == nil {
+		via = t.access.Load()
+		finished, err := t.circuit.begin()
+		if err != nil {
+			return c.failure(err)
+		}
+		failure := t.exchange(ctx, c, via)
+		finished(ctx, failure)
+		return failure
+	}
+	return t.exchange(ctx, c, via)
+}
+
+func (t *transport) exchange(ctx context.Context, c *call, via *access) *Error {
+	header, err := via.credentials.header(ctx)
+	if err != nil {
+		failure := c.failure(err)
+		failure.unsent = true
+		return failure
+	}
+	began := time.Now()
+	failure := c.send(ctx, via.network, header)
+	t.metrics.observe(c, failure, time.Since(began))
+	if failure == nil {
+		return nil
+	}
+	failure.renewed = failure.Status == http.StatusUnauthorized && via.credentials.renew(header)
+	if errors.Is(failure, ErrThrottled) {
+		t.limiter.pause(failure.RetryAfter)
+	}
 	return failure
 }
 
-// remember keeps what the failure says about the cloud and the credentials. "Not found" or "refused" are good answers.
-func (t *transport) remember(failure *Error) {
-	switch {
-	case errors.Is(failure, ErrShutdown):
-	case errors.Is(failure, ErrUnauthorised), errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
-		if failure.Status == http.StatusUnauthorized {
-			t.credentials.forget()
-		}
-		t.health.failed(failure)
-	default:
-		t.health.succeeded()
+// conclude remembers what the call's end says about the cloud and the credentials. "Not found" or "refused" are good answers.
+func (t *transport) conclude(c *call, failure *Error) error {
+	c.outcome = failure
+	if failure == nil {
+		t.remember(c, nil)
+		return nil
 	}
+	switch {
+	case errors.Is(failure, ErrShutdown), errors.Is(failure, context.Canceled):
+		// Nothing is said about the cloud.
+	case errors.Is(failure, ErrUnauthorised), errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
+		t.remember(c, failure)
+	default:
+		t.remember(c, nil)
+	}
+	return failure
+}
+
+// remember keeps the latest state of health; what is only tried does not count.
+func (t *transport) remember(c *call, trouble error) {
+	if candidateOf(c.request.Context()) == nil {
+		t.health.set(trouble)
+	}
+}
+
+// kindOfRefusedToken says what the token endpoint's refusal means.
+func kindOfRefusedToken(refused *oauth2.RetrieveError) error {
+	if kind := kindOf(refused.Response.StatusCode); !errors.Is(kind, ErrBadRequest) {
+		return kind
+	}
+	return ErrUnauthorised // how RFC 6749 refuses unknown credentials
 }

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Secrets are what a client needs to get in, and what may change while it works.
+type Secrets struct {
+	Credentials Credentials
+	// CABundle are PEM certificates that are trusted besides the system's; empty: none.
+	CABundle []byte
+}
+
+// access is how calls reach the cloud and as whom: what changes when secrets change.
+type access struct {
+	network     http.RoundTripper
+	credentials authorization
+}
+
+func newAccess(o Options, secrets Secrets) (*access, error) {
+	network := o.Network
+	if network == nil {
+		roots, err := rootsWith(secrets.CABundle)
+		if err != nil {
+			return nil, err
+		}
+		network = newNetwork(o.Insecure, roots)
+	}
+	return &access{network: network, credentials: secrets.Credentials.authorize(o.Endpoint, network)}, nil
+}
+
+// close gives up idle connections; calls under way go on.
+func (a *access) close() {
+	if idle, ok := a.network.(interface{ CloseIdleConnections() }); ok {
+		idle.CloseIdleConnections()
+	}
+}
+
+// errNoCertificate: a CA bundle that would trust nothing new is a mistake.
+var errNoCertificate = errors.New("the CA bundle holds no certificate; want PEM blocks that begin with -----BEGIN CERTIFICATE-----")
+
+// rootsWith returns the system's roots and the bundle's; nil, which means the system's, when there is no bundle.
+func rootsWith(bundle []byte) (*x509.CertPool, error) {
+	if len(bundle) == 0 {
+		return nil, nil
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("reading the system's CA certificates: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(bundle) {
+		return nil, errNoCertificate
+	}
+	return roots, nil
+}
+
+func newNetwork(insecure bool, roots *x509.CertPool) http.RoundTripper {
+	network := http.DefaultTransport.(*http.Transport).Clone()
+	network.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure, RootCAs: roots}
+	// One host gets all calls: the library's default of two idle connections would open new ones all the time.
+	network.MaxIdleConnsPerHost = 16
+	return network
+}
+
+// candidateKey carries, in the context of a probe, the access that is tried.
+type candidateKey struct{}
+
+func withCandidate(ctx context.Context, a *access) context.Context {
+	return context.WithValue(ctx, candidateKey{}, a)
+}
+
+func candidateOf(ctx context.Context) *access {
+	a, _ := ctx.Value(candidateKey{}).(*access)
+	return a
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// accepting serves callers with one of the tokens.
+func accepting(tokens ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, token := range tokens {
+			if r.Header.Get("Authorization") == "Token "+token {
+				sendJSON(w, http.StatusOK, `{"identity": "vpc-1", "name": "`+token+`"}`)
+				return
+			}
+		}
+		sendJSON(w, http.StatusUnauthorized, `{"message": "bad token"}`)
+	}
+}
+
+func secretsOf(token string) Secrets {
+	return Secrets{Credentials: Credentials{PersonalAccessToken: token}}
+}
+
+// TestAdopt: new credentials are used once they proved good, and bad ones leave everything as it was.
+func TestAdopt(t *testing.T) {
+	c := newClient(t, Credentials{PersonalAccessToken: "old"}, accepting("old", "new"))
+	whoAmI := func() string {
+		vpc, err := c.GetVpc(t.Context(), "vpc-1")
+		if err != nil {
+			return err.Error()
+		}
+		return vpc.Name
+	}
+	probe := func(ctx context.Context) error {
+		if whoAmI() != "old" {
+			t.Error("a call during the probe does not use the old credentials")
+		}
+		_, err := c.GetVpc(ctx, "vpc-1")
+		return err
+	}
+	if err := c.Adopt(t.Context(), secretsOf("wrong"), probe); !errors.Is(err, ErrUnauthorised) {
+		t.Errorf("Adopt of bad credentials = %v", err)
+	}
+	if c.Err() != nil || whoAmI() != "old" {
+		t.Errorf("after a bad candidate: Err() = %v, calls are made as %s", c.Err(), whoAmI())
+	}
+	if err := c.Adopt(t.Context(), secretsOf("new"), probe); err != nil {
+		t.Errorf("Adopt of good credentials = %v", err)
+	}
+	if whoAmI() != "new" {
+		t.Errorf("after a good candidate calls are made as %s", whoAmI())
+	}
+}
+
+// TestAdoptDuringAnOutage: trying must neither wait for a circuit nor open one.
+func TestAdoptDuringAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		c := newClient(t, Credentials{PersonalAccessToken: "old"}, func(w http.ResponseWriter, _ *http.Request) {
+			calls++
+			sendJSON(w, http.StatusBadGateway, `{}`)
+		})
+		probe := func(ctx context.Context) error { _, err := c.GetVpc(ctx, "vpc-1"); return err }
+		for range outageAfter {
+			if err := c.Adopt(t.Context(), secretsOf("new"), probe); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("Adopt = %v", err)
+			}
+		}
+		if finished, err := c.transport.circuit.begin(); err != nil {
+			t.Errorf("trying opened the circuit: %v", err)
+		} else {
+			finished(t.Context(), nil)
+		}
+		if calls != outageAfter*maxAttempts || c.Err() != nil {
+			t.Errorf("%d calls, Err() = %v", calls, c.Err())
+		}
+	})
+}
+
+// newTLSServer serves the API with a certificate that nobody knows, and does not log who refuses it.
+func newTLSServer(t *testing.T) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(accepting("pat"))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestCABundle: with it a private CA is trusted, without it or with another one it is not, and it can be exchanged.
+func TestCABundle(t *testing.T) {
+	server := newTLSServer(t)
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	secrets := secretsOf("pat")
+	c, err := New(Options{Endpoint: server.URL, Secrets: secrets, CallTimeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := func(ctx context.Context) error { _, err := c.GetVpc(ctx, "vpc-1"); return err }
+	if err := probe(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("without the CA: %v", err)
+	}
+	secrets.CABundle = bundle
+	if err := c.Adopt(t.Context(), secrets, probe); err != nil {
+		t.Fatalf("Adopt = %v", err)
+	}
+	if err := probe(t.Context()); err != nil {
+		t.Errorf("with the CA: %v", err)
+	}
+}
+
+func TestCABundleWithoutCertificate(t *testing.T) {
+	secrets := Secrets{CABundle: []byte("-----BEGIN s3cret-----")}
+	if _, err := New(Options{Endpoint: "https://cloud.test", Secrets: secrets}); !errors.Is(err, errNoCertificate) || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestUntrustedCertificateIsNotRepeated: it will not be trusted a moment later.
+func TestUntrustedCertificateIsNotRepeated(t *testing.T) {
+	dials := 0
+	server := newTLSServer(t)
+	c, err := New(Options{Endpoint: server.URL, Secrets: secretsOf("pat")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := c.transport.access.Load().network
+	c.transport.access.Load().network = networkFunc(func(r *http.Request) (*http.Response, error) {
+		dials++
+		return real.RoundTrip(r)
+	})
+	_, err = c.GetVpc(t.Context(), "vpc-1")
+	if err == nil || dials != 1 || !strings.Contains(err.Error(), "caBundle") {
+		t.Errorf("%d attempts, error %v; want one, and a hint at caBundle", dials, err)
+	}
+}

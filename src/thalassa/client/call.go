@@ -1,0 +1,225 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// call is one call with all its attempts.
+type call struct {
+	request   *http.Request
+	body      []byte // of the request
+	operation string // "PUT /v1/loadbalancers/{id}"
+	consume   consumer
+	backoff   backoff
+	attempts  int
+	status    int    // of the latest answer; 0 without one
+	received  int    // bytes of the latest answer's body
+	created   string // identity of what a POST created, for the audit log
+	outcome   *Error // nil: success; valid once the call is over
+}
+
+func newCall(request *http.Request, consume consumer) (*call, error) {
+	c := &call{request: request, operation: operationOf(request.Method, request.URL.Path), consume: consume, backoff: newBackoff()}
+	if request.Body == nil {
+		return c, nil
+	}
+	body, err := io.ReadAll(request.Body)
+	if err = errors.Join(err, request.Body.Close()); err != nil {
+		return nil, c.failure(fmt.Errorf("reading the request's own body: %w", err))
+	}
+	c.body = body
+	return c, nil
+}
+
+func (c *call) write() bool { return c.request.Method != http.MethodGet }
+
+// operationOf replaces identities by {id}, as in "GET /v1/loadbalancers/{id}/listeners".
+func operationOf(method, path string) string {
+	parts := partsOf(path)
+	for i := range parts {
+		if isIdentity(parts, i) {
+			parts[i] = "{id}"
+		}
+	}
+	return method + " /" + strings.Join(parts, "/")
+}
+
+// object is the identity of what the call is about: what it created, else the last identity in its path.
+func (c *call) object() string {
+	if c.created != "" {
+		return c.created
+	}
+	parts := partsOf(c.request.URL.Path)
+	for i := len(parts) - 1; i >= 0; i-- {
+		if isIdentity(parts, i) {
+			return parts[i]
+		}
+	}
+	return ""
+}
+
+func partsOf(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+// isIdentity says whether a part of a path is an identity: after the version every second part is one, except in
+// "ingress-rules/batch".
+func isIdentity(parts []string, i int) bool {
+	return parts[0] == "v1" && i >= 2 && i%2 == 0 && parts[i] != "batch"
+}
+
+// send makes one attempt.
+func (c *call) send(ctx context.Context, network http.RoundTripper, authorization string) *Error {
+	c.attempts, c.status, c.received = c.attempts+1, 0, 0
+	request := c.request.Clone(ctx)
+	request.Header.Set("Authorization", authorization)
+	if c.body != nil {
+		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(c.body)), int64(len(c.body))
+	}
+	response, err := network.RoundTrip(request)
+	if err != nil {
+		failure := c.failure(because(ctx, err))
+		dial := &net.OpError{}
+		failure.unsent = errors.As(err, &dial) && dial.Op == "dial"
+		return failure
+	}
+	c.status = response.StatusCode
+	counted := &countedBody{ReadCloser: response.Body}
+	response.Body = counted
+	err = c.read(response)
+	if closed := counted.Close(); err == nil && closed != nil {
+		err = fmt.Errorf("reading the answer: %w", closed)
+	}
+	c.received = counted.bytes
+	if err == nil {
+		return nil
+	}
+	return c.failure(because(ctx, err))
+}
+
+// countedBody counts what is read of an answer.
+type countedBody struct {
+	io.ReadCloser
+	bytes int
+}
+
+func (b *countedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.bytes += n
+	return n, err
+}
+
+// because prefers the reason why the context ended to what the network made of it.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// maxErrorBody bounds what is read of an answer that is an error.
+const maxErrorBody = 1 << 20
+
+func (c *call) read(response *http.Response) error {
+	if response.StatusCode >= http.StatusBadRequest {
+		body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+		if err != nil {
+			return fmt.Errorf("reading the answer: %w", err)
+		}
+		return statusError(c.request, response, body, time.Now())
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		// A redirection would carry the credentials elsewhere and turn writes into reads.
+		return malformedError(fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", response.Header.Get("Location")))
+	}
+	if c.request.Method == http.MethodPost {
+		return c.readCreated(response)
+	}
+	return c.consume(response)
+}
+
+// readCreated remembers the identity of what was created, and hands the answer on.
+func (c *call) readCreated(response *http.Response) error {
+	body, err := readJSON(response, http.MethodPost)
+	if err != nil {
+		return err
+	}
+	var object struct {
+		Identity string `json:"identity"`
+	}
+	if json.Unmarshal(body, &object) == nil {
+		c.created = object.Identity
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return c.consume(response)
+}
+
+// malformedError is what is wrong with an answer that claims success.
+type malformedError string
+
+func (m malformedError) Error() string { return string(m) }
+
+// readJSON reads the body of a good answer. The official client would take an empty or unreadable one for "nothing is there".
+func readJSON(response *http.Response, method string) ([]byte, error) {
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	if len(body) == 0 && method != http.MethodGet {
+		return body, nil
+	}
+	if len(body) == 0 {
+		return nil, malformedError("the answer is empty")
+	}
+	if err := isJSON(response); err != nil {
+		return nil, err
+	}
+	if !json.Valid(body) {
+		return nil, malformedError("the answer is no valid JSON")
+	}
+	return body, nil
+}
+
+func isJSON(response *http.Response) error {
+	if kind := response.Header.Get("Content-Type"); !strings.Contains(kind, "json") {
+		return malformedError(fmt.Sprintf("the answer is %q and not JSON", kind))
+	}
+	return nil
+}
+
+// failure makes an *Error of whatever went wrong.
+func (c *call) failure(err error) *Error {
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
+	}
+	failure := &Error{Method: c.request.Method, Path: c.request.URL.Path, Status: c.status, Kind: ErrUnavailable, Message: err.Error(), cause: err}
+	var refused *oauth2.RetrieveError
+	var malformed malformedError
+	untrusted := &tls.CertificateVerificationError{}
+	switch {
+	case errors.As(err, &untrusted):
+		failure.untrusted = true
+	case errors.As(err, &refused):
+		failure.Status, failure.Kind = refused.Response.StatusCode, kindOfRefusedToken(refused)
+		failure.RetryAfter = retryAfter(refused.Response.Header, time.Now())
+	case errors.As(err, &malformed):
+		failure.Kind = ErrMalformed
+	case errors.Is(err, errDraining):
+		failure.Kind = ErrShutdown
+	case errors.Is(err, errPaused):
+		failure.Kind, failure.RetryAfter = ErrThrottled, pauseOf(err)
+	}
+	return failure
+}

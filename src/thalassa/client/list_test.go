@@ -1,0 +1,175 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/thalassa-cloud/client-go/filters"
+	"github.com/thalassa-cloud/client-go/iaas"
+)
+
+// thing is as much of an object as these tests need.
+type thing struct {
+	Identity string `json:"identity"`
+}
+
+func identityOf(item thing) (string, bool) { return item.Identity, item.Identity != "unwanted" }
+
+// TestListAsksLikeTheOfficialClient: the same path, query and headers, so that both see the same objects.
+func TestListAsksLikeTheOfficialClient(t *testing.T) {
+	var asked []string
+	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+		line := r.Method + " " + r.URL.Path + "?" + r.URL.Query().Encode()
+		for _, header := range []string{"Accept", "Authorization", "User-Agent", "X-Organisation-Identity", "X-Project-Identity"} {
+			line += " " + r.Header.Get(header)
+		}
+		asked = append(asked, line)
+		sendJSON(w, http.StatusOK, `[]`)
+	})
+	by := []filters.Filter{
+		&filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: "vpc-1"},
+		&filters.LabelFilter{MatchLabels: map[string]string{"k8s.thalassa.cloud/kubernetes-cluster": "a b"}},
+	}
+	if _, err := c.ListLoadbalancers(t.Context(), &iaas.ListLoadbalancersRequest{Filters: by}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := List(t.Context(), c, "/v1/loadbalancers", by, identityOf); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 2 || asked[0] != asked[1] {
+		t.Errorf("asked\n%s\nwant\n%s", asked[1], asked[0])
+	}
+}
+
+func TestList(t *testing.T) {
+	tests := map[string]struct {
+		kind, body string
+		want       string // identities, or the kind of error
+	}{
+		"items":             {"application/json", `[{"identity": "a", "other": [1, {"x": null}]}, {"identity": "unwanted"}, {"identity": "b"}]`, "[a b]"},
+		"none":              {"application/json", `[]`, "[]"},
+		"null":              {"application/json; charset=utf-8", `null`, "[]"},
+		"problem":           {"application/problem+json", ` [ {"identity":"a"} ] `, "[a]"},
+		"empty":             {"application/json", ``, "malformed answer"},
+		"breaks off":        {"application/json", `[{"identity": "a"}, {"iden`, "malformed answer"},
+		"breaks off later":  {"application/json", `[{"identity": "a"}`, "malformed answer"},
+		"two lists":         {"application/json", `[{"identity": "a"}][]`, "malformed answer"},
+		"an object":         {"application/json", `{"identity": "a"}`, "malformed answer"},
+		"of something else": {"application/json", `[{"identity": 7}]`, "malformed answer"},
+		"a page":            {"text/html", `<html>`, "malformed answer"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", tt.kind)
+					_, _ = io.WriteString(w, tt.body)
+				})
+				got, err := List(t.Context(), c, "/v1/things", nil, identityOf)
+				if said := fmt.Sprint(got); err == nil && said != tt.want {
+					t.Errorf("items = %s, want %s", said, tt.want)
+				}
+				if err != nil && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), tt.want)) || (err != nil && got != nil) {
+					t.Errorf("items %v, error %v; want %s", got, err, tt.want)
+				}
+				if err == nil && strings.HasPrefix(tt.want, "malformed") {
+					t.Errorf("items = %v, want an error", got)
+				}
+			})
+		})
+	}
+}
+
+// TestListForgetsAFailedAttempt: items of an attempt that broke off are not in the result twice.
+func TestListForgetsAFailedAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(200, `[{"identity": "a"},`), answer(200, `[{"identity": "a"}]`)}}
+		got, err := List(t.Context(), s.client(t), "/v1/things", nil, identityOf)
+		if err != nil || fmt.Sprint(got) != "[a]" || len(s.at) != 2 {
+			t.Errorf("items = %v, %v after %d calls", got, err, len(s.at))
+		}
+	})
+}
+
+// TestListKeepsOnlyWhatIsWanted: a list is never in memory as a whole.
+func TestListKeepsOnlyWhatIsWanted(t *testing.T) {
+	item := fmt.Sprintf(`{"identity": "a", "ballast": %q}`, strings.Repeat("x", 10_000))
+	long := func(items int) float64 {
+		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, nil)
+		c.transport.access.Load().network = networkFunc(func(*http.Request) (*http.Response, error) {
+			body := io.MultiReader(strings.NewReader("["+item), &repeated{text: "," + item, left: items - 1}, strings.NewReader("]"))
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body)}, nil
+		})
+		return testing.AllocsPerRun(1, func() {
+			if kept, err := List(t.Context(), c, "/v1/things", nil, identityOf); err != nil || len(kept) != items {
+				t.Fatalf("%d items, %v", len(kept), err)
+			}
+		})
+	}
+	// A few allocations per item are the item itself; the ballast, 10 kB each, needs none.
+	if few, many := long(100), long(1100); (many-few)/1000 > 6 {
+		t.Errorf("%v allocations for 100 items, %v for 1100", few, many)
+	}
+}
+
+// repeated reads as a text several times over.
+type repeated struct {
+	text string
+	left int
+	rest string
+}
+
+func (r *repeated) Read(into []byte) (int, error) {
+	if r.rest == "" {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		r.left, r.rest = r.left-1, r.text
+	}
+	n := copy(into, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func FuzzList(f *testing.F) {
+	for _, seed := range []string{`[{"identity": "a"}]`, `null`, `[`, `[]]`, `{"identity":`, `[{"identity": 1e400}]`, "[\xff]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var got []string
+		response := &http.Response{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
+		err := stream(response, func(item thing) { got = append(got, item.Identity) })
+		trimmed := strings.TrimSpace(body)
+		if err == nil && trimmed != "null" && (!strings.HasPrefix(trimmed, "[") || !strings.HasSuffix(trimmed, "]")) {
+			t.Errorf("%q was taken for a list of %d", body, len(got))
+		}
+	})
+}
+
+func FuzzErrorBody(f *testing.F) {
+	for _, seed := range []string{`{"message": "no"}`, `<html>`, `{"message": 7}`, "\xff\xfe", strings.Repeat("é", 300)} {
+		f.Add(404, "application/json", seed)
+	}
+	f.Fuzz(func(t *testing.T, status int, kind, body string) {
+		c := &call{request: mustRequest(t)}
+		err := c.read(&http.Response{StatusCode: 400 + (status&0xff)%200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))})
+		failure := c.failure(err)
+		if failure.Kind == nil || len(failure.Error()) > 2000+6*len(body) {
+			t.Errorf("error = %q", failure.Error())
+		}
+	})
+}
+
+func mustRequest(t *testing.T) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://cloud.test/v1/vpcs/vpc-1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request
+}

@@ -1,0 +1,65 @@
+package client
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics of all calls. The names of the first two are those that the in-tree providers of Kubernetes made customary.
+type metrics struct {
+	duration *prometheus.HistogramVec // by request
+	failures *prometheus.CounterVec   // by request and reason
+	retries  *prometheus.CounterVec   // by request
+	bytes    *prometheus.CounterVec   // by request
+	circuit  prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	const namespace, subsystem = "cloudprovider", "thalassa"
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, labels)
+	}
+	return &metrics{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "api_request_duration_seconds",
+			Help:    "Time that requests to the Thalassa Cloud API took, until the answer was read.",
+			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
+		}, []string{"request"}),
+		failures: counter("api_request_errors", "Requests to the Thalassa Cloud API that failed, by reason.", "request", "reason"),
+		retries:  counter("api_request_retries_total", "Requests to the Thalassa Cloud API that repeated a failed one.", "request"),
+		bytes:    counter("api_response_bytes_total", "Bytes of answers read from the Thalassa Cloud API.", "request"),
+		circuit: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "api_circuit_open",
+			Help: "1 while no request is made because the Thalassa Cloud API is away."}),
+	}
+}
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.duration, m.failures, m.retries, m.bytes, m.circuit}
+}
+
+// observe counts one attempt.
+func (m *metrics) observe(c *call, failure *Error, took time.Duration) {
+	m.duration.WithLabelValues(c.operation).Observe(took.Seconds())
+	m.bytes.WithLabelValues(c.operation).Add(float64(c.received))
+	if failure != nil {
+		m.failures.WithLabelValues(c.operation, reasonOf(failure)).Inc()
+	}
+}
+
+// reasonOf names the kind of a failure for metrics.
+func reasonOf(failure *Error) string {
+	for _, row := range []struct {
+		kind   error
+		reason string
+	}{
+		{ErrNotFound, "not_found"}, {ErrConflict, "conflict"}, {ErrQuota, "quota"}, {ErrThrottled, "throttled"},
+		{ErrUnauthorised, "unauthorised"}, {ErrUnavailable, "unavailable"}, {ErrMalformed, "malformed"}, {ErrBadRequest, "refused"},
+	} {
+		if errors.Is(failure.Kind, row.kind) {
+			return row.reason
+		}
+	}
+	return "other"
+}
