@@ -16,7 +16,13 @@ import (
 // for it is collected; false leaves it out. Memory is bounded by what is kept, not by what the cloud sends. The result is
 // complete or an error: an answer that breaks off is none. The error is an *Error.
 func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []filters.Filter, keep func(Item) (Kept, bool)) ([]Kept, error) {
-	request, err := c.newListRequest(ctx, path, asked)
+	query := url.Values{}
+	for _, filter := range asked {
+		for key, value := range filter.ToParams() {
+			query.Set(key, value)
+		}
+	}
+	request, err := c.newRequest(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -33,28 +39,6 @@ func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []f
 		return nil, err
 	}
 	return kept, nil
-}
-
-// newListRequest makes the request that the official client would make.
-func (c *Client) newListRequest(ctx context.Context, path string, asked []filters.Filter) (*http.Request, error) {
-	query := url.Values{}
-	for _, filter := range asked {
-		for key, value := range filter.ToParams() {
-			query.Set(key, value)
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.options.Endpoint+path, nil)
-	if err != nil {
-		return nil, fmt.Errorf("preparing GET %s: %w", path, err)
-	}
-	request.URL.RawQuery = query.Encode()
-	request.Header.Set("Accept", "application/json")
-	request.Header.Set("User-Agent", c.options.UserAgent)
-	request.Header.Set("X-Organisation-Identity", c.options.Organisation)
-	if c.options.Project != "" {
-		request.Header.Set("X-Project-Identity", c.options.Project)
-	}
-	return request, nil
 }
 
 // stream decodes a JSON array item by item. null is an empty list, as everywhere in this API.

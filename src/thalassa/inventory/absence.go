@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/thalassa-cloud/client-go/iaas"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
@@ -35,14 +37,12 @@ func (a *absences) know(id string, maxAge time.Duration) bool {
 // MachineExists asks the cloud for one machine by identity, not through the list: a machine that the list did not have is
 // believed to be gone only when this says so too.
 func (i *Inventory) MachineExists(ctx context.Context, id string) (bool, error) {
-	got, err := i.cloud.GetMachine(ctx, id)
-	switch {
-	case isGone(err):
+	got, err := client.Get[machineItem](ctx, i.cloud, iaas.MachineEndpoint+"/"+id)
+	if isGone(err) {
 		return false, nil
-	case err != nil:
-		return false, client.Plain(err)
-	case got == nil:
-		return false, unanswered("reading machine " + id)
 	}
-	return !machineOf(*got).Gone(), nil
+	if err != nil {
+		return false, err
+	}
+	return !got.object().Gone(), nil
 }

@@ -58,19 +58,77 @@ type TargetGroup struct {
 	Machines              []string // identities of the attached machines, sorted
 }
 
-func loadBalancerOf(lb iaas.VpcLoadbalancer) LoadBalancer {
+// balancerItem is as much of the API's load balancer as is needed.
+type balancerItem struct {
+	Identity          string         `json:"identity"`
+	Name              string         `json:"name"`
+	Description       string         `json:"description"`
+	Labels            Labels         `json:"labels"`
+	Annotations       Labels         `json:"annotations"`
+	Status            string         `json:"status"`
+	CreatedAt         time.Time      `json:"createdAt"`
+	VPC               reference      `json:"vpc"`
+	ExternalAddresses []string       `json:"externalIpAddresses"`
+	InternalAddresses []string       `json:"internalIpAddresses"`
+	Hostname          string         `json:"hostname"`
+	DeleteProtection  bool           `json:"deleteProtection"`
+	SecurityGroups    []reference    `json:"securityGroups"`
+	Listeners         []listenerItem `json:"loadbalancerListeners"`
+}
+
+// reference is an object within another one.
+type reference struct {
+	Identity string `json:"identity"`
+}
+
+// listenerItem is as much of the API's listener as is needed.
+type listenerItem struct {
+	Identity       string    `json:"identity"`
+	Name           string    `json:"name"`
+	Description    string    `json:"description"`
+	Labels         Labels    `json:"labels"`
+	Annotations    Labels    `json:"annotations"`
+	Protocol       string    `json:"protocol"`
+	Port           int       `json:"port"`
+	TargetGroup    reference `json:"targetGroup"`
+	MaxConnections uint32    `json:"maxConnections"`
+	IdleTimeout    uint32    `json:"connectionIdleTimeout"`
+	AllowedSources []string  `json:"allowedSources"`
+}
+
+// groupItem is as much of the API's target group as is needed. Of an attached machine that is its identity: the API shows all of
+// it, in every group.
+type groupItem struct {
+	Identity       string                   `json:"identity"`
+	Name           string                   `json:"name"`
+	Description    string                   `json:"description"`
+	Labels         Labels                   `json:"labels"`
+	Annotations    Labels                   `json:"annotations"`
+	VPC            reference                `json:"vpc"`
+	Protocol       string                   `json:"protocol"`
+	Port           int                      `json:"targetPort"`
+	Policy         string                   `json:"loadbalancingPolicy"`
+	ProxyProtocol  bool                     `json:"enableProxyProtocol"`
+	HealthCheck    *iaas.BackendHealthCheck `json:"healthCheck"`
+	TargetSelector map[string]string        `json:"targetSelector"`
+	Attachments    []struct {
+		Machine reference `json:"virtualMachineInstance"`
+	} `json:"loadbalancerTargetGroupAttachments"`
+}
+
+func (lb balancerItem) object() LoadBalancer {
 	balancer := LoadBalancer{
 		ID: lb.Identity, Name: lb.Name, Description: lb.Description,
 		Labels: lb.Labels, Annotations: lb.Annotations,
 		Status: lb.Status, CreatedAt: lb.CreatedAt,
-		ExternalAddresses: addresses(lb.ExternalIpAddresses), InternalAddresses: addresses(lb.InternalIpAddresses), Hostname: lb.Hostname,
+		ExternalAddresses: addresses(lb.ExternalAddresses), InternalAddresses: addresses(lb.InternalAddresses), Hostname: lb.Hostname,
 		DeleteProtection: lb.DeleteProtection,
 	}
 	for _, group := range lb.SecurityGroups {
 		balancer.SecurityGroups = append(balancer.SecurityGroups, group.Identity)
 	}
-	for _, listener := range lb.LoadbalancerListeners {
-		balancer.Listeners = append(balancer.Listeners, listenerOf(listener))
+	for _, listener := range lb.Listeners {
+		balancer.Listeners = append(balancer.Listeners, listener.object())
 	}
 	return balancer
 }
@@ -82,27 +140,23 @@ func addresses(listed []string) []string {
 	return found
 }
 
-func listenerOf(l iaas.VpcLoadbalancerListener) Listener {
-	listener := Listener{
+func (l listenerItem) object() Listener {
+	return Listener{
 		ID: l.Identity, Name: l.Name, Description: l.Description, Labels: l.Labels, Annotations: l.Annotations,
-		Protocol: string(l.Protocol), Port: l.Port, AllowedSources: l.AllowedSources,
-		MaxConnections: value(l.MaxConnections), IdleTimeout: value(l.ConnectionIdleTimeout),
+		Protocol: l.Protocol, Port: l.Port, AllowedSources: l.AllowedSources, TargetGroup: l.TargetGroup.Identity,
+		MaxConnections: l.MaxConnections, IdleTimeout: l.IdleTimeout,
 	}
-	if l.TargetGroup != nil {
-		listener.TargetGroup = l.TargetGroup.Identity
-	}
-	return listener
 }
 
-func targetGroupOf(g iaas.VpcLoadbalancerTargetGroup) TargetGroup {
+func (g groupItem) object() TargetGroup {
 	group := TargetGroup{
 		ID: g.Identity, Name: g.Name, Description: g.Description, Labels: g.Labels, Annotations: g.Annotations,
-		Protocol: string(g.Protocol), Port: g.TargetPort, Policy: string(value(g.LoadbalancingPolicy)),
-		ProxyProtocol: value(g.EnableProxyProtocol), HealthCheck: g.HealthCheck, TargetSelector: g.TargetSelector,
+		Protocol: g.Protocol, Port: g.Port, Policy: g.Policy,
+		ProxyProtocol: g.ProxyProtocol, HealthCheck: g.HealthCheck, TargetSelector: g.TargetSelector,
 	}
-	for _, attachment := range g.LoadbalancerTargetGroupAttachments {
-		if attachment.VirtualMachineInstance != nil {
-			group.Machines = append(group.Machines, attachment.VirtualMachineInstance.Identity)
+	for _, attachment := range g.Attachments {
+		if id := attachment.Machine.Identity; id != "" {
+			group.Machines = append(group.Machines, id)
 		}
 	}
 	slices.Sort(group.Machines)
@@ -128,12 +182,4 @@ func HasLabels(labels, wanted Labels) bool {
 		}
 	}
 	return true
-}
-
-func value[T any](pointer *T) T {
-	if pointer == nil {
-		var zero T
-		return zero
-	}
-	return *pointer
 }

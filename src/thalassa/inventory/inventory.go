@@ -126,53 +126,32 @@ func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge tim
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
-	request := &iaas.ListMachinesRequest{Filters: []filters.Filter{i.inVPC()}}
-	listed, err := i.cloud.ListMachines(ctx, request)
-	if err != nil {
-		return nil, client.Plain(err)
-	}
-	machines := make([]Machine, 0, len(listed))
-	for _, m := range listed {
+	return client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()}, func(m machineItem) (Machine, bool) {
 		// A server may ignore a filter, so it is applied here again.
-		if machine := machineOf(m); m.Vpc != nil && m.Vpc.Identity == i.vpc && !machine.Gone() {
-			machines = append(machines, machine)
-		}
-	}
-	return machines, nil
+		machine := m.object()
+		return machine, m.VPC.Identity == i.vpc && !machine.Gone()
+	})
 }
 
 func (i *Inventory) listLoadBalancers(owned Labels) func(context.Context) ([]LoadBalancer, error) {
 	return func(ctx context.Context) ([]LoadBalancer, error) {
-		request := &iaas.ListLoadbalancersRequest{Filters: []filters.Filter{i.inVPC(), &filters.LabelFilter{MatchLabels: owned}}}
-		listed, err := i.cloud.ListLoadbalancers(ctx, request)
-		if err != nil {
-			return nil, client.Plain(err)
-		}
-		balancers := make([]LoadBalancer, 0, len(listed))
-		for _, lb := range listed {
-			if balancer := loadBalancerOf(lb); lb.Vpc != nil && lb.Vpc.Identity == i.vpc && HasLabels(lb.Labels, owned) && !balancer.gone() {
-				balancers = append(balancers, balancer)
-			}
-		}
-		return balancers, nil
+		return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, i.ofOwners(owned), func(lb balancerItem) (LoadBalancer, bool) {
+			balancer := lb.object()
+			return balancer, lb.VPC.Identity == i.vpc && HasLabels(lb.Labels, owned) && !balancer.gone()
+		})
 	}
 }
 
 func (i *Inventory) listTargetGroups(owned Labels) func(context.Context) ([]TargetGroup, error) {
 	return func(ctx context.Context) ([]TargetGroup, error) {
-		request := &iaas.ListTargetGroupsRequest{Filters: []filters.Filter{i.inVPC(), &filters.LabelFilter{MatchLabels: owned}}}
-		listed, err := i.cloud.ListTargetGroups(ctx, request)
-		if err != nil {
-			return nil, client.Plain(err)
-		}
-		groups := make([]TargetGroup, 0, len(listed))
-		for _, g := range listed {
-			if g.Vpc != nil && g.Vpc.Identity == i.vpc && HasLabels(g.Labels, owned) {
-				groups = append(groups, targetGroupOf(g))
-			}
-		}
-		return groups, nil
+		return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, i.ofOwners(owned), func(g groupItem) (TargetGroup, bool) {
+			return g.object(), g.VPC.Identity == i.vpc && HasLabels(g.Labels, owned)
+		})
 	}
+}
+
+func (i *Inventory) ofOwners(owned Labels) []filters.Filter {
+	return []filters.Filter{i.inVPC(), &filters.LabelFilter{MatchLabels: owned}}
 }
 
 func (i *Inventory) inVPC() filters.Filter {

@@ -32,20 +32,33 @@ func (m Machine) keys() []string { return []string{slugKey(m.Slug)} }
 // slugKey keeps slugs and identities apart in the index: one machine's slug may be another's identity.
 func slugKey(slug string) string { return "slug/" + slug }
 
-func machineOf(m iaas.Machine) Machine {
-	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(string(m.State))}
+// machineItem is as much of the API's machine as is needed.
+type machineItem struct {
+	Identity    string    `json:"identity"`
+	Slug        string    `json:"slug"`
+	State       string    `json:"state"`
+	VPC         reference `json:"vpc"`
+	Zone        string    `json:"availabilityZone"`
+	MachineType struct {
+		Slug string `json:"slug"`
+	} `json:"machineType"`
+	Interfaces []struct {
+		Name      string   `json:"name"`
+		Addresses []string `json:"ipAddresses"`
+	} `json:"interfaces"`
+	Status struct {
+		Status string `json:"status"`
+	} `json:"status"`
+}
+
+func (m machineItem) object() Machine {
+	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug, Zone: m.Zone}
 	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) {
 		machine.State = string(iaas.MachineStateDeleted)
 	}
-	if m.MachineType != nil {
-		machine.Type = m.MachineType.Slug
-	}
-	if m.AvailabilityZone != nil {
-		machine.Zone = *m.AvailabilityZone
-	}
 	for _, network := range m.Interfaces {
 		if network.Name == primaryInterface {
-			machine.Addresses = network.IPAddresses
+			machine.Addresses = network.Addresses
 		}
 	}
 	return machine

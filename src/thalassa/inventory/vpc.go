@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
@@ -41,24 +42,28 @@ func (i *Inventory) Probe(ctx context.Context) error {
 	return err
 }
 
-func (i *Inventory) getVPC(ctx context.Context) ([]VPC, error) {
-	got, err := i.cloud.GetVpc(ctx, i.vpc)
-	if err != nil {
-		return nil, client.Plain(err)
-	}
-	if got == nil {
-		return nil, unanswered("reading VPC " + i.vpc)
-	}
-	vpc := VPC{ID: got.Identity}
-	if got.CloudRegion != nil {
-		vpc.Region = got.CloudRegion.Slug
-	}
-	for _, subnet := range got.Subnets {
-		vpc.Subnets = append(vpc.Subnets, subnetOf(subnet))
-	}
-	return []VPC{vpc}, nil
+// vpcItem is as much of the API's VPC as is needed.
+type vpcItem struct {
+	Identity    string `json:"identity"`
+	CloudRegion struct {
+		Slug string `json:"slug"`
+	} `json:"cloudRegion"`
+	Subnets []struct {
+		Identity string `json:"identity"`
+		Slug     string `json:"slug"`
+		Name     string `json:"name"`
+		Labels   Labels `json:"labels"`
+	} `json:"subnets"`
 }
 
-func subnetOf(s iaas.Subnet) Subnet {
-	return Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels}
+func (i *Inventory) getVPC(ctx context.Context) ([]VPC, error) {
+	got, err := client.Get[vpcItem](ctx, i.cloud, iaas.VpcEndpoint+"/"+url.PathEscape(i.vpc))
+	if err != nil {
+		return nil, err
+	}
+	vpc := VPC{ID: got.Identity, Region: got.CloudRegion.Slug}
+	for _, s := range got.Subnets {
+		vpc.Subnets = append(vpc.Subnets, Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels})
+	}
+	return []VPC{vpc}, nil
 }

@@ -2,10 +2,8 @@ package inventory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -22,14 +20,11 @@ const StatusDeleting = "deleting"
 
 // CreateLoadBalancer creates a load balancer.
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLoadbalancer) (LoadBalancer, error) {
-	created, err := i.cloud.CreateLoadbalancer(ctx, create)
-	if err != nil {
+	created, err := client.Create[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create)
+	if err = shown(err, created.Identity, "load balancer "+create.Name); err != nil {
 		return LoadBalancer{}, i.uncertain(err)
 	}
-	if created == nil {
-		return LoadBalancer{}, i.uncertain(unanswered("creating load balancer " + create.Name))
-	}
-	balancer := loadBalancerOf(*created)
+	balancer := created.object()
 	i.balancers.create(balancer)
 	return balancer, nil
 }
@@ -61,14 +56,11 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalance
 
 // CreateListener adds a listener to a load balancer.
 func (i *Inventory) CreateListener(ctx context.Context, balancer string, create iaas.CreateListener) error {
-	created, err := i.cloud.CreateListener(ctx, balancer, create)
-	if err != nil {
+	created, err := client.Create[listenerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer+"/listeners", create)
+	if err = shown(err, created.Identity, "listener "+create.Name); err != nil {
 		return i.uncertain(err)
 	}
-	if created == nil {
-		return i.uncertain(unanswered("creating listener " + create.Name))
-	}
-	listener := listenerOf(*created)
+	listener := created.object()
 	listener.TargetGroup = create.TargetGroup
 	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
 	return nil
@@ -106,18 +98,15 @@ func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) L
 // CreateTargetGroup creates a target group without machines.
 func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (TargetGroup, error) {
 	policy := iaas.LoadbalancingPolicy(group.Policy)
-	created, err := i.cloud.CreateTargetGroup(ctx, iaas.CreateTargetGroup{
+	created, err := client.Create[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, iaas.CreateTargetGroup{
 		Name: group.Name, Description: group.Description, Labels: group.Labels, Vpc: i.vpc,
 		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
 		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
 	})
-	if err != nil {
+	if err = shown(err, created.Identity, "target group "+group.Name); err != nil {
 		return TargetGroup{}, i.uncertain(err)
 	}
-	if created == nil {
-		return TargetGroup{}, i.uncertain(unanswered("creating target group " + group.Name))
-	}
-	group = targetGroupOf(*created)
+	group = created.object()
 	i.groups.create(group)
 	return group, nil
 }
@@ -139,15 +128,12 @@ type targetGroupUpdate struct {
 
 // UpdateTargetGroup replaces a target group's own fields, not its machines.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
-	body, err := json.Marshal(targetGroupUpdate{
+	_, err := client.Replace[reference](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
 		Name: update.Name, Description: update.Description, Labels: update.Labels, Annotations: update.Annotations,
 		TargetPort: update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
 		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
 	})
 	if err != nil {
-		return fmt.Errorf("encoding target group %s: %w", group.Name, err)
-	}
-	if _, err := i.cloud.RawRequest(ctx, http.MethodPut, iaas.TargetGroupEndpoint+"/"+group.ID, body); err != nil {
 		return i.uncertain(err)
 	}
 	if latest, known := i.groups.get(group.ID); known {
@@ -208,7 +194,10 @@ func optional(number uint32) *uint32 {
 	return &number
 }
 
-// unanswered is a success that does not show the object it is about.
-func unanswered(doing string) error {
-	return fmt.Errorf("%s: %w: the answer shows no object", doing, client.ErrMalformed)
+// shown makes an error of a success that does not show the object it is about.
+func shown(err error, identity, object string) error {
+	if err == nil && identity == "" {
+		return fmt.Errorf("creating %s: %w: the answer shows no object", object, client.ErrMalformed)
+	}
+	return err
 }
