@@ -57,6 +57,7 @@ func TestMetricsAndSettings(t *testing.T) {
 		`workqueue_adds_total{name="service"}`,
 		`rest_client_requests_total{`,
 		`kubernetes_build_info{`,
+		`test_cloud_metric 0`,
 		`running_managed_controllers{manager="cloud-controller-manager",name="service"}`,
 	} {
 		if !strings.Contains(metrics, name) {

@@ -17,6 +17,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	ccmconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/component-base/configz"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
@@ -102,6 +103,11 @@ func (p *process) run(ctx context.Context) error {
 	}
 	defer configz.Delete(configzName)
 	controllers.Register()
+	unmeasure, err := measure(legacyregistry.Registerer(), p.cloud)
+	if err != nil {
+		return err
+	}
+	defer unmeasure()
 	for name, reason := range p.skipped {
 		klog.FromContext(ctx).Info("Controller does not run", "controller", name, "reason", string(reason))
 	}

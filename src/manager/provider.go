@@ -22,6 +22,7 @@ package manager
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -62,4 +63,11 @@ type Drainer interface {
 	// called once, after the controllers and the stop channel of Initialize were
 	// told to stop; the lease is still held meanwhile.
 	Drain(ctx context.Context) error
+}
+
+// Measurer is a cloud that has metrics.
+type Measurer interface {
+	// Collectors are shown in /metrics for as long as the process runs. It is
+	// called once, on a standby as well.
+	Collectors() []prometheus.Collector
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,11 @@ type testCloud struct {
 	nodes    corelisters.NodeLister
 	stop     <-chan struct{}
 	drain    func(context.Context) error
+}
+
+// Collectors makes the test cloud's metric; every process has one of its own.
+func (c *testCloud) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{prometheus.NewGauge(prometheus.GaugeOpts{Name: "test_cloud_metric", Help: "A metric of the cloud."})}
 }
 
 func newTestCloud() *testCloud {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -81,7 +82,7 @@ func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, service *c
 	defer b.services.lock(service)()
 	balancer, err := b.sync(ctx, service, nodes)
 	if err != nil {
-		return nil, err
+		return nil, whenToReturn(err)
 	}
 	if !serves(balancer) {
 		// What is known may be older than the interval of looking again, and then it is time to look.
@@ -116,8 +117,7 @@ func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *c
 		return err
 	}
 	plan := b.planner.membership(targets, o)
-	b.log(ctx, service, plan)
-	return plan.Apply(ctx)
+	return b.apply(ctx, service, plan)
 }
 
 // EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it returns
@@ -130,8 +130,7 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 		return err
 	}
 	plan := b.planner.deletion(o)
-	b.log(ctx, service, plan)
-	if err := plan.Apply(ctx); err != nil {
+	if err := b.apply(ctx, service, plan); err != nil {
 		return err
 	}
 	if o, err = b.observe(ctx, service, inventory.BalancerAge); err != nil {
@@ -170,8 +169,7 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 		case round == maxRounds:
 			return inventory.LoadBalancer{}, fmt.Errorf("the cloud does not keep what is written: it still needs %q", plan[0])
 		}
-		b.log(ctx, service, plan)
-		if err := plan.Apply(ctx); err != nil {
+		if err := b.apply(ctx, service, plan); err != nil {
 			return inventory.LoadBalancer{}, err
 		}
 	}
@@ -249,8 +247,19 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 // fresh is the age of answers to "is it ready, or gone, yet?".
 func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }
 
-func (b *balancers) log(ctx context.Context, service *corev1.Service, plan loadbalancer.Plan) {
-	for _, operation := range plan {
-		klog.FromContext(ctx).Info("Changing the cloud", "service", klog.KObj(service), "operation", operation.String())
+// apply makes the writes of a plan; the audit log says for which Service and why each was made.
+func (b *balancers) apply(ctx context.Context, service *corev1.Service, plan loadbalancer.Plan) error {
+	for i, operation := range plan {
+		do, cause := operation.Do, fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
+		plan[i].Do = func(ctx context.Context) error { return do(client.WithCause(ctx, cause)) }
 	}
+	return plan.Apply(ctx)
+}
+
+// whenToReturn hands on when the cloud asked to come back.
+func whenToReturn(err error) error {
+	if after := client.RetryAfter(err); after > 0 {
+		return api.NewRetryError(err.Error(), after)
+	}
+	return err
 }

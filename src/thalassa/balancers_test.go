@@ -3,6 +3,7 @@ package thalassa
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -498,4 +499,25 @@ func crashAt(t *testing.T, step int, happened bool) {
 	if left := l.leftovers(); len(left) > 0 {
 		t.Errorf("after crashes while deleting: %v, want nothing", left)
 	}
+}
+
+// TestPauseTheCloudAskedFor reaches the service controller, which then comes back neither earlier nor much later.
+func TestPauseTheCloudAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		l.network = busy{}
+		l.restart()
+		_, err := l.ensure(service("web", 80), nil)
+		var again *api.RetryError
+		if !errors.As(err, &again) || again.RetryAfter() != 90*time.Second || !strings.Contains(err.Error(), "throttled") {
+			t.Errorf("error = %v, want one to come back after 90 s", err)
+		}
+	})
+}
+
+// busy is a cloud that wants to be left alone.
+type busy struct{}
+
+func (busy) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"90"}}, Body: http.NoBody}, nil
 }

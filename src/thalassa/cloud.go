@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -92,6 +93,9 @@ func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.invento
 
 // Drain lets no further write to the cloud begin and waits for those under way.
 func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
+
+// Collectors are the provider's metrics.
+func (c *Cloud) Collectors() []prometheus.Collector { return c.client.Collectors() }
 
 // LoadBalancer returns the load balancers, unless they are switched off.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
