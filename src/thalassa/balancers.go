@@ -44,6 +44,7 @@ type balancers struct {
 	planner     planner
 	recorder    record.EventRecorder
 	services    serviceLocks
+	settled     settledServices
 	slow        sync.Map // UIDs of Services whose owner has been told that it takes long
 }
 
@@ -80,9 +81,20 @@ func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *core
 // still busy it returns an *api.RetryError with the time of the next look.
 func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	defer b.services.lock(service)()
-	balancer, err := b.sync(ctx, service, nodes)
+	b.settled.forget(service.UID)
+	status, err := b.ensure(ctx, service, nodes)
 	if err != nil {
 		return nil, whenToReturn(err)
+	}
+	b.settled.remember(service, nodes)
+	return status, nil
+}
+
+// ensure is EnsureLoadBalancer for whoever holds the Service's lock.
+func (b *balancers) ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	balancer, err := b.sync(ctx, service, nodes)
+	if err != nil {
+		return nil, err
 	}
 	if !serves(balancer) {
 		// What is known may be older than the interval of looking again, and then it is time to look.
@@ -108,6 +120,7 @@ func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *c
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
+	b.settled.nodesChanged(service.UID, nodes)
 	o, err := b.observe(ctx, service, inventory.BalancerAge)
 	if err != nil || len(o.balancers) == 0 {
 		return err
@@ -125,6 +138,7 @@ func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *c
 // in an *api.RetryError here and comes back after 5, 10, 20, … 300 seconds.
 func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
 	defer b.services.lock(service)()
+	b.settled.forget(service.UID)
 	o, err := b.observe(ctx, service, b.fresh())
 	if err != nil {
 		return err

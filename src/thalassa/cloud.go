@@ -81,8 +81,11 @@ func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <
 	broadcaster.StartStructuredLogging(0)
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubernetes.CoreV1().Events("")})
 	c.balancers.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	ctx, cancel := context.WithCancel(context.Background())
+	go drift{balancers: c.balancers, period: c.config.LoadBalancer.driftPeriod(), services: kubernetes.CoreV1()}.run(ctx)
 	go func() {
 		<-stop
+		cancel()
 		broadcaster.Shutdown()
 	}()
 }

@@ -129,6 +129,8 @@ func (c LoadBalancerConfig) pollInterval() time.Duration {
 	return time.Duration(c.CreationPollInterval) * time.Second
 }
 
+func (c LoadBalancerConfig) driftPeriod() time.Duration { return 5 * time.Minute }
+
 func (c LoadBalancerConfig) pollTimeout() time.Duration {
 	return time.Duration(c.CreationPollTimeout) * time.Second
 }
