@@ -33,6 +33,7 @@ type Cloud struct {
 	instances *instances
 	balancers *balancers
 	readiness readiness
+	reloader  *reloader // nil when the configuration refers to no files
 }
 
 var _ cloudprovider.Interface = (*Cloud)(nil)
@@ -81,6 +82,9 @@ func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <
 	broadcaster.StartStructuredLogging(0)
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubernetes.CoreV1().Events("")})
 	c.balancers.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	if c.reloader != nil {
+		c.reloader.recordTo(c.balancers.recorder)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go drift{balancers: c.balancers, period: c.config.LoadBalancer.driftPeriod(), services: kubernetes.CoreV1()}.run(ctx)
 	go func() {
@@ -98,7 +102,21 @@ func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.invento
 func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
 
 // Collectors are the provider's metrics.
-func (c *Cloud) Collectors() []prometheus.Collector { return c.client.Collectors() }
+func (c *Cloud) Collectors() []prometheus.Collector {
+	if c.reloader == nil {
+		return c.client.Collectors()
+	}
+	return append(c.client.Collectors(), c.reloader.collectors()...)
+}
+
+// newReloader keeps the cloud's secrets as read finds them; inUse are those that it has now.
+func (c *Cloud) newReloader(inUse client.Secrets, read func() (client.Secrets, error), about *corev1.ObjectReference) *reloader {
+	r := newReloader(inUse, read, func(ctx context.Context, secrets client.Secrets) error {
+		return c.client.Adopt(ctx, secrets, c.inventory.ProbeWith)
+	})
+	r.about = about
+	return r
+}
 
 // LoadBalancer returns the load balancers, unless they are switched off.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {

@@ -102,7 +102,7 @@ func TestCABundle(t *testing.T) {
 	server := newTLSServer(t)
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	secrets := secretsOf("pat")
-	c, err := New(Options{Endpoint: server.URL, Secrets: secrets, CallTimeout: 300 * time.Millisecond})
+	c, err := New(Options{Endpoint: server.URL, Secrets: secrets})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,12 @@ func (i *Inventory) Probe(ctx context.Context) error {
 	return err
 }
 
+// ProbeWith asks for the VPC with what the context carries, and leaves everything that is known as it is.
+func (i *Inventory) ProbeWith(ctx context.Context) error {
+	_, err := i.getVPC(ctx)
+	return err
+}
+
 // vpcItem is as much of the API's VPC as is needed.
 type vpcItem struct {
 	Identity    string `json:"identity"`
