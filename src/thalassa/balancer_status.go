@@ -27,19 +27,34 @@ func statusOf(balancer inventory.LoadBalancer) *corev1.LoadBalancerStatus {
 	return status
 }
 
-// pending says that the load balancer is not ready, and when to look again. When that takes longer than configured it tells
-// the Service's owner once, and goes on.
+// pending says that the load balancer is not ready, and when to look again. When it failed, or takes longer than configured, it
+// tells the Service's owner once, and goes on looking.
 func (b *balancers) pending(service *corev1.Service, balancer inventory.LoadBalancer) error {
-	limit := b.config.LoadBalancer.pollTimeout()
-	if time.Since(balancer.CreatedAt) > limit {
-		if _, told := b.slow.LoadOrStore(service.UID, true); !told {
-			b.recorder.Eventf(service, corev1.EventTypeWarning, reasonSlow,
-				"Load balancer %s is still %q after %s; if that does not change soon, ask the cloud's support about it. This is looked at every %s, nothing needs to be done in the cluster.",
-				balancer.Name, balancer.Status, limit, b.config.LoadBalancer.pollInterval())
-		}
+	interval, limit := b.config.LoadBalancer.pollInterval(), b.config.LoadBalancer.pollTimeout()
+	switch {
+	case failed(balancer):
+		b.tellOnce(service, reasonFailed,
+			"The cloud could not make load balancer %s work: its status is %q. Ask the cloud's support why, or delete it in the cloud: a new one follows by itself.",
+			balancer.Name, balancer.Status)
+	case time.Since(balancer.CreatedAt) > limit:
+		b.tellOnce(service, reasonSlow,
+			"Load balancer %s is still %q after %s; if that does not change soon, ask the cloud's support about it. This is looked at every %s, nothing needs to be done in the cluster.",
+			balancer.Name, balancer.Status, limit, interval)
 	}
 	message := fmt.Sprintf("load balancer %s is not ready yet, its status is %q", balancer.Name, balancer.Status)
-	return api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
+	return api.NewRetryError(message, interval)
+}
+
+// failed says that the cloud has given up on the load balancer; which word it uses is not documented.
+func failed(balancer inventory.LoadBalancer) bool {
+	return strings.EqualFold(balancer.Status, "failed") || strings.EqualFold(balancer.Status, "error")
+}
+
+// tellOnce makes an event unless the Service's load balancer has been the reason of the same one since it last served.
+func (b *balancers) tellOnce(service *corev1.Service, reason, message string, values ...any) {
+	if latest, told := b.told.Swap(service.UID, reason); !told || latest != reason {
+		b.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
+	}
 }
 
 // tellProblems makes one event of each annotation that cannot be used.

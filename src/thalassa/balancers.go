@@ -24,6 +24,7 @@ import (
 const (
 	reasonAnnotation = "InvalidAnnotation"
 	reasonSlow       = "LoadBalancerSlow"
+	reasonFailed     = "LoadBalancerFailed"
 	// reasonRestriction: the Service asks for less than everybody, which this version cannot do.
 	reasonRestriction = "RestrictionNotApplied"
 )
@@ -45,7 +46,7 @@ type balancers struct {
 	recorder    record.EventRecorder
 	services    serviceLocks
 	settled     settledServices
-	slow        sync.Map // UIDs of Services whose owner has been told that it takes long
+	told        sync.Map // UID of a Service that has no ready load balancer -> reason of the latest event about that
 }
 
 var _ cloudprovider.LoadBalancer = (*balancers)(nil)
@@ -108,7 +109,7 @@ func (b *balancers) ensure(ctx context.Context, service *corev1.Service, nodes [
 		}
 		balancer = latest[i]
 	}
-	b.slow.Delete(service.UID)
+	b.told.Delete(service.UID)
 	return statusOf(balancer), nil
 }
 
@@ -153,7 +154,7 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	if !o.empty() {
 		return api.NewRetryError("the cloud is still deleting "+o.String(), b.config.LoadBalancer.pollInterval())
 	}
-	b.slow.Delete(service.UID)
+	b.told.Delete(service.UID)
 	return nil
 }
 
