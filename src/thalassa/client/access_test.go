@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // accepting serves callers with one of the tokens.
