@@ -177,7 +177,7 @@ func (e *Emulator) refuseToken(w http.ResponseWriter, status int, code, descript
 }
 
 func (e *Emulator) sendJSON(w http.ResponseWriter, status int, body any) {
-	if err := send(w, reply{status: status, body: body}); err != nil {
+	if err := e.send(w, reply{status: status, body: body}); err != nil {
 		e.log.Debug("client went away", "error", err)
 	}
 }

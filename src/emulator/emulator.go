@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
 )
 
 // Config is what an emulator is made of. The zero value of everything but Seed
@@ -46,6 +48,7 @@ type Emulator struct {
 	delays   Delays
 	log      *slog.Logger
 	mux      *http.ServeMux
+	encoder  encode.Encoder
 
 	plane DataPlane
 	// planeMu orders what the data plane is told; timers are guarded by it.

@@ -63,7 +63,7 @@ func (s *store) plantOrganisation(seed OrganisationSeed, now time.Time) error {
 	if seed.Name == "" {
 		return fmt.Errorf("an organisation needs a name")
 	}
-	org := &organisation{store: s, meta: newMeta("o",
+	org := &organisation{store: s, selective: map[*targetGroup]bool{}, meta: newMeta("o",
 		spec{identity: seed.Identity, name: seed.Name, slug: seed.Slug}, s.organisations.hasSlug, now)}
 	if err := plantInto(&s.organisations, org); err != nil {
 		return err

@@ -21,6 +21,8 @@ type store struct {
 	// changed are the identities of load balancers whose traffic changed since
 	// the data plane was told last, with the organisation they belong to.
 	changed map[string]*organisation
+	// mentions are what lists say about objects that many others nest.
+	mentions mentions
 }
 
 // organisation owns all other objects; nothing refers across organisations.
@@ -32,6 +34,8 @@ type organisation struct {
 	machines      collection[*machine]
 	loadbalancers collection[*loadbalancer]
 	targetGroups  collection[*targetGroup]
+	// selective are the target groups with a selector, or with machines that one selected.
+	selective map[*targetGroup]bool
 	// leaving are the objects that were deleted and are not gone yet.
 	leaving []leaving
 }
