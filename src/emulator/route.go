@@ -93,9 +93,11 @@ type route struct {
 func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := rt.answer(w, r)
 	if refused, ok := errors.AsType[*problem](err); ok {
-		answer = reply{status: refused.status, body: wire.Error{Message: err.Error()}}
+		answer = reply{status: rt.emulator.switches.status(refused.status), body: wire.Error{Message: err.Error()}}
 	} else if err != nil {
 		answer = reply{status: http.StatusInternalServerError, body: wire.Error{Message: err.Error()}}
+	} else {
+		answer.status = rt.emulator.switches.status(answer.status)
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rt.emulator.ledger.write(Write{
@@ -115,6 +117,9 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if err := user.scopes.check(r.Method); err != nil {
+		return reply{}, err
+	}
 	c := &call{Request: r, user: user, filter: parseFilter(r.URL.Query(), rt.emulator.switches.IgnoredFilters)}
 	if !rt.personal {
 		if c.org, err = user.organisation(r.Header.Get("X-Organisation-Identity")); err != nil {
@@ -124,6 +129,11 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
 		return reply{}, invalid("reading the request body: %v", err)
 	}
+	if rt.emulator.switches.StrictLabels {
+		if err := checkStrictLabels(c.body); err != nil {
+			return reply{}, err
+		}
+	}
 	s := rt.emulator.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,6 +142,9 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 	}
 	c.now = time.Now()
 	if c.org != nil {
+		if c.org, err = rt.emulator.space(c); err != nil {
+			return reply{}, err
+		}
 		c.org.sweep(c.now)
 	}
 	return rt.handler(c)

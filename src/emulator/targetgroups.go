@@ -80,6 +80,9 @@ func (e *Emulator) createTargetGroup(c *call) (reply, error) {
 	if !found {
 		return reply{}, invalid("field \"vpc\": VPC %q not found", in.VPC)
 	}
+	if err := c.org.admit(quotaTargetGroups); err != nil {
+		return reply{}, err
+	}
 	g := &targetGroup{vpc: home}
 	if err := g.configure(in, rules{}); err != nil {
 		return reply{}, err

@@ -23,6 +23,10 @@ func (v *vpc) short() *wire.VPC {
 func (v *vpc) view() wire.VPC {
 	view := *v.short()
 	view.Organisation, view.Subnets = v.org.short(), []wire.Subnet{}
+	view.FirewallRules = []any{}
+	for r := range v.firewall.all() {
+		view.FirewallRules = append(view.FirewallRules, r.short())
+	}
 	for _, s := range v.subnets {
 		view.Subnets = append(view.Subnets, *s.short())
 	}
