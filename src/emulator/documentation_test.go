@@ -77,6 +77,7 @@ func TestReadmeHasTheDefaults(t *testing.T) {
 	for _, value := range []string{
 		emulator.DefaultOrganisation, emulator.DefaultOrganisationSlug, emulator.DefaultToken, emulator.DefaultClientID,
 		emulator.DefaultClientSecret, emulator.DefaultRegion, emulator.DefaultVPC, emulator.DefaultSubnet,
+		emulator.DefaultServiceAccount, emulator.DefaultSubject, emulator.DefaultAudience,
 	} {
 		if !strings.Contains(text, "`"+value+"`") {
 			t.Errorf("README.md lacks %s", value)
