@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	vendor "github.com/thalassa-cloud/client-go/pkg/client"
@@ -213,4 +215,58 @@ func ExampleProjectSeed() {
 	cloud, err := emulator.New(emulator.Config{Seed: seed})
 	fmt.Println(cloud != nil, err)
 	// Output: true <nil>
+}
+
+// The traffic of a project's load balancers is served like any other.
+func TestTrafficOfProjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plane := &recorder{}
+		cfg := emulator.Config{Seed: emulator.DefaultSeed(), DataPlane: plane, Delays: emulator.Delays{LoadbalancerCreate: time.Minute}}
+		withProject(&cfg)
+		e, err := emulator.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := apiRequest(t, "", "POST", "/v1/loadbalancers", `{"name":"a","subnet":"shop"}`)
+		request.Header.Set("X-Project-Identity", "shop")
+		if answer := serve(e, request); answer.Code != 201 {
+			t.Fatal(answer.Body)
+		}
+		if told := plane.take(); len(told) > 0 {
+			t.Errorf("while it is creating: %v", told)
+		}
+		<-time.After(time.Minute)
+		synctest.Wait()
+		if told := plane.take(); len(told) != 1 || !strings.HasPrefix(told[0], "serve") {
+			t.Errorf("once it is ready: %v, want it served", told)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestProjectsLieInTheNetworkOfTheDataPlane(t *testing.T) {
+	seed, err := emulator.LoopbackSeed(prefixes("127.99.0.0/16")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := emulator.Config{Seed: seed, DataPlane: &recorder{network: prefixes("127.99.0.0/16")[0]}}
+	withProject(&cfg)
+	if _, err := emulator.New(cfg); err == nil || !strings.Contains(err.Error(), "outside the data plane's network") {
+		t.Errorf("a project elsewhere: %v, want an error", err)
+	}
+}
+
+// Exchanging a token binds to the project of the federated identity.
+func TestFederatedIdentitiesOfProjects(t *testing.T) {
+	c := newCloud(t, withProject, func(cfg *emulator.Config) {
+		cfg.Seed.Organisations[0].ServiceAccounts[0].FederatedIdentities[0].Project = "prj-shop"
+	})
+	_, answer := askToken(t, c, exchangeForm(c.subjectToken(t, "", "", 0)))
+	bound := c.client(t, vendor.WithToken(answer.AccessToken), vendor.WithProject("other"))
+	vpcs, err := bound.ListVpcs(t.Context(), nil)
+	if err != nil || len(vpcs) != 1 || vpcs[0].Identity != "vpc-shop" {
+		t.Errorf("VPCs %+v, %v, want the project's, whatever the header says", vpcs, err)
+	}
 }

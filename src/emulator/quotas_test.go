@@ -174,3 +174,32 @@ func TestQuotaIncreaseRequests(t *testing.T) {
 		t.Errorf("%s, want approved once the limit is there", got)
 	}
 }
+
+// The projects of an organisation share its quotas; other organisations do not.
+func TestProjectsShareQuotas(t *testing.T) {
+	c := newCloud(t, withProject, neighbour, func(cfg *emulator.Config) {
+		cfg.Seed.Organisations[0].Quotas = map[string]int{"loadbalancers": 2, "machines": 1}
+	})
+	shop := c.client(t, vendor.WithProject("shop"))
+	c.loadbalancer(t, "ours")
+	if _, err := shop.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "theirs", Subnet: "shop"}); err != nil {
+		t.Error(err)
+	}
+	for name, create := range map[string]func() error{
+		"project": func() error {
+			return second(shop.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "x", Subnet: "shop"}))
+		},
+		"organisation": func() error {
+			return second(c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "x", Subnet: "emulator"}))
+		},
+	} {
+		if err := create(); !refused(err, "2 of 2") {
+			t.Errorf("%s: %v, want 2 of 2", name, err)
+		}
+	}
+	request := apiRequest(t, c.url, "GET", "/v1/quotas/loadbalancers", "")
+	request.Header.Set("Authorization", "Token next-token")
+	if answer := serve(c, request); !strings.Contains(answer.Body.String(), `"maxUsage":100000,"currentUsage":0`) {
+		t.Errorf("the neighbour's quota: %s", answer.Body)
+	}
+}

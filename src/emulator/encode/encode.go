@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 )
 
 // Encoder knows how to write the types it has seen. The zero value is ready to
@@ -66,7 +67,7 @@ func (e *Encoder) writer(t reflect.Type) writer {
 // compiled when it is met, because types may be recursive there and only there.
 func (e *Encoder) compile(t reflect.Type) writer {
 	switch {
-	case t == timeType:
+	case t == reflect.TypeFor[time.Time]():
 		return writeTime
 	case marshals(t):
 		return writeForeign
@@ -83,7 +84,7 @@ func (e *Encoder) compile(t reflect.Type) writer {
 	case reflect.Interface:
 		return writeInterface
 	case reflect.Pointer:
-		return writePointer
+		return e.pointer(t.Elem())
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return writeForeign
@@ -112,21 +113,29 @@ func writeInterface(p *Page, out []byte, v reflect.Value) ([]byte, error) {
 	return p.encoder.writer(v.Elem().Type())(p, out, v.Elem())
 }
 
-func writePointer(p *Page, out []byte, v reflect.Value) ([]byte, error) {
-	if v.IsNil() {
-		return append(out, "null"...), nil
+// pointer makes the writer of pointers to a type. Those to structs are mentions.
+func (e *Encoder) pointer(to reflect.Type) writer {
+	mentions := to.Kind() == reflect.Struct && to != reflect.TypeFor[time.Time]()
+	return func(p *Page, out []byte, v reflect.Value) ([]byte, error) {
+		switch {
+		case v.IsNil():
+			return append(out, "null"...), nil
+		case mentions:
+			return p.mention(out, v, e.writer(to))
+		}
+		return e.writer(to)(p, out, v.Elem())
 	}
-	next := p.encoder.writer(v.Type().Elem())
-	if kind := v.Type().Elem(); kind.Kind() != reflect.Struct || kind == timeType {
-		return next(p, out, v.Elem())
-	}
+}
+
+// mention writes what a pointer leads to, or copies it from the second time on.
+func (p *Page) mention(out []byte, v reflect.Value, write writer) ([]byte, error) {
 	key := v.Interface()
 	content, mentioned := p.written[key]
 	if len(content) > 0 {
 		return append(out, content...), nil
 	}
 	start := len(out)
-	out, err := next(p, out, v.Elem())
+	out, err := write(p, out, v.Elem())
 	if mentioned && err == nil {
 		content = append([]byte(nil), out[start:]...)
 	}

@@ -9,21 +9,15 @@ import (
 	"time"
 )
 
-var (
-	timeType      = reflect.TypeFor[time.Time]()
-	marshalerType = reflect.TypeFor[json.Marshaler]()
-	textType      = reflect.TypeFor[encoding.TextMarshaler]()
-)
-
 // marshals says whether a type has a JSON form of its own.
 func marshals(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface {
 		return false
 	}
 	for _, kind := range []reflect.Type{t, reflect.PointerTo(t)} {
-		if kind.Implements(marshalerType) || kind.Implements(textType) {
+		if kind.Implements(reflect.TypeFor[json.Marshaler]()) || kind.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 			// A pointer to a time is a time, or null.
-			return t != reflect.PointerTo(timeType)
+			return t != reflect.TypeFor[*time.Time]()
 		}
 	}
 	return false
