@@ -49,9 +49,20 @@ func quotaKinds() []quotaKind {
 		{name: quotaListeners, description: "Listeners of one load balancer", standard: maxListeners, count: mostListeners, perObject: true},
 		{name: quotaTargetGroups, description: "Target groups", standard: standardLimit, count: func(o *organisation) int { return o.targetGroups.len() }},
 		{name: quotaCloudInits, description: "Cloud-init templates", standard: standardLimit, count: func(o *organisation) int { return o.cloudInits.len() }},
-		{name: quotaPeerings, description: "VPC peering connections", standard: standardLimit, count: func(o *organisation) int { return o.peerings.len() }},
+		{name: quotaPeerings, description: "VPC peering connections", standard: standardLimit, count: requestedPeerings},
 		{name: quotaFilesystems, description: "NFS file systems", standard: standardLimit, count: func(o *organisation) int { return o.filesystems.len() }},
 	}
+}
+
+// requestedPeerings are counted where they were asked for, not on the other side.
+func requestedPeerings(o *organisation) int {
+	requested := 0
+	for p := range o.peerings.all() {
+		if p.requester.org == o {
+			requested++
+		}
+	}
+	return requested
 }
 
 func mostListeners(o *organisation) int {
