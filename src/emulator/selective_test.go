@@ -50,6 +50,10 @@ func TestOnlySelectiveGroupsAreAsked(t *testing.T) {
 	expect("without a selector", 0, 0)
 	send("PUT", groups+"/chosen", `{"name":"chosen","targetPort":80,"protocol":"tcp","targetSelector":{"a":"b"}}`)
 	expect("with it again", 1, 1)
+	// A group that is not among the selective ones is not asked, even if it would match.
+	clear(org.selective)
+	send("POST", "/v1/machines", `{"name":"n","subnet":"emulator","machineType":"pgp-small","labels":{"a":"b"}}`)
+	expect("unknown to the organisation", 0, 1)
 	send("DELETE", groups+"/chosen", "")
 	if len(org.selective) != 0 {
 		t.Error("a deleted group is still asked")
@@ -76,6 +80,14 @@ func TestMentionsEndWithTheRequest(t *testing.T) {
 	stop()
 	if org.short() == org.short() {
 		t.Error("after a read, descriptions are shared")
+	}
+	for _, method := range []string{"GET", "PUT"} {
+		request := httptest.NewRequestWithContext(t.Context(), method, "/v1/vpcs", nil)
+		request.Header.Set("Authorization", "Token "+DefaultToken)
+		e.ServeHTTP(httptest.NewRecorder(), request)
+		if e.store.mentions != nil {
+			t.Errorf("after %s, descriptions are kept", method)
+		}
 	}
 }
 
