@@ -70,7 +70,7 @@ func (e *Emulator) State() State {
 	defer e.store.mu.Unlock()
 	now := time.Now()
 	state := State{LoadBalancers: []LoadBalancerState{}}
-	for org := range e.store.organisations.all() {
+	for org := range e.store.spaces() {
 		org.sweep(now)
 		for lb := range org.loadbalancers.all() {
 			state.LoadBalancers = append(state.LoadBalancers, e.summarise(lb, now))

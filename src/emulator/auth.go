@@ -1,23 +1,28 @@
 package emulator
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
 // defaultTokenLifetime is the life of bearer tokens of the real service.
 const defaultTokenLifetime = time.Hour
 
-// principal is who sent a request.
+// principal is who sent a request, and what for.
 type principal struct {
 	subject       string
 	organisations []*organisation
+	scopes        scopes
+	// project is the claim that binds a token to a project; usually empty.
+	project string
 }
 
 // client may fetch bearer tokens.
@@ -34,35 +39,71 @@ type bearer struct {
 // guard knows all credentials.
 type guard struct {
 	lifetime time.Duration
-	// tokens and clients never change after the start.
+	// organisations never change, nor do their service accounts.
+	organisations []*organisation
+	// issuer signs the tokens of the emulator's own identity provider.
+	issuer *ecdsa.PrivateKey
+
+	// mu guards the rest, which can change at run time.
+	mu      sync.Mutex
 	tokens  map[string]principal
 	clients map[string]client
-
-	mu      sync.Mutex
 	bearers map[string]bearer
 }
 
-func newGuard(seed Seed, s *store, lifetime time.Duration) *guard {
+func newGuard(seed Seed, s *store, lifetime time.Duration) (*guard, error) {
 	if lifetime == 0 {
 		lifetime = defaultTokenLifetime
 	}
-	g := &guard{
-		lifetime: lifetime, tokens: map[string]principal{},
-		clients: map[string]client{}, bearers: map[string]bearer{},
+	issuer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the key of the emulator's identity provider: %w", err)
 	}
 	// Seeds and stores list organisations in the same order.
 	orgs := slices.Collect(s.organisations.all())
+	g := &guard{
+		lifetime: lifetime, issuer: issuer, organisations: orgs, tokens: map[string]principal{},
+		clients: map[string]client{}, bearers: map[string]bearer{},
+	}
 	for i, o := range seed.Organisations {
 		for _, token := range o.PersonalAccessTokens {
-			owner := g.tokens[token]
-			g.tokens[token] = principal{"personal-access-token", append(owner.organisations, orgs[i])}
+			g.addToken(orgs[i], token, nil)
 		}
 		for _, c := range o.Clients {
-			owner := g.clients[c.ID]
-			g.clients[c.ID] = client{c.Secret, principal{c.ID, append(owner.organisations, orgs[i])}}
+			if err := g.addClient(orgs[i], c); err != nil {
+				return nil, fmt.Errorf("seed organisation %q: client %q: %w", o.Name, c.ID, err)
+			}
+		}
+		for _, account := range o.ServiceAccounts {
+			if err := g.addAccount(orgs[i], account); err != nil {
+				return nil, fmt.Errorf("seed organisation %q: service account %q: %w", o.Name, account.Name, err)
+			}
 		}
 	}
-	return g
+	return g, nil
+}
+
+// addToken makes a personal access token good for one more organisation.
+func (g *guard) addToken(org *organisation, token string, limit scopes) {
+	owner := g.tokens[token]
+	g.tokens[token] = principal{
+		subject: "personal-access-token", organisations: append(slices.Clone(owner.organisations), org), scopes: limit,
+	}
+}
+
+func (g *guard) addClient(org *organisation, c ClientSeed) error {
+	limit, err := parseScopes(c.Scopes)
+	if err != nil {
+		return err
+	}
+	if err := org.checkProject(c.Project); err != nil {
+		return err
+	}
+	owner := g.clients[c.ID]
+	g.clients[c.ID] = client{c.Secret, principal{
+		subject: c.ID, organisations: append(owner.organisations, org), scopes: limit, project: c.Project,
+	}}
+	return nil
 }
 
 // authenticate finds out who sent a request.
@@ -73,7 +114,7 @@ func (g *guard) authenticate(r *http.Request) (principal, error) {
 	case header == "":
 		return principal{}, unauthorised("no Authorization header; send `Token <personal access token>` or `Bearer <access token>`")
 	case scheme == "Token":
-		return known(g.tokens, credential, "personal access token")
+		return g.personal(credential)
 	case strings.EqualFold(scheme, "Bearer"):
 		return g.bearer(credential)
 	case strings.EqualFold(scheme, "Basic"):
@@ -82,10 +123,12 @@ func (g *guard) authenticate(r *http.Request) (principal, error) {
 	return principal{}, unauthorised("authorization scheme %q is not supported; use Token, Bearer or Basic", scheme)
 }
 
-func known(tokens map[string]principal, token, kind string) (principal, error) {
-	user, found := tokens[token]
+func (g *guard) personal(token string) (principal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	user, found := g.tokens[token]
 	if !found {
-		return principal{}, unauthorised("the %s is not valid", kind)
+		return principal{}, unauthorised("the personal access token is not valid")
 	}
 	return user, nil
 }
@@ -105,10 +148,25 @@ func (g *guard) bearer(token string) (principal, error) {
 
 func (g *guard) basic(r *http.Request) (principal, error) {
 	id, secret, _ := r.BasicAuth()
-	if c, found := g.clients[id]; found && c.secret == secret {
+	if c, found := g.client(id, secret); found {
 		return c.principal, nil
 	}
 	return principal{}, unauthorised("the basic credentials are not those of a client")
+}
+
+// client finds a client by its credentials. In the Basic header of a token
+// request they are form-encoded (RFC 6749, section 2.3.1), or not, as clients
+// differ; the plain reading goes first.
+func (g *guard) client(id, secret string) (client, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c, found := g.clients[id]; found && c.secret == secret {
+		return c, true
+	}
+	plainID, errID := url.QueryUnescape(id)
+	plainSecret, errSecret := url.QueryUnescape(secret)
+	c, found := g.clients[plainID]
+	return c, found && errID == nil && errSecret == nil && c.secret == plainSecret
 }
 
 // organisation picks the one that a request is for: the one its header names by
@@ -126,58 +184,4 @@ func (p principal) organisation(ref string) (*organisation, error) {
 		}
 	}
 	return nil, forbidden("these credentials give no access to organisation %q", ref)
-}
-
-// token is POST /oidc/token: the client credentials grant, with the client
-// authenticated by a Basic header or by form fields.
-func (e *Emulator) token(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if err := r.ParseForm(); err != nil {
-		e.refuseToken(w, http.StatusBadRequest, "invalid_request", "the body is not a form: "+err.Error())
-		return
-	}
-	if grant := r.PostForm.Get("grant_type"); grant != "client_credentials" {
-		e.refuseToken(w, http.StatusBadRequest, "unsupported_grant_type",
-			"grant_type is "+grant+"; this emulator supports client_credentials")
-		return
-	}
-	id, secret, basic := r.BasicAuth()
-	if !basic {
-		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
-	}
-	c, found := e.guard.clients[id]
-	if !found || c.secret != secret {
-		e.refuseToken(w, http.StatusUnauthorized, "invalid_client", "unknown client, or wrong secret")
-		return
-	}
-	e.sendJSON(w, http.StatusOK, wire.Token{
-		AccessToken: e.guard.issue(c.principal), Type: "Bearer",
-		ExpiresIn: int(e.guard.lifetime / time.Second),
-	})
-}
-
-// issue makes a bearer token and forgets those that expired.
-func (g *guard) issue(user principal) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := time.Now()
-	for token, b := range g.bearers {
-		// An expired token is kept for a while, for a better error message.
-		if now.After(b.expires.Add(g.lifetime)) {
-			delete(g.bearers, token)
-		}
-	}
-	token := rand.Text()
-	g.bearers[token] = bearer{user, now.Add(g.lifetime)}
-	return token
-}
-
-func (e *Emulator) refuseToken(w http.ResponseWriter, status int, code, description string) {
-	e.sendJSON(w, status, wire.TokenError{Code: code, Description: description})
-}
-
-func (e *Emulator) sendJSON(w http.ResponseWriter, status int, body any) {
-	if err := send(w, reply{status: status, body: body}); err != nil {
-		e.log.Debug("client went away", "error", err)
-	}
 }

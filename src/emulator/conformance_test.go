@@ -8,6 +8,8 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	"github.com/thalassa-cloud/client-go/pkg/base"
+	"github.com/thalassa-cloud/client-go/quotas"
+	"github.com/thalassa-cloud/client-go/tfs"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
@@ -63,6 +65,41 @@ func TestClientKnowsEveryKey(t *testing.T) {
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(into); err != nil || status != http.StatusOK {
 			t.Errorf("GET %s: status %d, %v", path, status, err)
+		}
+	}
+}
+
+// The same for what a controller does not need.
+func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
+	c := newCloud(t, withProject)
+	for path, body := range map[string]string{
+		"/v1/cloudinits":                    `{"name":"x","content":"x"}`,
+		"/v1/tfs":                           `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`,
+		"/v1/vpc-firewall-rules/emulator":   `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`,
+		"/v1/vpc-peering-connections":       `{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`,
+		"/v1/quotas/increase-requests":      `{"name":"machines","newMaxUsage":200000}`,
+		"/v1/machines":                      `{"name":"x","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`,
+		"/v1/vpc-firewall-rules/emulator//": `{"name":"y","protocols":{"tcp":true},"direction":"outbound","action":"allow","priority":1}`,
+	} {
+		if status, _, answer := c.call(t, "POST", path, body); status != http.StatusCreated {
+			t.Fatalf("POST %s = %d %s", path, status, answer)
+		}
+	}
+	for path, into := range map[string]any{
+		"/v1/images":                      &[]iaas.MachineImage{},
+		"/v1/machines":                    &[]iaas.Machine{},
+		"/v1/cloudinits":                  &[]iaas.CloudInitTemplate{},
+		"/v1/tfs":                         &[]tfs.TfsInstance{},
+		"/v1/vpcs":                        &[]iaas.Vpc{},
+		"/v1/vpc-firewall-rules/emulator": &[]iaas.VpcFirewallRule{},
+		"/v1/vpc-peering-connections":     &[]iaas.VpcPeeringConnection{},
+		"/v1/quotas":                      &[]quotas.OrganisationQuota{},
+	} {
+		_, _, body := c.call(t, "GET", path, "")
+		decoder := json.NewDecoder(strings.NewReader(body))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(into); err != nil || strings.HasPrefix(body, "[]") {
+			t.Errorf("GET %s: %s: %v", path, body, err)
 		}
 	}
 }

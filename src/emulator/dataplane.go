@@ -3,6 +3,7 @@ package emulator
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
@@ -39,7 +40,11 @@ func checkPlane(plane DataPlane, seed Seed) error {
 		}
 	}
 	for _, o := range seed.Organisations {
-		for _, v := range o.VPCs {
+		vpcs := slices.Clone(o.VPCs)
+		for _, p := range o.Projects {
+			vpcs = append(vpcs, p.VPCs...)
+		}
+		for _, v := range vpcs {
 			for _, cidr := range v.CIDRs {
 				if !within(cidr, network) {
 					return fmt.Errorf("seed VPC %q: CIDR %s is outside the data plane's network %s", v.Name, cidr, network[0])
@@ -137,7 +142,7 @@ func (e *Emulator) catchUp() {
 // wake is called when a load balancer should be ready.
 func (e *Emulator) wake(identity string) {
 	e.store.mu.Lock()
-	for org := range e.store.organisations.all() {
+	for org := range e.store.spaces() {
 		if lb, found := org.loadbalancers.exact(identity); found {
 			org.trafficChanged(lb)
 		}

@@ -25,12 +25,17 @@ func readme(t *testing.T) string {
 func TestReadmeHasEveryFlag(t *testing.T) {
 	text := readme(t)
 	known := map[string]bool{}
-	command.New().Flags().VisitAll(func(flag *pflag.Flag) {
+	check := func(flag *pflag.Flag) {
 		known[flag.Name] = true
 		if !strings.Contains(text, "--"+flag.Name) {
 			t.Errorf("README.md lacks --%s: %s", flag.Name, flag.Usage)
 		}
-	})
+	}
+	program := command.New()
+	program.Flags().VisitAll(check)
+	for _, part := range program.Commands() {
+		part.Flags().VisitAll(check)
+	}
 	for _, match := range regexp.MustCompile("--([a-z][a-z-]+)").FindAllStringSubmatch(text, -1) {
 		if !known[match[1]] {
 			t.Errorf("README.md mentions --%s, which does not exist", match[1])
@@ -72,6 +77,7 @@ func TestReadmeHasTheDefaults(t *testing.T) {
 	for _, value := range []string{
 		emulator.DefaultOrganisation, emulator.DefaultOrganisationSlug, emulator.DefaultToken, emulator.DefaultClientID,
 		emulator.DefaultClientSecret, emulator.DefaultRegion, emulator.DefaultVPC, emulator.DefaultSubnet,
+		emulator.DefaultServiceAccount, emulator.DefaultSubject, emulator.DefaultAudience,
 	} {
 		if !strings.Contains(text, "`"+value+"`") {
 			t.Errorf("README.md lacks %s", value)

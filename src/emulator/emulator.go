@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
 )
 
 // Config is what an emulator is made of. The zero value of everything but Seed
@@ -46,6 +48,7 @@ type Emulator struct {
 	delays   Delays
 	log      *slog.Logger
 	mux      *http.ServeMux
+	encoder  encode.Encoder
 
 	plane DataPlane
 	// planeMu orders what the data plane is told; timers are guarded by it.
@@ -69,13 +72,19 @@ func New(cfg Config) (*Emulator, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	guard, err := newGuard(cfg.Seed, state, cfg.Delays.TokenLifetime)
+	if err != nil {
+		return nil, err
+	}
 	e := &Emulator{
-		store: state, guard: newGuard(cfg.Seed, state, cfg.Delays.TokenLifetime),
+		store: state, guard: guard,
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
 		plane: cfg.DataPlane, timers: map[string]alarm{}, mux: http.NewServeMux(),
 	}
 	e.routes()
 	e.adminRoutes()
+	e.credentialRoutes()
+	e.quotaRoutes()
 	return e, nil
 }
 
@@ -110,8 +119,13 @@ func (e *Emulator) routes() {
 	e.mux.Handle("GET /v1/me/organisation-memberships", e.chain("GET /v1/me/organisation-memberships", route{
 		emulator: e, operation: "GET /v1/me/organisation-memberships", handler: e.listMemberships, personal: true,
 	}))
-	for operation, h := range e.operations() {
-		e.mux.Handle(operation, e.chain(operation, route{emulator: e, operation: operation, handler: h}))
+	for _, resource := range []map[string]handler{
+		e.operations(), e.projectOperations(), e.quotaOperations(), e.imageOperations(), e.cloudInitOperations(),
+		e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
+	} {
+		for operation, h := range resource {
+			e.mux.Handle(operation, e.chain(operation, route{emulator: e, operation: operation, handler: h}))
+		}
 	}
 	e.mux.Handle("/", e.chain("unknown", http.HandlerFunc(e.unknown)))
 }

@@ -44,15 +44,47 @@ func labelKey(key string) (string, bool) {
 // traits are an object's values by filter key. A reference has two: the
 // identity and the slug of what it refers to. Keys that a resource does not
 // have are ignored by its lists.
-type traits map[string][]string
+type traits []trait
 
-func (m *meta) traits() traits {
-	return traits{"identity": {m.Identity}, "slug": {m.Slug}, "name": {m.Name}}
+// trait keeps up to two values in place: a filtered list makes a dozen of them
+// for each of ten thousand objects.
+type trait struct {
+	key    string
+	values int
+	few    [2]string
+	many   []string
+}
+
+func (m *meta) traits() traits { return named(m.Identity, m.Slug, m.Name) }
+
+// named are the traits that everything has.
+func named(identity, slug, name string) traits {
+	// Room for what most resources add.
+	return append(make(traits, 0, 10), trait{key: "identity", values: 1, few: [2]string{identity}}).
+		with("slug", slug).with("name", name)
 }
 
 func (t traits) with(key string, values ...string) traits {
-	t[key] = values
-	return t
+	added := trait{key: key, values: len(values)}
+	if copy(added.few[:], values) < len(values) {
+		added.many = slices.Clone(values)
+	}
+	return append(t, added)
+}
+
+// allows says whether an object with these traits passes a filter.
+func (t traits) allows(key, value string) bool {
+	known := false
+	for i := range t {
+		if t[i].key != key {
+			continue
+		}
+		known = true
+		if slices.Contains(t[i].many, value) || slices.Contains(t[i].few[:min(t[i].values, 2)], value) {
+			return true
+		}
+	}
+	return !known
 }
 
 func (t traits) reference(key string, to *meta) traits {
@@ -71,7 +103,7 @@ func (f filter) matches(labels map[string]string, of func() traits) bool {
 	}
 	has := of()
 	for key, value := range f.keys {
-		if values, known := has[key]; known && !slices.Contains(values, value) {
+		if !has.allows(key, value) {
 			return false
 		}
 	}

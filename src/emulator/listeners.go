@@ -7,7 +7,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-// maxListeners is the documented limit per load balancer.
+// maxListeners is the documented limit per load balancer; it is a quota.
 const maxListeners = 100
 
 // short is the listener inside its target group: without the group.
@@ -110,8 +110,8 @@ func (e *Emulator) newListener(c *call, lb *loadbalancer, in wire.ListenerInput,
 	if err := checkMeta(described); err != nil {
 		return nil, err
 	}
-	if len(others) >= maxListeners {
-		return nil, invalid("load balancer %q has %d listeners, and more are not allowed", lb.Identity, len(others))
+	if err := c.org.admitTo(quotaListeners, len(others)); err != nil {
+		return nil, err
 	}
 	next, err := e.configure(c, *l, in, rules{}, others)
 	if err != nil {

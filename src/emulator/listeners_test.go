@@ -194,7 +194,7 @@ func TestAtMostAHundredListeners(t *testing.T) {
 	for i := range 100 {
 		c.listener(t, lb.Identity, group.Identity, 1000+i)
 	}
-	if _, err := c.api.CreateListener(t.Context(), lb.Identity, listenerOn(80, group.Identity)); !vendor.IsBadRequest(err) {
-		t.Errorf("listener 101: %v, want bad request", err)
+	if _, err := c.api.CreateListener(t.Context(), lb.Identity, listenerOn(80, group.Identity)); err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "100 of 100") {
+		t.Errorf("listener 101: %v, want 403 with the number", err)
 	}
 }

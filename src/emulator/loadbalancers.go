@@ -100,6 +100,9 @@ func (e *Emulator) createLoadbalancer(c *call) (reply, error) {
 	if err := checkUnsupported(in.SecurityGroupAttachments, in.ReservedIPID); err != nil {
 		return reply{}, err
 	}
+	if err := c.org.admit(quotaLoadbalancers); err != nil {
+		return reply{}, err
+	}
 	lb := &loadbalancer{
 		subnet: home, internal: in.InternalLoadbalancer, deleteProtection: in.DeleteProtection,
 		instanceSize: in.InstanceSize, life: life{readyAt: c.now.Add(e.delays.LoadbalancerCreate)},

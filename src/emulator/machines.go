@@ -67,10 +67,10 @@ func (m *machine) view(now time.Time) wire.Machine {
 		VPC: home.vpc.short(), Subnet: home.short(),
 		Status:     wire.ResourceStatus{Status: m.status(now), LastTransitionTime: m.transition(m.CreatedAt, now)},
 		Region:     home.vpc.region.Slug,
-		Interfaces: m.interfaces(), AvailabilityZone: m.zone,
+		Interfaces: m.interfaces(), AvailabilityZone: m.zone, PersistentVolume: m.rootVolume,
 	}
-	if m.image != "" {
-		view.MachineImage = &wire.MachineImage{Identity: m.image, Name: m.image, Slug: slugify(m.image)}
+	if m.image != nil {
+		view.MachineImage = &m.image.MachineImage
 	}
 	return view
 }
@@ -142,8 +142,15 @@ func (e *Emulator) createMachine(c *call) (reply, error) {
 	if in.Subnet == "" || in.MachineType == "" {
 		return reply{}, invalid("fields \"subnet\" and \"machineType\" are required")
 	}
+	var parts installation
+	if err := parts.read(c, in); err != nil {
+		return reply{}, err
+	}
 	stopped, err := stoppedState(in.State, false)
 	if err != nil {
+		return reply{}, err
+	}
+	if err := c.org.admit(quotaMachines); err != nil {
 		return reply{}, err
 	}
 	m, err := c.org.plantMachine(MachineSpec{
@@ -153,11 +160,9 @@ func (e *Emulator) createMachine(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, invalid("creating machine %q: %v", in.Name, err)
 	}
-	m.Description, m.image, m.deleteProtection = in.Description, in.MachineImage, in.DeleteProtection
+	m.Description, m.deleteProtection = in.Description, in.DeleteProtection
+	m.image, m.cloudInit, m.rootVolume = parts.image, parts.cloudInit, parts.rootVolume
 	m.readyAt = c.now.Add(e.delays.MachineCreate)
-	if in.CloudInit != "" {
-		m.cloudInit = &in.CloudInit
-	}
 	return created(m.Identity, m.view(c.now)), nil
 }
 

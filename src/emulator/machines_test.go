@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -263,5 +264,35 @@ func TestManyMachinesComeAndGo(t *testing.T) {
 	}
 	if got := c.attached(t, g.Identity); !slices.Equal(got, []string{"machine-02000"}) {
 		t.Errorf("attached: %v, want the last machine", got)
+	}
+}
+
+func TestEveryMachineFilter(t *testing.T) {
+	c := newCloud(t)
+	one, err := c.AddMachine(emulator.MachineSpec{Name: "One", Zone: "nl-01a", Labels: map[string]string{"role": "web"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.AddMachine(emulator.MachineSpec{Name: "Two", Zone: "nl-01b", Stopped: true}); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"": "One Two", "vpc=emulator": "One Two", "vpc=" + emulator.DefaultVPC: "One Two", "vpc=x": "", "region=nl-01": "One Two", "region=x": "",
+		"subnet=emulator": "One Two", "subnet=x": "", "zone=nl-01b": "Two", "zone=x": "", "name=One": "One", "name=one": "", "slug=two": "Two",
+		"identity=" + one: "One", "status=ready": "One", "status=running": "One", "status=stopped": "Two", "matchLabels%5Brole%5D=web": "One",
+		"zone=nl-01a&name=Two": "", "unknown=x": "One Two", "zone=": "One Two",
+	} {
+		_, _, body := c.call(t, "GET", "/v1/machines?"+query, "")
+		var machines []iaas.Machine
+		if err := json.Unmarshal([]byte(body), &machines); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range machines {
+			got = append(got, m.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("?%s: %v, want %s", query, got, want)
+		}
 	}
 }

@@ -2,7 +2,12 @@ package emulator
 
 import "github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 
-func (o *organisation) short() *wire.Organisation { return &wire.Organisation{Meta: o.nested()} }
+func (o *organisation) short() *wire.Organisation {
+	if known, found := mentioned[wire.Organisation](o.store, o); found {
+		return known
+	}
+	return mention(o.store, o, &wire.Organisation{Meta: o.nested()})
+}
 
 func (e *Emulator) listMemberships(c *call) (reply, error) {
 	views := []wire.Membership{}

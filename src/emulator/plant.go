@@ -22,6 +22,15 @@ func plant(seed Seed, now time.Time) (*store, error) {
 			return nil, fmt.Errorf("seed machine type %q: %w", t.Name, err)
 		}
 	}
+	images := seed.MachineImages
+	if len(images) == 0 {
+		images = defaultMachineImages()
+	}
+	for _, i := range images {
+		if err := s.plantImage(i); err != nil {
+			return nil, fmt.Errorf("seed machine image %q: %w", i.Name, err)
+		}
+	}
 	for _, o := range seed.Organisations {
 		if err := s.plantOrganisation(o, now); err != nil {
 			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
@@ -63,18 +72,47 @@ func (s *store) plantOrganisation(seed OrganisationSeed, now time.Time) error {
 	if seed.Name == "" {
 		return fmt.Errorf("an organisation needs a name")
 	}
-	org := &organisation{store: s, meta: newMeta("o",
-		spec{identity: seed.Identity, name: seed.Name, slug: seed.Slug}, s.organisations.hasSlug, now)}
+	org := newSpace(s, newMeta("o",
+		spec{identity: seed.Identity, name: seed.Name, slug: seed.Slug}, s.organisations.hasSlug, now), nil)
 	if err := plantInto(&s.organisations, org); err != nil {
 		return err
 	}
-	for _, v := range seed.VPCs {
-		if err := org.plantVPC(v, now); err != nil {
+	for name, limit := range seed.Quotas {
+		if err := org.setLimit(name, limit, now); err != nil {
+			return err
+		}
+	}
+	if err := org.plantObjects(seed.VPCs, seed.Machines, now); err != nil {
+		return err
+	}
+	for _, p := range seed.Projects {
+		if err := org.plantProject(p, now); err != nil {
+			return fmt.Errorf("project %q: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+func (o *organisation) plantProject(seed ProjectSeed, now time.Time) error {
+	if seed.Name == "" {
+		return fmt.Errorf("a project needs a name")
+	}
+	p := o.newProject(spec{identity: seed.Identity, name: seed.Name, slug: seed.Slug}, now)
+	if err := plantInto(&o.projects, p); err != nil {
+		return err
+	}
+	return p.space.plantObjects(seed.VPCs, seed.Machines, now)
+}
+
+// plantObjects plants what an organisation or a project owns.
+func (o *organisation) plantObjects(vpcs []VPCSeed, machines []MachineSpec, now time.Time) error {
+	for _, v := range vpcs {
+		if err := o.plantVPC(v, now); err != nil {
 			return fmt.Errorf("VPC %q: %w", v.Name, err)
 		}
 	}
-	for _, m := range seed.Machines {
-		if _, err := org.plantMachine(m, now); err != nil {
+	for _, m := range machines {
+		if _, err := o.plantMachine(m, now); err != nil {
 			return fmt.Errorf("machine %q: %w", m.Name, err)
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"net/http"
 )
 
+// statusQuota stands for Switches.QuotaStatus.
+const statusQuota = -1
+
 // problem is an error that the API answers with a status and a message.
 type problem struct {
 	status  int

@@ -41,7 +41,7 @@ func (e *Emulator) getRegion(c *call) (reply, error) {
 func (e *Emulator) listMachineTypes(c *call) (reply, error) {
 	views := []wire.MachineType{}
 	for t := range e.store.machineTypes.all() {
-		of := func() traits { return traits{"identity": {t.Identity}, "slug": {t.Slug}, "name": {t.Name}} }
+		of := func() traits { return named(t.Identity, t.Slug, t.Name) }
 		if c.filter.matches(nil, of) {
 			views = append(views, t.MachineType)
 		}

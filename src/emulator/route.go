@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -93,9 +93,11 @@ type route struct {
 func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := rt.answer(w, r)
 	if refused, ok := errors.AsType[*problem](err); ok {
-		answer = reply{status: refused.status, body: wire.Error{Message: err.Error()}}
+		answer = reply{status: rt.emulator.switches.status(refused.status), body: wire.Error{Message: err.Error()}}
 	} else if err != nil {
 		answer = reply{status: http.StatusInternalServerError, body: wire.Error{Message: err.Error()}}
+	} else {
+		answer.status = rt.emulator.switches.status(answer.status)
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rt.emulator.ledger.write(Write{
@@ -105,7 +107,7 @@ func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rt.emulator.flush()
 	}
 	rt.emulator.catchUp()
-	if err := send(w, answer); err != nil {
+	if err := rt.emulator.send(w, answer); err != nil {
 		rt.emulator.log.Debug("client went away", "operation", rt.operation, "error", err)
 	}
 }
@@ -113,6 +115,9 @@ func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 	user, err := rt.emulator.guard.authenticate(r)
 	if err != nil {
+		return reply{}, err
+	}
+	if err := user.scopes.check(r.Method); err != nil {
 		return reply{}, err
 	}
 	c := &call{Request: r, user: user, filter: parseFilter(r.URL.Query(), rt.emulator.switches.IgnoredFilters)}
@@ -124,48 +129,72 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 	if c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
 		return reply{}, invalid("reading the request body: %v", err)
 	}
+	if rt.emulator.switches.StrictLabels {
+		if err := checkStrictLabels(c.body); err != nil {
+			return reply{}, err
+		}
+	}
 	s := rt.emulator.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.Method == http.MethodGet {
+		defer s.share()()
+	}
 	c.now = time.Now()
 	if c.org != nil {
+		if c.org, err = rt.emulator.space(c); err != nil {
+			return reply{}, err
+		}
 		c.org.sweep(c.now)
 	}
 	return rt.handler(c)
 }
 
+// flushSize is how much of a list is kept before it is sent.
+const flushSize = 1 << 16
+
 // send writes a reply. The status is on its way when an error is returned.
-func send(w http.ResponseWriter, answer reply) error {
+func (e *Emulator) send(w http.ResponseWriter, answer reply) error {
 	if answer.body == nil && answer.items == nil {
 		w.WriteHeader(answer.status)
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(answer.status)
+	page := e.encoder.Page()
 	if answer.items == nil {
-		return json.NewEncoder(w).Encode(answer.body)
+		content, err := page.Append(nil, answer.body)
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return err
+		}
+		w.WriteHeader(answer.status)
+		_, err = w.Write(append(content, '\n'))
+		return err
 	}
-	return sendItems(w, answer.items)
+	w.WriteHeader(answer.status)
+	return sendItems(w, page, answer.items)
 }
 
-func sendItems(w io.Writer, items iter.Seq[any]) error {
-	buffered := bufio.NewWriterSize(w, 1<<16)
-	encoder := json.NewEncoder(buffered)
-	separator := "["
+func sendItems(w io.Writer, page *encode.Page, items iter.Seq[any]) error {
+	pending := []byte{'['}
+	first := true
 	for item := range items {
-		if _, err := buffered.WriteString(separator); err != nil {
+		if !first {
+			pending = append(pending, ',')
+		}
+		first = false
+		var err error
+		if pending, err = page.Append(pending, item); err != nil {
 			return err
 		}
-		if err := encoder.Encode(item); err != nil {
-			return err
+		if len(pending) < flushSize {
+			continue
 		}
-		separator = ","
+		if _, err := w.Write(pending); err != nil {
+			return fmt.Errorf("writing a list: %w", err)
+		}
+		pending = pending[:0]
 	}
-	if separator == "[" {
-		_, _ = buffered.WriteString(separator)
-	}
-	if _, err := buffered.WriteString("]\n"); err != nil {
-		return fmt.Errorf("writing a list: %w", err)
-	}
-	return buffered.Flush()
+	_, err := w.Write(append(pending, "]\n"...))
+	return err
 }

@@ -31,11 +31,11 @@ func TestLogOfWritesIsBounded(t *testing.T) {
 
 func TestExpiredTokensAreForgotten(t *testing.T) {
 	g := &guard{lifetime: time.Minute, bearers: map[string]bearer{"old": {expires: time.Now().Add(-time.Hour)}}}
-	fresh := g.issue(principal{subject: "me"})
+	fresh := g.issue(principal{subject: "me"}, g.lifetime)
 	if _, found := g.bearers["old"]; found || len(g.bearers) != 1 {
 		t.Errorf("%d tokens are kept, want the new one only", len(g.bearers))
 	}
-	if user, err := g.bearer(fresh); err != nil || user.subject != "me" {
+	if user, err := g.bearer(fresh.AccessToken); err != nil || user.subject != "me" {
 		t.Errorf("the new token belongs to %+v, %v", user, err)
 	}
 }

@@ -12,8 +12,10 @@ import (
 // Seed is the state a cloud starts with. Identities and slugs may be left out
 // and are then made up; one that others refer to is easier to use when given.
 type Seed struct {
-	Regions       []RegionSeed       `yaml:"regions"`
-	MachineTypes  []MachineTypeSeed  `yaml:"machineTypes"`
+	Regions      []RegionSeed      `yaml:"regions"`
+	MachineTypes []MachineTypeSeed `yaml:"machineTypes"`
+	// MachineImages are the usual ones when there are none.
+	MachineImages []MachineImageSeed `yaml:"machineImages"`
 	Organisations []OrganisationSeed `yaml:"organisations"`
 }
 
@@ -40,6 +42,15 @@ type MachineTypeSeed struct {
 	DiskGb int `yaml:"diskGb"`
 }
 
+// MachineImageSeed is what machines can be installed from.
+type MachineImageSeed struct {
+	Identity string            `yaml:"identity"`
+	Name     string            `yaml:"name"`
+	Labels   map[string]string `yaml:"labels"`
+	// Architecture is e.g. amd64, which is the default.
+	Architecture string `yaml:"architecture"`
+}
+
 // OrganisationSeed is an organisation, who may act for it, and what it owns.
 type OrganisationSeed struct {
 	Identity string `yaml:"identity"`
@@ -48,7 +59,21 @@ type OrganisationSeed struct {
 	// PersonalAccessTokens are accepted as `Authorization: Token ...`.
 	PersonalAccessTokens []string `yaml:"personalAccessTokens"`
 	// Clients may fetch bearer tokens from /oidc/token.
-	Clients  []ClientSeed  `yaml:"clients"`
+	Clients []ClientSeed `yaml:"clients"`
+	// ServiceAccounts are used through tokens of other issuers.
+	ServiceAccounts []ServiceAccountSeed `yaml:"serviceAccounts"`
+	// Quotas are the limits that differ from the standard ones, by name.
+	Quotas   map[string]int `yaml:"quotas"`
+	VPCs     []VPCSeed      `yaml:"vpcs"`
+	Machines []MachineSpec  `yaml:"machines"`
+	Projects []ProjectSeed  `yaml:"projects"`
+}
+
+// ProjectSeed is a project and what it owns.
+type ProjectSeed struct {
+	Identity string        `yaml:"identity"`
+	Name     string        `yaml:"name"`
+	Slug     string        `yaml:"slug"`
 	VPCs     []VPCSeed     `yaml:"vpcs"`
 	Machines []MachineSpec `yaml:"machines"`
 }
@@ -57,6 +82,34 @@ type OrganisationSeed struct {
 type ClientSeed struct {
 	ID     string `yaml:"id"`
 	Secret string `yaml:"secret"`
+	// Scopes limit what its tokens may do, e.g. api:read; none means no limit.
+	Scopes []string `yaml:"scopes"`
+	// Project binds its tokens to a project, by identity or slug.
+	Project string `yaml:"project"`
+}
+
+// ServiceAccountSeed is a service account that others may act as.
+type ServiceAccountSeed struct {
+	Identity            string                  `yaml:"identity"`
+	Name                string                  `yaml:"name"`
+	FederatedIdentities []FederatedIdentitySeed `yaml:"federatedIdentities"`
+}
+
+// FederatedIdentitySeed is who may act as a service account: a subject of an
+// issuer, e.g. a Kubernetes service account.
+type FederatedIdentitySeed struct {
+	// Issuer and Keys go together; without them the emulator is the issuer, see
+	// SubjectToken. Keys are a JSON Web Key Set, or PEM with public keys or
+	// certificates; for RS256 and ES256.
+	Issuer string `yaml:"issuer"`
+	Keys   string `yaml:"keys"`
+	// Subject is e.g. system:serviceaccount:kube-system:cloud-controller-manager.
+	Subject       string        `yaml:"subject"`
+	Audiences     []string      `yaml:"audiences"`
+	AudienceMatch AudienceMatch `yaml:"audienceMatch"`
+	// Scopes and Project are as in ClientSeed.
+	Scopes  []string `yaml:"scopes"`
+	Project string   `yaml:"project"`
 }
 
 // VPCSeed is a private network.

@@ -16,6 +16,9 @@ const (
 	DefaultRegion           = "nl-01"
 	DefaultVPC              = "vpc-emulator000000000001"
 	DefaultSubnet           = "subnet-emulator000000000001"
+	DefaultServiceAccount   = "sa-emulator000000000001"
+	DefaultSubject          = "system:serviceaccount:kube-system:cloud-controller-manager"
+	DefaultAudience         = "https://api.thalassa.cloud"
 )
 
 // loopbackSplit is how many more bits than its network the two halves of a
@@ -64,6 +67,10 @@ func seedIn(network, subnet, public netip.Prefix) Seed {
 			Identity: DefaultOrganisation, Name: "Emulator", Slug: DefaultOrganisationSlug,
 			PersonalAccessTokens: []string{DefaultToken},
 			Clients:              []ClientSeed{{ID: DefaultClientID, Secret: DefaultClientSecret}},
+			ServiceAccounts: []ServiceAccountSeed{{
+				Identity: DefaultServiceAccount, Name: "emulator",
+				FederatedIdentities: []FederatedIdentitySeed{{Subject: DefaultSubject, Audiences: []string{DefaultAudience}}},
+			}},
 			VPCs: []VPCSeed{{
 				Identity: DefaultVPC, Name: "emulator", Region: DefaultRegion,
 				CIDRs: []netip.Prefix{network},

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"sync"
@@ -17,10 +18,13 @@ type store struct {
 	mu            sync.Mutex
 	regions       collection[*region]
 	machineTypes  collection[*machineType]
+	images        collection[*image]
 	organisations collection[*organisation]
 	// changed are the identities of load balancers whose traffic changed since
 	// the data plane was told last, with the organisation they belong to.
 	changed map[string]*organisation
+	// mentions are what lists say about objects that many others nest.
+	mentions mentions
 }
 
 // organisation owns all other objects; nothing refers across organisations.
@@ -32,8 +36,64 @@ type organisation struct {
 	machines      collection[*machine]
 	loadbalancers collection[*loadbalancer]
 	targetGroups  collection[*targetGroup]
+	cloudInits    collection[*cloudInit]
+	peerings      collection[*peering]
+	filesystems   collection[*filesystem]
+	// root is the organisation of a project's space; nil in the organisation's own.
+	root     *organisation
+	projects collection[*project]
+	// accounts are the service accounts; they never change.
+	accounts collection[*serviceAccount]
+	// limits are the quotas that were set, increases what was asked for.
+	limits    map[string]int
+	increases map[string][]wire.QuotaIncrease
+	// selective are the target groups with a selector, or with machines that one selected.
+	selective map[*targetGroup]bool
 	// leaving are the objects that were deleted and are not gone yet.
 	leaving []leaving
+}
+
+// newSpace is an organisation, or a project's part of one, without any objects.
+func newSpace(s *store, m meta, root *organisation) *organisation {
+	return &organisation{
+		store: s, meta: m, root: root, selective: map[*targetGroup]bool{},
+		limits: map[string]int{}, increases: map[string][]wire.QuotaIncrease{},
+	}
+}
+
+// owner is the organisation that a space belongs to.
+func (o *organisation) owner() *organisation {
+	if o.root != nil {
+		return o.root
+	}
+	return o
+}
+
+// parts are the organisation itself and the spaces of its projects.
+func (o *organisation) parts() iter.Seq[*organisation] {
+	return func(yield func(*organisation) bool) {
+		if !yield(o) {
+			return
+		}
+		for p := range o.projects.all() {
+			if !yield(p.space) {
+				return
+			}
+		}
+	}
+}
+
+// spaces are the parts of all organisations.
+func (s *store) spaces() iter.Seq[*organisation] {
+	return func(yield func(*organisation) bool) {
+		for org := range s.organisations.all() {
+			for part := range org.parts() {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // leaving is an object on its way out, and what to do once it is gone.
@@ -52,12 +112,18 @@ type machineType struct{ wire.MachineType }
 
 func (t *machineType) key() (identity, slug string) { return t.Identity, t.Slug }
 
+type image struct{ wire.MachineImage }
+
+func (i *image) key() (identity, slug string) { return i.Identity, i.Slug }
+
 type vpc struct {
 	meta
 	org     *organisation
 	region  *region
 	cidrs   []netip.Prefix
 	subnets []*subnet
+	// firewall are the rules of the VPC.
+	firewall collection[*firewallRule]
 }
 
 type subnet struct {
@@ -72,7 +138,8 @@ type machine struct {
 	subnet           *subnet
 	kind             *machineType
 	zone             string
-	image            string
+	image            *image
+	rootVolume       *wire.RootVolume
 	cloudInit        *string
 	addresses        []netip.Addr
 	stopped          bool
@@ -146,7 +213,7 @@ func (o *organisation) sweep(now time.Time) {
 // findSubnet resolves a subnet reference over all organisations; an empty one
 // means the first subnet there is.
 func (s *store) findSubnet(ref string) (*subnet, error) {
-	for org := range s.organisations.all() {
+	for org := range s.spaces() {
 		if found, ok := org.subnets.find(ref); ok {
 			return found, nil
 		}
@@ -162,7 +229,7 @@ func (s *store) findSubnet(ref string) (*subnet, error) {
 
 // findMachine resolves a machine reference over all organisations.
 func (s *store) findMachine(ref string) (*machine, error) {
-	for org := range s.organisations.all() {
+	for org := range s.spaces() {
 		if found, ok := org.machines.find(ref); ok {
 			return found, nil
 		}

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -28,6 +29,20 @@ type Switches struct {
 	LateRelease bool
 	// KeepDeletedMachines leaves the attachments of deleted machines in place.
 	KeepDeletedMachines bool
+	// NoProjects refuses (403) everything about projects, like an organisation
+	// whose projects feature is off.
+	NoProjects bool
+	// StrictLabels refuses (400) label keys and values that are not lower case
+	// letters, digits and hyphens, as the client's documentation has it. Qualified
+	// keys (a domain, a slash, a name) are accepted in any case.
+	StrictLabels bool
+	// CreateStatus answers POST requests that create: 201 (0 means that) or 200.
+	CreateStatus int
+	// ConflictStatus answers conflicts: 409 (0 means that), 400 or 422.
+	ConflictStatus int
+	// QuotaStatus answers creations beyond a quota: 403 (0 means that), 409, 422
+	// or 429.
+	QuotaStatus int
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
@@ -66,7 +81,41 @@ func (s Switches) validate() error {
 		return fmt.Errorf("switch InlineListeners is %q: use %q, %q or %q",
 			s.InlineListeners, AcceptListeners, IgnoreListeners, RefuseListeners)
 	}
+	return s.validateStatuses()
+}
+
+func (s Switches) validateStatuses() error {
+	for _, choice := range []struct {
+		name    string
+		status  int
+		allowed []int
+	}{
+		{"CreateStatus", s.CreateStatus, []int{0, http.StatusOK, http.StatusCreated}},
+		{"ConflictStatus", s.ConflictStatus, []int{0, http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity}},
+		{"QuotaStatus", s.QuotaStatus, []int{0, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests}},
+	} {
+		if !slices.Contains(choice.allowed, choice.status) {
+			return fmt.Errorf("switch %s is %d: use one of %v", choice.name, choice.status, choice.allowed[1:])
+		}
+	}
 	return nil
+}
+
+// status is what the API answers instead of a status that nobody knows for sure.
+func (s Switches) status(standard int) int {
+	chosen, fallback := 0, standard
+	switch standard {
+	case http.StatusCreated:
+		chosen = s.CreateStatus
+	case http.StatusConflict:
+		chosen = s.ConflictStatus
+	case statusQuota:
+		chosen, fallback = s.QuotaStatus, http.StatusForbidden
+	}
+	if chosen != 0 {
+		return chosen
+	}
+	return fallback
 }
 
 // Delays are how long the cloud takes. Zero means at once.

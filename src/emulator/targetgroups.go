@@ -80,6 +80,9 @@ func (e *Emulator) createTargetGroup(c *call) (reply, error) {
 	if !found {
 		return reply{}, invalid("field \"vpc\": VPC %q not found", in.VPC)
 	}
+	if err := c.org.admit(quotaTargetGroups); err != nil {
+		return reply{}, err
+	}
 	g := &targetGroup{vpc: home}
 	if err := g.configure(in, rules{}); err != nil {
 		return reply{}, err
@@ -161,6 +164,7 @@ func (e *Emulator) deleteTargetGroup(c *call) (reply, error) {
 	for a := range g.attachments.all() {
 		delete(a.machine.groups, g)
 	}
+	delete(c.org.selective, g)
 	c.org.targetGroups.remove(g)
 	return done(g.Identity), nil
 }
@@ -175,6 +179,14 @@ func (o *organisation) groupChanged(g *targetGroup) {
 // fill keeps the attachments of a group with a selector in step with the
 // machines of its VPC.
 func (o *organisation) fill(g *targetGroup, now time.Time) {
+	if len(g.selector) == 0 && !o.selective[g] {
+		return
+	}
+	if len(g.selector) == 0 {
+		delete(o.selective, g)
+	} else {
+		o.selective[g] = true
+	}
 	for m := range o.machines.all() {
 		g.selectMachine(m, now)
 	}
@@ -182,7 +194,7 @@ func (o *organisation) fill(g *targetGroup, now time.Time) {
 
 // reselect keeps all groups with a selector in step with one machine.
 func (o *organisation) reselect(m *machine, now time.Time) {
-	for g := range o.targetGroups.all() {
+	for g := range o.selective {
 		if g.selectMachine(m, now) {
 			o.groupChanged(g)
 		}

@@ -28,10 +28,11 @@ func checkMeta(s spec) error {
 	if n := utf8.RuneCountInString(s.description); n > maxDescription {
 		return invalid("field \"description\" must have at most %d characters, not %d", maxDescription, n)
 	}
-	for field, pairs := range map[string]map[string]string{"labels": s.labels, "annotations": s.annotations} {
-		if _, blank := pairs[""]; blank {
-			return invalid("field %q has an empty key", field)
-		}
+	if err := checkLabels(s.labels); err != nil {
+		return err
+	}
+	if err := checkAnnotations(s.annotations); err != nil {
+		return err
 	}
 	return checkName(s.name)
 }

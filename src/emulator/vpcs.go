@@ -11,15 +11,22 @@ const statusReady = "ready"
 
 // short is the VPC inside another object: without its subnets and organisation.
 func (v *vpc) short() *wire.VPC {
-	return &wire.VPC{
+	if known, found := mentioned[wire.VPC](v.org.store, v); found {
+		return known
+	}
+	return mention(v.org.store, v, &wire.VPC{
 		Meta: v.nested(), Status: statusReady, CIDRs: texts(v.cidrs), CloudRegion: v.region.short(),
 		Subnets: []wire.Subnet{}, FirewallRules: []any{},
-	}
+	})
 }
 
 func (v *vpc) view() wire.VPC {
 	view := *v.short()
-	view.Organisation = v.org.short()
+	view.Organisation, view.Subnets = v.org.short(), []wire.Subnet{}
+	view.FirewallRules = []any{}
+	for r := range v.firewall.all() {
+		view.FirewallRules = append(view.FirewallRules, r.short())
+	}
 	for _, s := range v.subnets {
 		view.Subnets = append(view.Subnets, *s.short())
 	}
@@ -28,6 +35,9 @@ func (v *vpc) view() wire.VPC {
 
 // short is the subnet inside another object: without its VPC.
 func (s *subnet) short() *wire.Subnet {
+	if known, found := mentioned[wire.Subnet](s.vpc.org.store, s); found {
+		return known
+	}
 	view := &wire.Subnet{Meta: s.nested(), VPCIdentity: s.vpc.Identity, Status: statusReady}
 	var cidrs []string
 	for _, pool := range s.pools {
@@ -44,7 +54,7 @@ func (s *subnet) short() *wire.Subnet {
 		view.Type = "Dual"
 	}
 	view.CIDR = strings.Join(cidrs, ",")
-	return view
+	return mention(s.vpc.org.store, s, view)
 }
 
 func (s *subnet) view() wire.Subnet {

@@ -348,7 +348,10 @@ func notFound(request *http.Request) *http.Response {
 }
 
 func TestProjectIsHandedOn(t *testing.T) {
-	l := newLab(t, emulator.Config{})
+	seed := emulator.DefaultSeed()
+	owner := &seed.Organisations[0]
+	owner.Projects, owner.VPCs = []emulator.ProjectSeed{{Identity: "p-1", Name: "one", VPCs: owner.VPCs}}, nil
+	l := newLab(t, emulator.Config{Seed: seed})
 	var project string
 	good := l.network
 	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {

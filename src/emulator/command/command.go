@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"os"
 	"time"
@@ -49,6 +50,7 @@ func New() *cobra.Command {
 	o.addServerFlags(cmd)
 	o.addCloudFlags(cmd)
 	o.addSwitchFlags(cmd)
+	cmd.AddCommand(newToken())
 	return cmd
 }
 
@@ -86,6 +88,11 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.switches.ExclusiveTargetGroups, "exclusive-target-groups", false, "refuse a target group that another listener uses")
 	flags.BoolVar(&o.switches.LateRelease, "late-release", false, "keep target groups in use until their deleted load balancer is gone")
 	flags.BoolVar(&o.switches.KeepDeletedMachines, "keep-deleted-machines", false, "leave deleted machines attached to target groups")
+	flags.BoolVar(&o.switches.NoProjects, "no-projects", false, "refuse everything about projects, like an organisation without that feature")
+	flags.BoolVar(&o.switches.StrictLabels, "strict-labels", false, "refuse label keys and values that are not lower case letters, digits and hyphens")
+	flags.IntVar(&o.switches.CreateStatus, "create-status", http.StatusCreated, "status of POST requests that create: 201 or 200")
+	flags.IntVar(&o.switches.ConflictStatus, "conflict-status", http.StatusConflict, "status of conflicts: 409, 400 or 422")
+	flags.IntVar(&o.switches.QuotaStatus, "quota-status", http.StatusForbidden, "status of creations beyond a quota: 403, 409, 422 or 429")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil, "query keys that lists ignore; matchLabels stands for all label filters")
 }
 

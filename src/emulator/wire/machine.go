@@ -48,6 +48,7 @@ type Machine struct {
 	Organisation             *Organisation  `json:"organisation,omitempty"`
 	MachineType              *MachineType   `json:"machineType,omitempty"`
 	MachineImage             *MachineImage  `json:"machineImage,omitempty"`
+	PersistentVolume         *RootVolume    `json:"persistentVolume,omitempty"`
 	VPC                      *VPC           `json:"vpc,omitempty"`
 	Subnet                   *Subnet        `json:"subnet,omitempty"`
 	Interfaces               []Interface    `json:"interfaces,omitempty"`
@@ -73,8 +74,28 @@ type ResourceStatus struct {
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
-// CreateMachine is the body of POST /v1/machines. The root volume is accepted
-// and ignored.
+// RootVolume is what a machine says about the disk it was created with.
+type RootVolume struct {
+	Meta
+	// Status is Attached.
+	Status string `json:"status"`
+	// Size is in GB.
+	Size int `json:"size"`
+}
+
+// RootVolumeInput describes the disk of a new machine. There are no volumes of
+// their own here, so an existing one cannot be found.
+type RootVolumeInput struct {
+	ExistingVolumeRef  string            `json:"existingVolumeRef"`
+	VolumeTypeIdentity string            `json:"volumeTypeIdentity"`
+	Size               int               `json:"size"`
+	Name               string            `json:"name"`
+	Description        string            `json:"description"`
+	Labels             map[string]string `json:"labels"`
+	Annotations        map[string]string `json:"annotations"`
+}
+
+// CreateMachine is the body of POST /v1/machines.
 type CreateMachine struct {
 	Name                     string            `json:"name"`
 	Description              string            `json:"description"`
@@ -82,6 +103,8 @@ type CreateMachine struct {
 	Annotations              map[string]string `json:"annotations"`
 	Subnet                   string            `json:"subnet"`
 	CloudInit                string            `json:"cloudInit"`
+	CloudInitRef             string            `json:"cloudInitRef"`
+	RootVolume               *RootVolumeInput  `json:"rootVolume"`
 	DeleteProtection         bool              `json:"deleteProtection"`
 	State                    *string           `json:"state"`
 	MachineImage             string            `json:"machineImage"`

@@ -33,6 +33,10 @@ type Token struct {
 	Type        string `json:"token_type"`
 	// ExpiresIn is the remaining life in whole seconds.
 	ExpiresIn int `json:"expires_in"`
+	// Scope is a space-separated list, absent when nothing is limited.
+	Scope string `json:"scope,omitempty"`
+	// IssuedType is there after a token exchange (RFC 8693).
+	IssuedType string `json:"issued_token_type,omitempty"`
 }
 
 // Organisation is the owner of every other object.
@@ -80,7 +84,7 @@ type VPC struct {
 	Organisation *Organisation `json:"organisation"`
 	CloudRegion  *Region       `json:"cloudRegion"`
 	Subnets      []Subnet      `json:"subnets"`
-	// FirewallRules is always empty: the emulator has no VPC firewall.
+	// FirewallRules are those of the VPC: FirewallRule without its nested objects.
 	FirewallRules []any `json:"firewallRules"`
 }
 

@@ -38,9 +38,32 @@ func TestResponseKeys(t *testing.T) {
 		object any
 		want   string
 	}{
-		"error":        {Error{}, "message"},
-		"token error":  {TokenError{}, "error error_description"},
-		"token":        {Token{}, "access_token token_type expires_in"},
+		"error":             {Error{}, "message"},
+		"token error":       {TokenError{}, "error error_description"},
+		"token":             {Token{}, "access_token token_type expires_in"},
+		"limited token":     {Token{Scope: "s", IssuedType: "t"}, "access_token token_type expires_in scope issued_token_type"},
+		"project":           {Project{}, metaKeys},
+		"child project":     {Project{ParentProject: &ProjectReference{}}, metaKeys + "parentProject"},
+		"project reference": {ProjectReference{}, "identity name slug"},
+		"quota":             {Quota{}, "name description createdAt maxUsage currentUsage quotaType"},
+		"full quota": {Quota{Service: "s", IncreaseRequests: []QuotaIncrease{{}}, Organisation: &Organisation{}},
+			"name description service createdAt maxUsage currentUsage quotaType increaseRequests organisation"},
+		"quota increase": {QuotaIncrease{DecisionReason: new(string)},
+			"identity newMaxUsageRequested requestedReasonMessage createdAt updatedAt decision decisionReason"},
+		"root volume": {RootVolume{}, metaKeys + "status size"},
+		"cloud-init":  {CloudInit{}, "identity name slug labels annotations created_at content"},
+		"firewall rule": {FirewallRule{Organisation: &Organisation{}, VPC: &VPC{}, Interface: &Subnet{}, SourceSubnet: &Subnet{}, DestinationSubnet: &Subnet{}},
+			"identity name organisation vpc createdAt protocols direction source destination sourcePorts destinationPorts action " +
+				"priority state interface sourceSubnet destinationSubnet"},
+		"firewall protocols": {FirewallProtocols{}, "tcp udp icmp any"},
+		"peering": {Peering{RequesterVPC: &NamedReference{}, AccepterVPC: &NamedReference{}, RequesterOrganisation: &NamedReference{},
+			AccepterOrganisation: &NamedReference{}, StatusMessage: new(string), ExpiresAt: &now, Organisation: &Organisation{}},
+			metaKeys + "requesterVpc accepterVpc requesterOrganisation accepterOrganisation status statusMessage expiresAt organisation"},
+		"file system": {Filesystem{Region: &Region{}, Organisation: &Organisation{}, VPC: &VPC{}, Subnet: &Subnet{},
+			Endpoints: []Endpoint{{}}, SecurityGroups: []any{1}, LastStatusChangedAt: &now},
+			metaKeys + "region organisation vpc subnet endpoints securityGroups size deleteProtection status lastStatusChangedAt"},
+		"endpoint": {Endpoint{Labels: map[string]string{"a": "b"}, EndpointAddress: "a", EndpointAddressType: "t", EndpointType: "t"},
+			"identity name labels createdAt endpointAddress endpointAddressType endpointType resourceType resourceIdentity"},
 		"organisation": {Organisation{}, metaKeys},
 		"membership":   {Membership{Organisation: &Organisation{}, User: &User{}}, "identity createdAt organisation user role"},
 		"user":         {User{}, "subject name email createdAt"},
@@ -88,8 +111,8 @@ func TestRequestKeys(t *testing.T) {
 		into any
 		want string
 	}{
-		"create machine": {CreateMachine{}, "name description labels annotations subnet cloudInit deleteProtection state machineImage " +
-			"machineType availabilityZone securityGroupAttachments"},
+		"create machine": {CreateMachine{}, "name description labels annotations subnet cloudInit cloudInitRef rootVolume deleteProtection state " +
+			"machineImage machineType availabilityZone securityGroupAttachments"},
 		"update machine": {UpdateMachine{}, "name description labels annotations subnet state availabilityZone machineType " +
 			"deleteProtection securityGroupAttachments"},
 		"create load balancer": {CreateLoadbalancer{}, "name description labels annotations subnet internalLoadbalancer deleteProtection " +
@@ -100,6 +123,18 @@ func TestRequestKeys(t *testing.T) {
 			"targetGroup allowedSources"},
 		"target group": {TargetGroupInput{}, "name description labels annotations vpc targetPort protocol targetSelector " +
 			"enableProxyProtocol loadbalancingPolicy healthCheck"},
+		"root volume":    {RootVolumeInput{}, "existingVolumeRef volumeTypeIdentity size name description labels annotations"},
+		"project":        {ProjectInput{}, "name description labels annotations parentProjectIdentity"},
+		"quota increase": {QuotaIncreaseInput{}, "name newMaxUsage reason"},
+		"cloud-init":     {CloudInitInput{}, "name labels annotations content"},
+		"firewall rule": {FirewallRuleInput{}, "identity name protocols direction source destination sourcePorts destinationPorts action " +
+			"priority state interfaceIdentity sourceSubnetIdentity destinationSubnetIdentity"},
+		"firewall batch": {FirewallRuleBatch{}, "firewallRules"},
+		"peering": {PeeringInput{}, "name description labels annotations requesterVpcIdentity accepterVpcIdentity " +
+			"accepterOrganisationIdentity autoAccept"},
+		"rejection": {PeeringRejection{}, "reason"},
+		"file system": {FilesystemInput{}, "name description labels annotations cloudRegionIdentity vpcIdentity subnetIdentity size " +
+			"securityGroupAttachments deleteProtection"},
 		"attach": {AttachTarget{}, "serverIdentity endpointIdentity"},
 		"batch":  {AttachmentBatch{}, "attachments"},
 	}

@@ -1,0 +1,235 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/jwt"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// EmulatorIssuer is the issuer of SubjectToken's tokens: an identity provider
+// that is part of the emulator. Federated identities without keys trust it.
+const EmulatorIssuer = "https://issuer.emulator.invalid"
+
+// AudienceMatch says how a token's audiences compare with the trusted ones.
+type AudienceMatch string
+
+// The ways to compare audiences. The zero value means MatchAny.
+const (
+	// MatchExact wants the same audiences, in any order.
+	MatchExact AudienceMatch = "exact"
+	// MatchAny wants one trusted audience or more.
+	MatchAny AudienceMatch = "any"
+	// MatchAll wants all trusted audiences; others may be there too.
+	MatchAll AudienceMatch = "all"
+)
+
+// serviceAccount may be used by whom its federated identities trust.
+type serviceAccount struct {
+	identity, name string
+	org            *organisation
+	trusted        []federatedIdentity
+}
+
+func (a *serviceAccount) key() (identity, slug string) { return a.identity, slugify(a.name) }
+
+// federatedIdentity is somebody known to another issuer.
+type federatedIdentity struct {
+	issuer, subject string
+	audiences       []string
+	match           AudienceMatch
+	keys            []jwt.Key
+	scopes          scopes
+	project         string
+}
+
+func (g *guard) addAccount(org *organisation, seed ServiceAccountSeed) error {
+	if seed.Name == "" || len(seed.FederatedIdentities) == 0 {
+		return errors.New("a service account needs a name and at least one federated identity")
+	}
+	account := &serviceAccount{identity: seed.Identity, name: seed.Name, org: org}
+	if account.identity == "" {
+		account.identity = newIdentity("sa")
+	}
+	for i, f := range seed.FederatedIdentities {
+		trusted, err := g.federate(org, f)
+		if err != nil {
+			return fmt.Errorf("federated identity %d: %w", i+1, err)
+		}
+		account.trusted = append(account.trusted, trusted)
+	}
+	return plantInto(&org.accounts, account)
+}
+
+func (g *guard) federate(org *organisation, seed FederatedIdentitySeed) (federatedIdentity, error) {
+	trusted := federatedIdentity{
+		issuer: seed.Issuer, subject: seed.Subject, audiences: seed.Audiences, match: seed.AudienceMatch, project: seed.Project,
+	}
+	if trusted.match == "" {
+		trusted.match = MatchAny
+	}
+	if !slices.Contains([]AudienceMatch{MatchExact, MatchAny, MatchAll}, trusted.match) {
+		return trusted, fmt.Errorf("audienceMatch is %q; use %q, %q or %q", trusted.match, MatchExact, MatchAny, MatchAll)
+	}
+	if seed.Subject == "" || len(seed.Audiences) == 0 {
+		return trusted, errors.New("a subject and at least one audience are needed")
+	}
+	if err := org.checkProject(seed.Project); err != nil {
+		return trusted, err
+	}
+	var err error
+	if trusted.scopes, err = parseScopes(seed.Scopes); err != nil {
+		return trusted, err
+	}
+	if seed.Keys == "" && seed.Issuer == "" {
+		trusted.issuer, trusted.keys = EmulatorIssuer, []jwt.Key{{Public: g.issuer.Public()}}
+		return trusted, nil
+	}
+	if seed.Keys == "" || seed.Issuer == "" {
+		return trusted, errors.New("give the issuer and its keys, or neither to trust the emulator's own tokens")
+	}
+	trusted.keys, err = jwt.ParseKeys(seed.Keys)
+	return trusted, err
+}
+
+// exchange is the token exchange grant (RFC 8693): a token of another issuer for
+// one of ours.
+func (g *guard) exchange(form url.Values) (wire.Token, *refusal) {
+	for _, field := range []string{"subject_token", "subject_token_type", "organisation_id", "service_account_id"} {
+		if strings.TrimSpace(form.Get(field)) == "" {
+			return wire.Token{}, badRequest("invalid_request", field+" is missing")
+		}
+	}
+	if kind := form.Get("subject_token_type"); kind != subjectTokenJWT {
+		return wire.Token{}, badRequest("invalid_request", "subject_token_type is "+kind+"; only "+subjectTokenJWT+" can be exchanged")
+	}
+	lifetime, refused := tokenLifetime(form.Get("access_token_lifetime"), g.lifetime)
+	if refused != nil {
+		return wire.Token{}, refused
+	}
+	organisation, identity := form.Get("organisation_id"), form.Get("service_account_id")
+	account, found := g.accountIn(organisation, identity)
+	if !found {
+		return wire.Token{}, badRequest("invalid_request", fmt.Sprintf("service account %q is not known in organisation %q", identity, organisation))
+	}
+	user, err := account.accept(form.Get("subject_token"), time.Now())
+	if err != nil {
+		return wire.Token{}, badRequest("invalid_request", "subject_token: "+err.Error())
+	}
+	issued := g.issue(user, lifetime)
+	issued.IssuedType = "urn:ietf:params:oauth:token-type:access_token"
+	return issued, nil
+}
+
+// accept finds a federated identity that trusts a token. When none does, the
+// error says why for each one of the token's issuer.
+func (a *serviceAccount) accept(token string, now time.Time) (principal, error) {
+	said, err := jwt.Unverified(token)
+	if err != nil {
+		return principal{}, err
+	}
+	var reasons []string
+	for _, trusted := range a.trusted {
+		if trusted.issuer != said.Issuer {
+			continue
+		}
+		if err := trusted.check(token, now); err != nil {
+			reasons = append(reasons, err.Error())
+			continue
+		}
+		return principal{
+			subject: a.identity, organisations: []*organisation{a.org}, scopes: trusted.scopes, project: trusted.project,
+		}, nil
+	}
+	if len(reasons) == 0 {
+		return principal{}, fmt.Errorf("service account %q does not trust issuer %q", a.identity, said.Issuer)
+	}
+	return principal{}, errors.New(strings.Join(slices.Compact(reasons), "; or "))
+}
+
+func (f *federatedIdentity) check(token string, now time.Time) error {
+	claims, err := jwt.Verify(token, f.keys, now)
+	if err != nil {
+		return err
+	}
+	if claims.Subject != f.subject {
+		return fmt.Errorf("subject %q is not the trusted one, %q", claims.Subject, f.subject)
+	}
+	if !f.match.accepts(f.audiences, claims.Audience) {
+		return fmt.Errorf("audience %q does not match the trusted %q (%s)", claims.Audience, f.audiences, f.match)
+	}
+	return nil
+}
+
+func (m AudienceMatch) accepts(trusted, said []string) bool {
+	inSaid := func(audience string) bool { return slices.Contains(said, audience) }
+	missing := slices.ContainsFunc(trusted, func(audience string) bool { return !inSaid(audience) })
+	foreign := slices.ContainsFunc(said, func(audience string) bool { return !slices.Contains(trusted, audience) })
+	switch m {
+	case MatchExact:
+		return !missing && !foreign
+	case MatchAll:
+		return !missing
+	}
+	return slices.ContainsFunc(trusted, inSaid)
+}
+
+// SubjectToken makes a token of the emulator's own identity provider, for token
+// exchange. What is empty comes from the service account (itself: the first
+// one): its first federated identity that trusts the emulator. A ttl of zero
+// means one hour; with a negative one the token has expired already.
+func (e *Emulator) SubjectToken(account, subject, audience string, ttl time.Duration) (string, error) {
+	owner, err := e.guard.account(account)
+	if err != nil {
+		return "", fmt.Errorf("making a subject token: %w", err)
+	}
+	i := slices.IndexFunc(owner.trusted, func(f federatedIdentity) bool { return f.issuer == EmulatorIssuer })
+	if i < 0 {
+		return "", fmt.Errorf("making a subject token: service account %q trusts other issuers only; sign with the key of one of them", owner.identity)
+	}
+	audiences := owner.trusted[i].audiences
+	if audience != "" {
+		audiences = []string{audience}
+	}
+	if subject == "" {
+		subject = owner.trusted[i].subject
+	}
+	if ttl == 0 {
+		ttl = time.Hour
+	}
+	now := time.Now()
+	return jwt.Sign(e.guard.issuer, "", jwt.Claims{
+		Issuer: EmulatorIssuer, Subject: subject, Audience: audiences, Expiry: now.Add(ttl), IssuedAt: now,
+	})
+}
+
+// accountIn finds a service account of an organisation.
+func (g *guard) accountIn(organisation, identity string) (*serviceAccount, bool) {
+	for _, org := range g.organisations {
+		if org.Identity == organisation || org.Slug == organisation {
+			return org.accounts.exact(identity)
+		}
+	}
+	return nil, false
+}
+
+// account finds a service account; an empty reference means the first.
+func (g *guard) account(ref string) (*serviceAccount, error) {
+	for _, org := range g.organisations {
+		for first := range org.accounts.all() {
+			if ref == "" {
+				return first, nil
+			}
+		}
+		if found, ok := org.accounts.find(ref); ok {
+			return found, nil
+		}
+	}
+	return nil, &problem{http.StatusNotFound, fmt.Sprintf("service account %q does not exist", ref)}
+}

@@ -1,0 +1,132 @@
+package emulator_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	vendor "github.com/thalassa-cloud/client-go/pkg/client"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// neighbour is another organisation, with a VPC and a token.
+func neighbour(cfg *emulator.Config) {
+	cfg.Seed.Organisations = append(cfg.Seed.Organisations, emulator.OrganisationSeed{
+		Identity: "o-next", Name: "Next", PersonalAccessTokens: []string{"next-token"},
+		VPCs: []emulator.VPCSeed{{Identity: "vpc-next", Name: "next", Region: emulator.DefaultRegion, CIDRs: prefixes("10.7.0.0/16")}},
+	})
+}
+
+func peeringWith(vpc, organisation string) iaas.CreateVpcPeeringConnectionRequest {
+	return iaas.CreateVpcPeeringConnectionRequest{
+		Name: "link", RequesterVpcIdentity: emulator.DefaultVPC, AccepterVpcIdentity: vpc, AccepterOrganisationIdentity: organisation,
+	}
+}
+
+func TestPeeringsOfTwoOrganisations(t *testing.T) {
+	c := newCloud(t, neighbour)
+	next := c.client(t, vendor.WithOrganisation("o-next"), vendor.WithAuthPersonalToken("next-token"))
+	made, err := c.api.CreateVpcPeeringConnection(t.Context(), peeringWith("vpc-next", "o-next"))
+	if err != nil || made.Status != "pending" || made.ExpiresAt == nil || made.AccepterOrganisation.Identity != "o-next" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if _, err := c.api.AcceptVpcPeeringConnection(t.Context(), made.Identity, iaas.AcceptVpcPeeringConnectionRequest{}); !refused(err, "403") {
+		t.Errorf("accepting one's own request: %v, want 403", err)
+	}
+	seen, err := next.ListVpcPeeringConnections(t.Context(), nil)
+	if err != nil || len(seen) != 1 || seen[0].Identity != made.Identity || seen[0].Organisation.Identity != "o-next" {
+		t.Errorf("the other side sees %+v, %v", seen, err)
+	}
+	got, err := next.AcceptVpcPeeringConnection(t.Context(), made.Identity, iaas.AcceptVpcPeeringConnectionRequest{})
+	if err != nil || got.Status != "active" || got.ExpiresAt != nil {
+		t.Errorf("accepted: %+v, %v", got, err)
+	}
+	if _, err := next.RejectVpcPeeringConnection(t.Context(), made.Identity, iaas.RejectVpcPeeringConnectionRequest{}); !refused(err, "409") {
+		t.Errorf("rejecting an active one: %v, want 409", err)
+	}
+	if got, err := c.api.UpdateVpcPeeringConnection(t.Context(), "link", iaas.UpdateVpcPeeringConnectionRequest{Name: "new"}); err != nil || got.Name != "new" || got.Status != "active" {
+		t.Errorf("updated: %+v, %v", got, err)
+	}
+	if err := next.DeleteVpcPeeringConnection(t.Context(), made.Identity); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.api.GetVpcPeeringConnection(t.Context(), made.Identity); !vendor.IsNotFound(err) {
+		t.Errorf("deleted by the other side: %v, want not found", err)
+	}
+}
+
+func TestPeeringsOfOneOrganisation(t *testing.T) {
+	c := newCloud(t, withProject)
+	request := peeringWith("vpc-shop", "")
+	request.AutoAccept = true
+	made, err := c.api.CreateVpcPeeringConnection(t.Context(), request)
+	if err != nil || made.Status != "active" {
+		t.Fatalf("%+v, %v, want active at once", made, err)
+	}
+	if err := c.api.DeleteVpcPeeringConnection(t.Context(), made.Identity); err != nil {
+		t.Error(err)
+	}
+	pending, err := c.api.CreateVpcPeeringConnection(t.Context(), peeringWith("vpc-shop", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := c.client(t, vendor.WithProject("shop"))
+	got, err := shop.RejectVpcPeeringConnection(t.Context(), pending.Identity, iaas.RejectVpcPeeringConnectionRequest{Reason: "no"})
+	if err != nil || got.Status != "rejected" || *got.StatusMessage != "no" {
+		t.Errorf("%+v, %v, want rejected", got, err)
+	}
+}
+
+func TestBadPeerings(t *testing.T) {
+	c := newCloud(t, neighbour, func(cfg *emulator.Config) {
+		org := &cfg.Seed.Organisations[0]
+		twin := org.VPCs[0]
+		twin.Identity, twin.Name, twin.Subnets = "vpc-twin", "twin", nil
+		org.VPCs = append(org.VPCs, twin)
+	})
+	automatic := peeringWith("vpc-next", "o-next")
+	automatic.AutoAccept = true
+	nameless, stranger := peeringWith("vpc-next", "o-next"), peeringWith("vpc-next", "o-next")
+	nameless.Name, stranger.RequesterVpcIdentity = "", "vpc-x"
+	for want, request := range map[string]iaas.CreateVpcPeeringConnectionRequest{
+		"autoAccept": automatic, "name": nameless, "requesterVpcIdentity": stranger, "overlap": peeringWith("vpc-twin", ""),
+		"with itself": peeringWith(emulator.DefaultVPC, ""), "accepterVpcIdentity": peeringWith("vpc-x", ""),
+		"accepterOrganisationIdentity": peeringWith("vpc-next", "o-x"),
+	} {
+		if _, err := c.api.CreateVpcPeeringConnection(t.Context(), request); !vendor.IsBadRequest(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want bad request with %q", err, want)
+		}
+	}
+	for _, path := range []string{"", "/accept", "/reject"} {
+		method := "POST"
+		if path == "" {
+			method = "DELETE"
+		}
+		if status, _, _ := c.call(t, method, "/v1/vpc-peering-connections/x"+path, "{}"); status != 404 {
+			t.Errorf("%s %s: %d, want 404", method, path, status)
+		}
+	}
+}
+
+func TestPeeringRequestsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := emulator.Config{Seed: emulator.DefaultSeed()}
+		neighbour(&cfg)
+		e, err := emulator.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := `{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-next","accepterOrganisationIdentity":"o-next"}`
+		if answer := serve(e, apiRequest(t, "", "POST", "/v1/vpc-peering-connections", body)); answer.Code != 201 {
+			t.Fatal(answer.Body)
+		}
+		<-time.After(7 * 24 * time.Hour)
+		answer := serve(e, apiRequest(t, "", "GET", "/v1/vpc-peering-connections?status=expired", ""))
+		if !strings.Contains(answer.Body.String(), `"status":"expired"`) {
+			t.Errorf("after a week: %s, want expired", answer.Body)
+		}
+	})
+}
