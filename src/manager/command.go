@@ -22,7 +22,8 @@ import (
 const componentName = "cloud-controller-manager"
 
 const description = "The cloud controller manager runs the control loops that connect\n" +
-	"a Kubernetes cluster to its cloud: nodes, load balancers and routes."
+	"a Kubernetes cluster to its cloud: nodes, load balancers and routes.\n\n" +
+	"To check a configuration file without using it: validate FILE."
 
 // NewCommand returns the root command of a cloud controller manager that serves
 // one of the providers. Its context ends the process in good order: controllers
@@ -55,10 +56,12 @@ func newCommand(s *settings) *cobra.Command {
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %s --help lists all flags", err, cmd.Name())
+		return fmt.Errorf("%w; %s --help lists all flags", err, cmd.CommandPath())
 	})
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.AddCommand(newValidateCommand(s))
 	return cmd
 }
 

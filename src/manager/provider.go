@@ -45,6 +45,12 @@ type Provider struct {
 	// change. HasClusterID false ends the process unless --allow-untagged-cloud
 	// is set.
 	New func(ctx context.Context, configPath string) (cloudprovider.Interface, error)
+
+	// Validate checks a configuration file as New does, for the subcommand
+	// "validate"; nil means that the cloud cannot. It returns the configuration
+	// in effect, as text without secrets, or what is wrong with it, one line each.
+	// files says whether those are looked at that the configuration refers to.
+	Validate func(configPath string, files bool) (effective []byte, problems []string)
 }
 
 // Readier is a cloud that knows whether it can be reached.

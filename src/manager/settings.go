@@ -73,7 +73,7 @@ func registerFeatures() error {
 
 // validate checks all flags and returns the provider they choose.
 func (s *settings) validate() (Provider, error) {
-	provider, err := s.provider()
+	provider, err := s.provider(s.KubeCloudShared.CloudProvider.Name)
 	if err != nil {
 		return Provider{}, err
 	}
@@ -91,8 +91,7 @@ func (s *settings) validate() (Provider, error) {
 }
 
 // provider finds the provider named by --cloud-provider.
-func (s *settings) provider() (Provider, error) {
-	name := s.KubeCloudShared.CloudProvider.Name
+func (s *settings) provider(name string) (Provider, error) {
 	known := make([]string, 0, len(s.providers))
 	for _, provider := range s.providers {
 		if provider.Name == name {

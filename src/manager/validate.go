@@ -1,0 +1,82 @@
+package manager
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+const validateDescription = "Checks a configuration file, and the files it refers to, as the start does.\n" +
+	"It needs no cluster and calls no cloud. What is wrong is printed one line each,\n" +
+	"and the exit code is then 1."
+
+// validation is what the flags of the subcommand set.
+type validation struct {
+	provider     string
+	print        bool
+	withoutFiles bool
+}
+
+// newValidateCommand returns the subcommand that checks a configuration file.
+func newValidateCommand(s *settings) *cobra.Command {
+	v := validation{provider: s.KubeCloudShared.CloudProvider.Name}
+	cmd := &cobra.Command{
+		Use:          "validate FILE",
+		Short:        "Check a configuration file",
+		Long:         validateDescription,
+		SilenceUsage: true,
+		Args:         oneFile,
+		RunE:         func(cmd *cobra.Command, args []string) error { return v.run(cmd, s, args[0]) },
+	}
+	sections := cliflag.NamedFlagSets{}
+	flags := sections.FlagSet("validate")
+	flags.StringVar(&v.provider, "cloud-provider", v.provider, "The cloud that the file is for.")
+	flags.BoolVar(&v.print, "print", false, "Also print the configuration in effect, without secrets.")
+	flags.BoolVar(&v.withoutFiles, "without-files", false, "Do not look at the files that the configuration refers to.")
+	cmd.Flags().AddFlagSet(flags)
+	cliflag.SetUsageAndHelpFunc(cmd, sections, 0)
+	return cmd
+}
+
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("got %d files, want one: validate FILE", len(args))
+	}
+	return nil
+}
+
+// run checks the file. The result goes to the standard output, problems to the
+// error stream, so that --print gives a file again.
+func (v validation) run(cmd *cobra.Command, s *settings, path string) error {
+	provider, err := s.provider(v.provider)
+	if err != nil {
+		return err
+	}
+	if provider.Validate == nil {
+		return fmt.Errorf("%s cannot check its configuration without using it", provider.Name)
+	}
+	effective, problems := provider.Validate(path, !v.withoutFiles)
+	if len(problems) > 0 {
+		cmd.SilenceErrors = true // the lines below say it
+		for _, problem := range problems {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", path, problem)
+		}
+		return fmt.Errorf("checking %s: %d problems", path, len(problems))
+	}
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "# %s is a good configuration of %s\n", path, provider.Name); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	if !v.print {
+		return nil
+	}
+	return write(cmd.OutOrStdout(), effective)
+}
+
+func write(to io.Writer, text []byte) error {
+	if _, err := to.Write(text); err != nil {
+		return fmt.Errorf("printing the configuration: %w", err)
+	}
+	return nil
+}
