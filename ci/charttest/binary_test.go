@@ -64,45 +64,82 @@ func parseFlags(t *testing.T, args []string) {
 	}
 }
 
-// TestConfigIsAccepted reads the rendered configuration as the binary does, with
-// both kinds of Secret.
+// TestConfigIsAccepted checks the rendered configuration, and the files it
+// refers to, as the binary does, with both kinds of Secret.
 func TestConfigIsAccepted(t *testing.T) {
+	validate := thalassa.Validate(func(string) string { return "" })
 	for name, keys := range map[string][]string{
 		"token":              {"personalAccessToken"},
 		"client credentials": {"clientID", "clientSecret"},
 	} {
 		for file, path := range valuesFiles(t) {
 			t.Run(name+" "+file, func(t *testing.T) {
-				config := configFile(t, readValues(t, path), keys)
-				got, _, err := thalassa.ReadConfig(config)
-				if err != nil {
-					t.Fatal(err)
+				effective, problems := validate(configFile(t, readValues(t, path), keys), true)
+				if len(problems) > 0 {
+					t.Fatal(strings.Join(problems, "\n"))
 				}
-				if got.Cluster != "production" || got.VPCIdentity != "vpc-0123456789" || got.Organisation != "my-organisation" {
-					t.Errorf("configuration %+v is not that of %s", got, path)
+				for _, want := range []string{"cluster: production", "vpcIdentity: vpc-0123456789", "organisation: my-organisation"} {
+					if !strings.Contains(string(effective), want+"\n") {
+						t.Errorf("the configuration in effect lacks %s:\n%s", want, effective)
+					}
 				}
 			})
 		}
 	}
 }
 
-// configFile writes the configuration and a Secret with those keys where the
-// volumes of a pod would hold them, and returns the path of the former.
+// configFile makes the volumes of the pod, with a Secret that has those keys, and
+// returns the path of the configuration, in which their directories stand for the
+// paths of the mounts.
 func configFile(t *testing.T, values map[string]any, keys []string) string {
 	t.Helper()
-	credentials := t.TempDir()
-	for _, key := range keys {
-		writeFile(t, filepath.Join(credentials, key), "something")
-	}
-	for _, object := range objects(t, values) {
-		if configMap, ok := object.(*corev1.ConfigMap); ok {
-			path := filepath.Join(t.TempDir(), configKey)
-			writeFile(t, path, strings.ReplaceAll(configMap.Data[configKey], "/etc/thalassa-ccm/credentials", credentials))
-			return path
+	rendered := objects(t, values)
+	var spec corev1.PodSpec
+	var configMap *corev1.ConfigMap
+	for _, object := range rendered {
+		switch object := object.(type) {
+		case *appsv1.DaemonSet:
+			spec = object.Spec.Template.Spec
+		case *corev1.ConfigMap:
+			configMap = object
 		}
 	}
-	t.Fatal("no ConfigMap in the manifest")
-	return ""
+	config := configMap.Data[configKey]
+	var directory string
+	for _, volume := range spec.Volumes {
+		mounted := t.TempDir()
+		fill(t, mounted, volume, configMap, keys)
+		config = strings.ReplaceAll(config, mountOf(t, spec.Containers[0], volume.Name).MountPath+"/", mounted+"/")
+		config = strings.ReplaceAll(config, mountOf(t, spec.Containers[0], volume.Name).MountPath+"\n", mounted+"\n")
+		if volume.ConfigMap != nil && volume.ConfigMap.Name == configMap.Name {
+			directory = mounted
+		}
+	}
+	path := filepath.Join(directory, configKey)
+	writeFile(t, path, config)
+	return path
+}
+
+// fill writes what kubelet would: the chart's ConfigMap, a token, the Secret with
+// the keys, or somebody's certificates.
+func fill(t *testing.T, directory string, volume corev1.Volume, own *corev1.ConfigMap, keys []string) {
+	t.Helper()
+	switch {
+	case volume.ConfigMap != nil && volume.ConfigMap.Name == own.Name:
+		for key, text := range own.Data {
+			writeFile(t, filepath.Join(directory, key), text)
+		}
+	case volume.Projected != nil:
+		writeFile(t, filepath.Join(directory, volume.Projected.Sources[0].ServiceAccountToken.Path), "something")
+	case volume.Name == "ca":
+		values := readValues(t, valuesFiles(t)["private-ca"])
+		pem, _ := lookUp(values, "caBundle.pem")
+		writeFile(t, filepath.Join(directory, "bundle.pem"), pem.(string))
+	default:
+		for _, key := range keys {
+			writeFile(t, filepath.Join(directory, key), "something")
+		}
+	}
 }
 
 func writeFile(t *testing.T, path, content string) {

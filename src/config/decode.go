@@ -1,7 +1,8 @@
 // Package config decodes configuration files strictly: every key must be known and every value of the right type, and all
 // problems are reported at once, each with the path of its key, what was found and what is allowed.
 //
-// It knows no provider: a provider hands in a pointer to its own struct, filled with defaults, whose fields carry yaml tags.
+// It knows no provider: a provider hands in a pointer to its own struct, filled with defaults, whose fields carry yaml tags, and
+// a list of Keys that says what each key means and allows. Checks, reference page and JSON schema are made of that list.
 package config
 
 import (
@@ -9,8 +10,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -21,9 +24,9 @@ import (
 // Decode reads one YAML (or JSON) document into target, a pointer to a struct.
 //
 // Supported are nested structs, strings, booleans, integers and map[string]string; every exported field needs a yaml tag.
-// Keys that are absent, or null, leave the field as it was, so defaults are what target held before.
-// The returned Problems are about the content; the error is about reading or YAML syntax, and excludes them.
-func Decode(r io.Reader, target any) (Problems, error) {
+// Keys that are absent, null or empty text leave the field as it was, so defaults are what target held before.
+// What is wrong with the content is in the File; the error is about reading or YAML syntax, and there is no File then.
+func Decode(r io.Reader, target any) (*File, error) {
 	decoder := yaml.NewDecoder(r)
 	var document yaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
@@ -34,85 +37,121 @@ func Decode(r io.Reader, target any) (Problems, error) {
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one YAML document; keep one")
 	}
-	var problems Problems
-	decodeStruct("", document.Content[0], reflect.ValueOf(target).Elem(), &problems)
-	return problems, nil
+	f := &File{
+		target: reflect.ValueOf(target).Elem(),
+		lines:  map[string]int{}, given: map[string]bool{}, origins: map[string]string{}, aliases: map[string]string{},
+	}
+	f.decodeStruct("", resolve(document.Content[0]), f.target)
+	return f, nil
 }
 
-func decodeStruct(path string, node *yaml.Node, target reflect.Value, problems *Problems) {
+func (f *File) decodeStruct(path string, node *yaml.Node, target reflect.Value) {
 	if node.Kind != yaml.MappingNode {
-		problems.Add(path, describe(node), "want a mapping of keys to values")
+		f.report(path, node.Line, kindOf(node), "want a mapping of keys to values")
 		return
 	}
 	fields := fieldsByKey(target)
-	seen := map[string]bool{}
-	for i := 0; i < len(node.Content); i += 2 {
-		key, value := node.Content[i].Value, resolve(node.Content[i+1])
+	f.eachKey(path, node, func(key, path string, line int, value *yaml.Node) {
 		field, known := fields[key]
 		switch {
-		case seen[key]:
-			problems.Add(join(path, key), "", fmt.Sprintf("given twice, again in line %d; keep one", node.Content[i].Line))
 		case !known:
-			problems.Add(join(path, key), "", unknownKey(key, node.Content[i].Line, fields))
-		case value.Tag != "!!null":
-			decodeValue(join(path, key), value, field, problems)
+			f.report(path, line, "", unknownKey(key, line, fields))
+		case isNull(value):
+		default:
+			f.given[path] = value.Kind != yaml.ScalarNode || value.Value != ""
+			f.decodeValue(path, value, field)
 		}
-		seen[key] = true
+	})
+}
+
+// eachKey visits the keys of a mapping in the order of the file, and reports those that are given twice instead.
+func (f *File) eachKey(path string, node *yaml.Node, visit func(key, path string, line int, value *yaml.Node)) {
+	seen := map[string]bool{}
+	for i := 0; i < len(node.Content); i += 2 {
+		key, value := resolve(node.Content[i]), resolve(node.Content[i+1])
+		line := node.Content[i].Line
+		full := join(path, shown(node.Content[i], line))
+		f.aliases[join(path, key.Value)] = full
+		if seen[key.Value] {
+			f.report(full, line, "", fmt.Sprintf("given twice, again in line %d; keep one", line))
+			continue
+		}
+		seen[key.Value] = true
+		f.lines[full] = line
+		visit(key.Value, full, line, value)
 	}
 }
 
-func decodeValue(path string, node *yaml.Node, target reflect.Value, problems *Problems) {
+func (f *File) decodeValue(path string, node *yaml.Node, target reflect.Value) {
 	switch target.Kind() {
 	case reflect.Struct:
-		decodeStruct(path, node, target, problems)
+		f.decodeStruct(path, node, target)
 	case reflect.Map:
-		decodeMap(path, node, target, problems)
+		f.decodeMap(path, node, target)
 	case reflect.String:
-		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" {
-			problems.Add(path, kindOf(node), "want text (put it in quotes)")
-			return
+		if kind := kindOf(node); kind != kindText {
+			f.report(path, node.Line, kind, wantText)
+		} else if node.Value != "" {
+			target.SetString(node.Value)
 		}
-		target.SetString(node.Value)
 	case reflect.Bool:
-		if node.Tag != "!!bool" {
-			problems.Add(path, describe(node), "want true or false")
+		if kindOf(node) != kindBool {
+			f.report(path, node.Line, describe(node), "want true or false")
 			return
 		}
 		target.SetBool(strings.EqualFold(node.Value, "true"))
 	default:
-		var number int64
-		if node.Tag != "!!int" || node.Decode(&number) != nil || target.OverflowInt(number) {
-			problems.Add(path, describe(node), "want a whole number")
+		number, whole := wholeNumber(node)
+		if !whole || target.OverflowInt(number) {
+			f.report(path, node.Line, describe(node), "want a whole number")
 			return
 		}
 		target.SetInt(number)
 	}
 }
 
-func decodeMap(path string, node *yaml.Node, target reflect.Value, problems *Problems) {
+func (f *File) decodeMap(path string, node *yaml.Node, target reflect.Value) {
 	if node.Kind != yaml.MappingNode {
-		problems.Add(path, describe(node), "want a mapping of text to text")
+		f.report(path, node.Line, kindOf(node), "want a mapping of text to text")
 		return
 	}
 	decoded := reflect.MakeMap(target.Type())
-	for i := 0; i < len(node.Content); i += 2 {
-		key, value := node.Content[i].Value, resolve(node.Content[i+1])
-		if value.Kind != yaml.ScalarNode || value.Tag != "!!str" {
-			problems.Add(join(path, key), kindOf(value), "want text (put it in quotes)")
-			continue
+	f.eachKey(path, node, func(key, path string, line int, value *yaml.Node) {
+		if kind := kindOf(value); kind != kindText {
+			f.report(path, line, kind, wantText)
+			return
 		}
 		decoded.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(value.Value))
-	}
+	})
 	target.Set(decoded)
+}
+
+// wholeNumber reads 30 and 30.0, but not 30.5.
+func wholeNumber(node *yaml.Node) (int64, bool) {
+	if kindOf(node) != kindNumber {
+		return 0, false
+	}
+	var number int64
+	if node.Tag == "!!int" {
+		return number, node.Decode(&number) == nil
+	}
+	fraction, err := strconv.ParseFloat(node.Value, 64)
+	const exact = 1 << 53 // beyond it floating-point numbers are no longer exact
+	return int64(fraction), err == nil && math.Abs(fraction) < exact && fraction == math.Trunc(fraction)
 }
 
 func fieldsByKey(target reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for i := range target.NumField() {
-		key, _, _ := strings.Cut(target.Type().Field(i).Tag.Get("yaml"), ",")
-		fields[key] = target.Field(i)
+		fields[keyOf(target.Type().Field(i))] = target.Field(i)
 	}
 	return fields
+}
+
+// keyOf is the key that a field is decoded from.
+func keyOf(field reflect.StructField) string {
+	key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+	return key
 }
 
 func unknownKey(key string, line int, fields map[string]reflect.Value) string {
@@ -129,34 +168,6 @@ func resolve(node *yaml.Node) *yaml.Node {
 		return node.Alias
 	}
 	return node
-}
-
-// describe shows a value that should be a number or a boolean. Text could be a secret at the wrong place and is not repeated.
-func describe(node *yaml.Node) string {
-	switch node.Tag {
-	case "!!int", "!!float", "!!bool", "!!null":
-		return node.Value
-	}
-	return kindOf(node)
-}
-
-// kindOf names what a value is, without repeating it: where text is wanted, it may be a secret without quotes.
-func kindOf(node *yaml.Node) string {
-	switch node.Tag {
-	case "!!map":
-		return "a mapping"
-	case "!!seq":
-		return "a list"
-	case "!!int", "!!float":
-		return "a number"
-	case "!!bool":
-		return "true or false"
-	case "!!timestamp":
-		return "a date"
-	case "!!str":
-		return "text"
-	}
-	return "a value with a tag"
 }
 
 // errAlias stands for the library's error, which repeats what follows the asterisk: part of a secret without quotes.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 )
 
 type sample struct {
@@ -28,6 +29,8 @@ func TestDecode(t *testing.T) {
 	}{
 		{"absent keys keep the default", "insecure: true", sample{Endpoint: "https://default", Insecure: true, Nested: nested{Interval: 5}}, nil},
 		{"null keeps the default", "endpoint: null\nnested: null", defaults, nil},
+		{"empty text keeps the default", `endpoint: ""`, defaults, nil},
+		{"a whole number with a fraction", "nested: {interval: 7.0}", sample{Endpoint: "https://default", Nested: nested{Interval: 7}}, nil},
 		{"everything set", "endpoint: e\ninsecure: true\nlabels: {a: b}\nnested: {interval: 7}",
 			sample{Endpoint: "e", Insecure: true, Labels: map[string]string{"a": "b"}, Nested: nested{Interval: 7}}, nil},
 		{"JSON", `{"endpoint": "e", "nested": {"interval": 1}}`, sample{Endpoint: "e", Nested: nested{Interval: 1}}, nil},
@@ -46,20 +49,24 @@ func TestDecode(t *testing.T) {
 			"nested: found a list, want a mapping of keys to values",
 			"labels: found text, want a mapping of text to text",
 		}},
+		{"no mapping at all", "just text", defaults, []string{"the file: found text, want a mapping of keys to values"}},
+		{"a fraction", "nested: {interval: 7.5}", defaults, []string{"nested.interval: found 7.5, want a whole number"}},
+		{"label given twice", "labels: {a: x, a: y}", sample{Endpoint: "https://default", Labels: map[string]string{"a": "x"}, Nested: nested{Interval: 5}},
+			[]string{"labels.a: given twice, again in line 1; keep one"}},
+		{"a key of several lines", "\"a\\nb\": 1\n? [x]\n: 2", defaults, []string{
+			"(key in line 1): unknown key in line 1; known here are endpoint, insecure, labels, nested",
+			"(key in line 2): unknown key in line 2; known here are endpoint, insecure, labels, nested",
+		}},
 		{"number too large", "nested: {interval: 99999999999999999999}", defaults, []string{"nested.interval: found 99999999999999999999, want a whole number"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := defaults
-			problems, err := Decode(strings.NewReader(tt.yaml), &got)
+			file, err := Decode(strings.NewReader(tt.yaml), &got)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var lines []string
-			for _, p := range problems {
-				lines = append(lines, p.String())
-			}
-			if diff := cmp.Diff(tt.problems, lines); diff != "" {
+			if diff := cmp.Diff(tt.problems, file.Problems().Lines()); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -88,11 +95,16 @@ func TestDecodeRefusesWhatIsNoDocument(t *testing.T) {
 func TestDecodeNeverRepeatsText(t *testing.T) {
 	for _, file := range []string{
 		"insecure: hunter2\nnested: {interval: hunter2}", "endpoint: 8675309123", "endpoint: !env hunter2", "endpoint: 2026-11-21",
-		"endpoint: *hunter2", "endpoint: {hunter2: x}", "labels: {a: [hunter2]}",
+		"endpoint: *hunter2", "endpoint: {hunter2: x}", "labels: {a: [hunter2]}", "insecure: !!bool hunter2", "endpoint: !!null hunter2",
+		"nested: {interval: !!int hunter2}", "nested: {interval: !!float hunter2}", "hunter2", "? hunter2 or so\n: x", "endpoint: %hunter2",
+		"endpoint: &x hunter2\n*x : 1", "endpoint: `hunter2`", "endpoint: \"hunter2", "endpoint: @hunter2", "endpoint: |1hunter2\n",
 	} {
-		problems, err := Decode(strings.NewReader(file), &sample{})
-		text := fmt.Sprint(err, problems)
-		if len(problems) == 0 && err == nil {
+		decoded, err := Decode(strings.NewReader(file), &sample{})
+		text := fmt.Sprint(err)
+		if err == nil {
+			text = fmt.Sprint(decoded.Err())
+		}
+		if text == fmt.Sprint(nil) {
 			t.Errorf("%q is accepted", file)
 		}
 		for _, secret := range []string{"hunter2", "8675309123", "2026-11-21"} {
@@ -103,13 +115,53 @@ func TestDecodeNeverRepeatsText(t *testing.T) {
 	}
 }
 
+// planted is a secret that no error may show.
+const planted = "hunter2"
+
+// FuzzDecode: never a panic, never a secret, and one line for each problem.
 func FuzzDecode(f *testing.F) {
-	f.Add("endpoint: e\nnested: {interval: 3}")
-	f.Add("labels: {a: &x b, c: *x}")
+	f.Add("endpoint: hunter2\nnested: {interval: 3}")
+	f.Add("labels: {a: &x hunter2, c: *x}")
+	f.Add("insecure: !!bool hunter2\nendpoint: [hunter2]\nnested: \"hunter2\"")
+	f.Add("? [a]\n: *b\n\"a\\nb\": !!int hunter2")
 	f.Fuzz(func(t *testing.T, text string) {
 		var got sample
-		if problems, err := Decode(strings.NewReader(text), &got); err == nil {
-			_ = problems.Err()
+		file, err := Decode(strings.NewReader(text), &got)
+		var problems Problems
+		if err == nil {
+			file.Apply(sampleKeys(), func(string) string { return "" })
+			problems = file.Problems()
+			err = problems.Err()
+		}
+		for _, line := range problems.Lines() {
+			if strings.ContainsAny(line, "\r\n") {
+				t.Errorf("a problem of several lines: %q", line)
+			}
+		}
+		// Keys are names and are repeated; values never are.
+		if err != nil && strings.Contains(err.Error(), planted) && !isKey(text, planted) {
+			t.Errorf("%q: the secret is repeated: %v", text, err)
 		}
 	})
+}
+
+// isKey says whether a part of a key in the file, or the name of an anchor, has the text in it.
+func isKey(file, text string) bool {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(file), &document) != nil {
+		return false
+	}
+	return holdsKey(&document, text)
+}
+
+func holdsKey(node *yaml.Node, text string) bool {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && strings.Contains(child.Value, text) {
+			return true
+		}
+		if holdsKey(child, text) {
+			return true
+		}
+	}
+	return false
 }

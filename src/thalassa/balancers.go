@@ -122,7 +122,7 @@ func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *c
 		return nil
 	}
 	b.settled.nodesChanged(service.UID, nodes)
-	o, err := b.observe(ctx, service, inventory.BalancerAge)
+	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge())
 	if err != nil || len(o.balancers) == 0 {
 		return err
 	}
@@ -148,7 +148,7 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	if err := b.apply(ctx, service, plan); err != nil {
 		return err
 	}
-	if o, err = b.observe(ctx, service, inventory.BalancerAge); err != nil {
+	if o, err = b.observe(ctx, service, b.config.Inventory.balancerAge()); err != nil {
 		return err
 	}
 	if !o.empty() {
@@ -169,7 +169,7 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 	}
 	b.tellProblems(service, problems)
 	for round := 1; ; round++ {
-		o, err := b.observe(ctx, service, inventory.BalancerAge)
+		o, err := b.observe(ctx, service, b.config.Inventory.balancerAge())
 		if err != nil {
 			return inventory.LoadBalancer{}, err
 		}

@@ -38,27 +38,33 @@ type Cloud struct {
 
 var _ cloudprovider.Interface = (*Cloud)(nil)
 
-// New returns how the cloud is made from a cloud-config file. version is part of the user agent.
-// Making it calls nobody, so it fails only for what is wrong with the file.
-func New(version string) func(ctx context.Context, path string) (cloudprovider.Interface, error) {
-	return func(_ context.Context, path string) (cloudprovider.Interface, error) {
-		c, credentials, err := ReadConfig(path)
+// New returns how the cloud is made from a cloud-config file. version is part of the user agent; getenv is os.Getenv, or stands
+// for it. Making it calls nobody, so it fails only for what is wrong with the file, or with one it refers to. Those that may
+// change are looked at again until the context ends.
+func New(version string, getenv func(string) string) func(ctx context.Context, path string) (cloudprovider.Interface, error) {
+	return func(ctx context.Context, path string) (cloudprovider.Interface, error) {
+		c, secrets, err := readConfigAndSecrets(path, getenv)
 		if err != nil {
 			return nil, err
 		}
-		cloud, err := build(c, credentials, version, nil)
+		cloud, err := build(c, secrets, version, nil)
 		if err != nil {
 			return nil, err
+		}
+		if c.secretsMayChange() {
+			cloud.reloader = cloud.newReloader(secrets, c.ReadSecrets, ownPod(getenv))
+			go cloud.reloader.run(ctx)
 		}
 		return cloud, nil
 	}
 }
 
 // build makes the cloud; network carries its calls, nil is the real one.
-func build(c Config, credentials client.Credentials, version string, network http.RoundTripper) (*Cloud, error) {
+func build(c Config, secrets client.Secrets, version string, network http.RoundTripper) (*Cloud, error) {
 	api, err := client.New(client.Options{
 		Endpoint: c.Endpoint, Organisation: c.Organisation, Project: c.Project, Insecure: c.Insecure,
-		UserAgent: component + "/" + version, Secrets: client.Secrets{Credentials: credentials}, Network: network,
+		UserAgent: component + "/" + version, Secrets: secrets, Network: network,
+		CallTimeout: seconds(c.API.CallTimeout), Rate: c.API.RequestsPerSecond, Burst: c.API.Burst,
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
 func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
@@ -29,7 +30,7 @@ func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
 	if err := os.WriteFile(path, []byte(required+"endpoint: http://127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cloud, err := New("v1")(t.Context(), path)
+	cloud, err := New("v1", noEnvironment)(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +39,73 @@ func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
 	if cloud.ProviderName() != "thalassacloud" || !cloud.HasClusterID() || !balancers || !instances {
 		t.Errorf("name %q, cluster identity %v, load balancers %v, instances %v", cloud.ProviderName(), cloud.HasClusterID(), balancers, instances)
 	}
-	if _, err := New("v1")(t.Context(), path+".missing"); err == nil {
+	if _, err := New("v1", noEnvironment)(t.Context(), path+".missing"); err == nil {
 		t.Error("a file that does not exist is accepted")
+	}
+}
+
+// emulated starts an emulator behind HTTP and returns a cloud-config for it, without credentials.
+func emulated(t *testing.T) (*emulator.Emulator, string) {
+	t.Helper()
+	l := newLab(t, emulator.Config{}).overHTTP()
+	return l.emulator, "organisation: " + emulator.DefaultOrganisation + "\nvpcIdentity: " + emulator.DefaultVPC +
+		"\ncluster: k8s-1\nendpoint: " + l.config.Endpoint + "\n"
+}
+
+// TestNewFollowsTheFiles: a token that is replaced in its file is used by the running process.
+func TestNewFollowsTheFiles(t *testing.T) {
+	_, text := emulated(t)
+	directory := directoryWith(t, map[string]string{"personalAccessToken": "revoked"})
+	ctx, cancel := context.WithCancel(t.Context())
+	made, err := New("v1", noEnvironment)(ctx, fileWith(t, text+"cloudCredentials: {directory: "+directory+"}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel() // this test looks at the files itself
+	cloud := made.(*Cloud)
+	if err := cloud.inventory.Probe(t.Context()); !errors.Is(err, client.ErrUnauthorised) {
+		t.Fatalf("a call with a token that is revoked: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, "personalAccessToken"), []byte(emulator.DefaultToken+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cloud.reloader.look(t.Context())
+	if err := cloud.inventory.Probe(t.Context()); err != nil {
+		t.Errorf("a call with the new token: %v", err)
+	}
+}
+
+// TestNewExchangesTokens: nothing but what the platform's webhook and the kubelet bring into a pod.
+func TestNewExchangesTokens(t *testing.T) {
+	cloud, text := emulated(t)
+	subject, err := cloud.SubjectToken("", "", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := filepath.Join(directoryWith(t, map[string]string{"token": subject}), "token")
+	getenv := environment(map[string]string{envServiceAccount: emulator.DefaultServiceAccount, envSubjectTokenFile: token})
+	made, err := New("v1", getenv)(t.Context(), fileWith(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.(*Cloud).inventory.Probe(t.Context()); err != nil {
+		t.Errorf("a call with an exchanged token: %v", err)
+	}
+}
+
+func TestOnlyFilesAreFollowed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		config Config
+		want   bool
+	}{
+		"inline":            {Config{CloudCredentials: CloudCredentials{PersonalAccessToken: "t"}}, false},
+		"workload identity": {Config{CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{ServiceAccountID: "sa-1"}}}, false},
+		"directory":         {Config{CloudCredentials: CloudCredentials{Directory: "/d"}}, true},
+		"CA bundle":         {Config{CABundle: "/ca.crt"}, true},
+	} {
+		if got := tt.config.secretsMayChange(); got != tt.want {
+			t.Errorf("%s: followed %v, want %v", name, got, tt.want)
+		}
 	}
 }
 

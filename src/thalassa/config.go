@@ -1,13 +1,10 @@
 package thalassa
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,28 +12,23 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// Config is the cloud-config file. Its keys are those of the CCM this one replaces, and `cloudCredentials.directory`.
+// Config is the cloud-config file: plain data, complete with what environment and defaults gave. Its keys are those of the CCM
+// this one replaces, and more; config_keys.go says what each means. The files it refers to are read by ReadSecrets.
 type Config struct {
-	Organisation     string             `yaml:"organisation"`     // identity or slug
-	Project          string             `yaml:"project"`          // identity; may be empty
-	Endpoint         string             `yaml:"endpoint"`         // base URL of the API
-	Insecure         bool               `yaml:"insecure"`         // do not verify the API's certificate
-	CloudCredentials CloudCredentials   `yaml:"cloudCredentials"` // exactly one of its forms
+	Organisation     string             `yaml:"organisation"` // identity or slug
+	Project          string             `yaml:"project"`      // identity; may be empty
+	Endpoint         string             `yaml:"endpoint"`     // base URL of the API
+	CABundle         string             `yaml:"caBundle"`     // path of a PEM file; may be empty
+	Insecure         bool               `yaml:"insecure"`     // do not verify the API's certificate
+	CloudCredentials CloudCredentials   `yaml:"cloudCredentials"`
 	VPCIdentity      string             `yaml:"vpcIdentity"`      // the VPC of the cluster's machines
 	DefaultSubnet    string             `yaml:"defaultSubnet"`    // identity or slug; empty: found in the VPC
 	Cluster          string             `yaml:"cluster"`          // the cluster's identity, in a label of all its cloud objects
 	AdditionalLabels map[string]string  `yaml:"additionalLabels"` // put on all cloud objects
 	LoadBalancer     LoadBalancerConfig `yaml:"loadBalancer"`
 	InstancesV2      InstancesConfig    `yaml:"instancesV2"`
-}
-
-// CloudCredentials are given in one of three forms: a personal access token, an OIDC client with its secret, or a directory
-// that holds either as files (personalAccessToken, or clientID and clientSecret), like a mounted Secret.
-type CloudCredentials struct {
-	PersonalAccessToken string `yaml:"personalAccessToken"`
-	ClientID            string `yaml:"clientID"`
-	ClientSecret        string `yaml:"clientSecret"`
-	Directory           string `yaml:"directory"`
+	Inventory        InventoryConfig    `yaml:"inventory"`
+	API              APIConfig          `yaml:"api"`
 }
 
 // LoadBalancerConfig is about Services of type LoadBalancer.
@@ -44,6 +36,7 @@ type LoadBalancerConfig struct {
 	Enabled              bool `yaml:"enabled"`
 	CreationPollInterval int  `yaml:"creationPollInterval"` // seconds between two looks at a load balancer that is being made
 	CreationPollTimeout  int  `yaml:"creationPollTimeout"`  // seconds after which an event says that it takes long
+	DriftPeriod          int  `yaml:"driftPeriod"`          // seconds between two looks for changes made by hand; 0: never
 }
 
 // InstancesConfig is about nodes.
@@ -52,133 +45,93 @@ type InstancesConfig struct {
 	ZoneAndRegionEnabled bool `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
 }
 
-// maxSeconds bounds all configured durations to a day: more is a mistake in the unit.
-const maxSeconds = 86400
+// InventoryConfig is how old answers may be that come from memory.
+type InventoryConfig struct {
+	MachineAge  int `yaml:"machineAge"`  // seconds, for what nodes are told
+	BalancerAge int `yaml:"balancerAge"` // seconds, for what Services are compared with
+}
+
+// APIConfig is about calls of the cloud's API.
+type APIConfig struct {
+	CallTimeout       int `yaml:"callTimeout"`       // seconds, for one call
+	RequestsPerSecond int `yaml:"requestsPerSecond"` // of the whole process
+	Burst             int `yaml:"burst"`             // calls at once after a pause
+}
 
 // DefaultConfig is what a file starts from.
 func DefaultConfig() Config {
 	return Config{
-		Endpoint:     "https://api.thalassa.cloud",
-		LoadBalancer: LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300},
-		InstancesV2:  InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
+		Endpoint:         "https://api.thalassa.cloud",
+		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile, Lifetime: 3600}},
+		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300},
+		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
+		Inventory:        InventoryConfig{MachineAge: 60, BalancerAge: 300},
+		API:              APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 }
 
-// ReadConfig reads and checks the cloud-config file. Its error names everything that is wrong with the file at once, by key
-// path, and never repeats a secret. Credentials given as a directory are read from there.
-func ReadConfig(path string) (Config, client.Credentials, error) {
-	file, err := os.Open(path)
+// ReadConfig reads and checks the cloud-config file and nothing it refers to. What the file leaves out comes from the environment,
+// getenv is os.Getenv or stands for it. The error names everything that is wrong at once, by key path, and repeats no secret.
+func ReadConfig(path string, getenv func(string) string) (Config, error) {
+	c, file, err := openConfig(path, getenv)
 	if err != nil {
-		return Config{}, client.Credentials{}, fmt.Errorf("opening the cloud-config: %w", err)
+		return Config{}, err
 	}
-	defer file.Close()
-	c, credentials, err := parseConfig(file)
-	if err != nil {
-		return Config{}, client.Credentials{}, fmt.Errorf("cloud-config %s: %w", path, err)
-	}
-	return c, credentials, nil
+	return c, file.Err()
 }
 
-func parseConfig(r io.Reader) (Config, client.Credentials, error) {
+// readConfigAndSecrets is ReadConfig and ReadSecrets in one, so that what is wrong with both is told together.
+func readConfigAndSecrets(path string, getenv func(string) string) (Config, client.Secrets, error) {
+	c, file, err := openConfig(path, getenv)
+	if err != nil {
+		return Config{}, client.Secrets{}, err
+	}
+	secrets := c.readSecrets(file)
+	return c, secrets, file.Err()
+}
+
+func openConfig(path string, getenv func(string) string) (Config, *config.File, error) {
+	opened, err := os.Open(path)
+	if err != nil {
+		return Config{}, nil, fmt.Errorf("opening the cloud-config: %w", err)
+	}
+	defer opened.Close()
+	return parseConfig(opened, getenv)
+}
+
+// parseConfig returns the configuration and what is wrong with it; the error is about what is no YAML at all.
+func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File, error) {
 	c := DefaultConfig()
-	problems, err := config.Decode(r, &c)
+	file, err := config.Decode(r, &c)
 	if err != nil {
-		return Config{}, client.Credentials{}, err
+		return Config{}, nil, err
 	}
-	// Keys with a wrong type are reported once, not again as missing.
-	reported := map[string]bool{}
-	for _, problem := range problems {
-		reported[problem.Path] = true
+	keys := ConfigKeys()
+	identity := &c.CloudCredentials.WorkloadIdentity
+	exchange := chooseCredentials(file, getenv)
+	if !exchange {
+		*identity = WorkloadIdentity{}
+		keys = slices.DeleteFunc(keys, func(k config.Key) bool { return strings.HasPrefix(k.Path, pathWorkloadIdentity+".") })
 	}
-	var more config.Problems
-	c.check(&more)
-	credentials := c.CloudCredentials.resolve(&more)
-	for _, problem := range more {
-		if !reported[problem.Path] {
-			problems = append(problems, problem)
-		}
+	file.Apply(keys, getenv)
+	if exchange && identity.OrganisationID == "" {
+		identity.OrganisationID = c.Organisation
 	}
-	return c, credentials, problems.Err()
-}
-
-func (c Config) check(problems *config.Problems) {
-	for _, required := range []struct{ path, value, want string }{
-		{"organisation", c.Organisation, "missing: want the organisation's identity or slug"},
-		{"vpcIdentity", c.VPCIdentity, `missing: want the identity of the VPC that the cluster's machines are in, like "vpc-…"`},
-		{"cluster", c.Cluster, `missing: want an identity of this cluster, unique in the organisation, like "k8s-…"; its cloud objects are labelled with it`},
-	} {
-		if strings.TrimSpace(required.value) == "" {
-			problems.Add(required.path, "", required.want)
-		}
+	if c.Insecure && c.CABundle != "" {
+		file.Add("insecure", "true beside caBundle", "want only one of the two: a certificate that is not verified needs no bundle to verify it with")
 	}
-	if u, err := url.Parse(c.Endpoint); err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.RawQuery != "" {
-		problems.Add("endpoint", fmt.Sprintf("%q", c.Endpoint), "want a URL like https://api.thalassa.cloud")
-	}
-	checkSeconds("loadBalancer.creationPollInterval", c.LoadBalancer.CreationPollInterval, problems)
-	checkSeconds("loadBalancer.creationPollTimeout", c.LoadBalancer.CreationPollTimeout, problems)
-}
-
-func checkSeconds(path string, seconds int, problems *config.Problems) {
-	if seconds < 1 || seconds > maxSeconds {
-		problems.Add(path, fmt.Sprint(seconds), fmt.Sprintf("want a whole number of seconds from 1 to %d", maxSeconds))
-	}
+	return c, file, nil
 }
 
 // pollInterval is how often a load balancer that is being made, or deleted, is looked at.
-func (c LoadBalancerConfig) pollInterval() time.Duration {
-	return time.Duration(c.CreationPollInterval) * time.Second
-}
+func (c LoadBalancerConfig) pollInterval() time.Duration { return seconds(c.CreationPollInterval) }
 
-func (c LoadBalancerConfig) driftPeriod() time.Duration { return 5 * time.Minute }
+func (c LoadBalancerConfig) pollTimeout() time.Duration { return seconds(c.CreationPollTimeout) }
 
-func (c LoadBalancerConfig) pollTimeout() time.Duration {
-	return time.Duration(c.CreationPollTimeout) * time.Second
-}
+func (c LoadBalancerConfig) driftPeriod() time.Duration { return seconds(c.DriftPeriod) }
 
-// resolve returns the one credential that is given.
-func (c CloudCredentials) resolve(problems *config.Problems) client.Credentials {
-	const path = "cloudCredentials"
-	const forms = "want exactly one of personalAccessToken, clientID with clientSecret, or directory"
-	var given []string
-	for _, form := range []struct {
-		name string
-		set  bool
-	}{
-		{"personalAccessToken", c.PersonalAccessToken != ""},
-		{"clientID and clientSecret", c.ClientID != "" || c.ClientSecret != ""},
-		{"directory", c.Directory != ""},
-	} {
-		if form.set {
-			given = append(given, form.name)
-		}
-	}
-	switch {
-	case len(given) == 0:
-		problems.Add(path, "none", forms)
-	case len(given) > 1:
-		problems.Add(path, strings.Join(given, " and "), forms)
-	case c.Directory != "":
-		return readCredentials(c.Directory, problems)
-	case c.PersonalAccessToken == "" && (c.ClientID == "" || c.ClientSecret == ""):
-		problems.Add(path, "only half of clientID and clientSecret", "want both")
-	}
-	return client.Credentials{PersonalAccessToken: c.PersonalAccessToken, ClientID: c.ClientID, ClientSecret: c.ClientSecret}
-}
+func (c InventoryConfig) machineAge() time.Duration { return seconds(c.MachineAge) }
 
-// readCredentials reads a directory as a Secret is mounted: one file a key.
-func readCredentials(directory string, problems *config.Problems) client.Credentials {
-	const path = "cloudCredentials.directory"
-	read := func(name string) string {
-		content, err := os.ReadFile(filepath.Join(directory, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			problems.Add(path, directory, err.Error())
-		}
-		return strings.TrimSpace(string(content))
-	}
-	c := client.Credentials{PersonalAccessToken: read("personalAccessToken"), ClientID: read("clientID"), ClientSecret: read("clientSecret")}
-	token, oidc := c.PersonalAccessToken != "", c.ClientID != "" && c.ClientSecret != ""
-	if half := c.ClientID != "" || c.ClientSecret != ""; token == oidc || half != oidc {
-		problems.Add(path, directory, "want it to hold either the file personalAccessToken, or the files clientID and clientSecret")
-	}
-	return c
-}
+func (c InventoryConfig) balancerAge() time.Duration { return seconds(c.BalancerAge) }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

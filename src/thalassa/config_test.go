@@ -4,44 +4,71 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 )
 
 // required is the shortest file that works.
 const required = "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: s3cret}\n"
 
-func TestConfigDefaults(t *testing.T) {
-	got, credentials, err := parseConfig(strings.NewReader(required))
+// noEnvironment is an environment without variables.
+func noEnvironment(string) string { return "" }
+
+// environment is one with the given variables.
+func environment(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+// parse returns a configuration, and what is wrong with it.
+func parse(t *testing.T, file string, getenv func(string) string) (Config, []string) {
+	t.Helper()
+	c, parsed, err := parseConfig(strings.NewReader(file), getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, parsed.Problems().Lines()
+}
+
+// fileWith writes a cloud-config and returns its path.
+func fileWith(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cloud-config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestConfigDefaults(t *testing.T) {
+	got, problems := parse(t, required, noEnvironment)
 	want := Config{
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
 		CloudCredentials: CloudCredentials{PersonalAccessToken: "s3cret"},
-		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300},
+		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300},
 		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
+		Inventory:        InventoryConfig{MachineAge: 60, BalancerAge: 300},
+		API:              APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
-	}
-	if want := (client.Credentials{PersonalAccessToken: "s3cret"}); credentials != want {
-		t.Errorf("credentials are not those of the file")
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
 }
 
-// TestConfigEveryKey is the complete file of the CCM that this one replaces.
-func TestConfigEveryKey(t *testing.T) {
+// TestConfigOfTheExistingCCM is the complete file of the CCM that this one replaces.
+func TestConfigOfTheExistingCCM(t *testing.T) {
 	file := `
 organisation: acme
 project: p-1
 endpoint: http://127.0.0.1:7443/
 insecure: true
-cloudCredentials: {clientID: id, clientSecret: secret}
+cloudCredentials: {personalAccessToken: "", clientID: id, clientSecret: secret}
 vpcIdentity: vpc-1
 defaultSubnet: subnet-1
 cluster: k8s-1
@@ -49,137 +76,232 @@ additionalLabels: {team: a}
 loadBalancer: {enabled: false, creationPollInterval: 7, creationPollTimeout: 70}
 instancesV2: {enabled: false, zoneAndRegionEnabled: false}
 `
-	got, credentials, err := parseConfig(strings.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
+	got, problems := parse(t, file, noEnvironment)
+	want := DefaultConfig()
+	want.Organisation, want.Project, want.Endpoint, want.Insecure = "acme", "p-1", "http://127.0.0.1:7443/", true
+	want.CloudCredentials = CloudCredentials{ClientID: "id", ClientSecret: "secret"}
+	want.VPCIdentity, want.DefaultSubnet, want.Cluster = "vpc-1", "subnet-1", "k8s-1"
+	want.AdditionalLabels = map[string]string{"team": "a"}
+	want.LoadBalancer = LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300}
+	want.InstancesV2 = InstancesConfig{}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
-	want := Config{
-		Organisation: "acme", Project: "p-1", Endpoint: "http://127.0.0.1:7443/", Insecure: true,
-		CloudCredentials: CloudCredentials{ClientID: "id", ClientSecret: "secret"},
-		VPCIdentity:      "vpc-1", DefaultSubnet: "subnet-1", Cluster: "k8s-1", AdditionalLabels: map[string]string{"team": "a"},
-		LoadBalancer: LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70},
+}
+
+// TestConfigOfThisCCM has every key that the existing CCM does not know.
+func TestConfigOfThisCCM(t *testing.T) {
+	file := `
+organisation: acme
+caBundle: /ca.crt
+cloudCredentials:
+  workloadIdentity: {serviceAccountID: sa-1, organisationID: o-1, subjectTokenFile: /token, lifetime: 600}
+vpcIdentity: vpc-1
+cluster: k8s-1
+loadBalancer: {driftPeriod: 0}
+inventory: {machineAge: 30, balancerAge: 90}
+api: {callTimeout: 5, requestsPerSecond: 10, burst: 1}
+`
+	got, problems := parse(t, file, noEnvironment)
+	want := DefaultConfig()
+	want.Organisation, want.CABundle, want.VPCIdentity, want.Cluster = "acme", "/ca.crt", "vpc-1", "k8s-1"
+	want.CloudCredentials.WorkloadIdentity = WorkloadIdentity{ServiceAccountID: "sa-1", OrganisationID: "o-1", SubjectTokenFile: "/token", Lifetime: 600}
+	want.LoadBalancer.DriftPeriod = 0
+	want.Inventory = InventoryConfig{MachineAge: 30, BalancerAge: 90}
+	want.API = APIConfig{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
-	}
-	if want := (client.Credentials{ClientID: "id", ClientSecret: "secret"}); credentials != want {
-		t.Errorf("credentials are not those of the file")
+	if got.Inventory.machineAge() != 30*time.Second || got.Inventory.balancerAge() != 90*time.Second {
+		t.Errorf("ages %s and %s", got.Inventory.machineAge(), got.Inventory.balancerAge())
 	}
 }
 
 func TestConfigProblems(t *testing.T) {
-	const forms = "want exactly one of personalAccessToken, clientID with clientSecret, or directory"
+	const letters = ", of letters, digits and - _ ."
+	const endpoint = "want a URL of scheme and host, perhaps with a port, like https://api.thalassa.cloud"
+	const labels = "want labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys perhaps with a domain and a slash before"
 	tests := []struct {
 		name, yaml string
 		want       []string
 	}{
 		{"everything missing", "project: p", []string{
-			"organisation: missing: want the organisation's identity or slug",
-			`vpcIdentity: missing: want the identity of the VPC that the cluster's machines are in, like "vpc-…"`,
-			`cluster: missing: want an identity of this cluster, unique in the organisation, like "k8s-…"; its cloud objects are labelled with it`,
-			"cloudCredentials: found none, " + forms,
+			"cloudCredentials: found none, want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity; " +
+				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
+			"organisation: missing: want the organisation's identity or slug" + letters + "; the environment variable THALASSA_ORGANISATION_ID is not set either",
+			`vpcIdentity: missing: want the identity of the VPC that the cluster's machines are in, like "vpc-…"` + letters,
+			`cluster: missing: want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
 		}},
 		{"misspelt", required + "vpcIdentty: x", []string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
-		{"wrong type is reported once", "organisation: 5\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: x}", []string{
+		{"wrong type is told once", "organisation: 5\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: 5}", []string{
 			"organisation: found a number, want text (put it in quotes)",
+			"cloudCredentials.personalAccessToken: found a number, want text (put it in quotes)",
 		}},
-		{"endpoint", required + "endpoint: api.thalassa.cloud", []string{`endpoint: found "api.thalassa.cloud", want a URL like https://api.thalassa.cloud`}},
-		{"impossible numbers", required + "loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000}", []string{
+		{"blanks", "organisation: ' acme'\nvpcIdentity: 'vpc 1'\ncluster: |\n  c\nproject: a/b\ncloudCredentials: {personalAccessToken: 't '}", []string{
+			"organisation: found text with a blank or a line end in it, want the organisation's identity or slug" + letters,
+			`vpcIdentity: found text with a blank or a line end in it, want the identity of the VPC that the cluster's machines are in, like "vpc-…"` + letters,
+			`cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
+			"project: found text, want the project's identity" + letters,
+			"cloudCredentials.personalAccessToken: found text with a blank or a line end in it, want a token without blanks and line ends",
+		}},
+		{"no scheme", required + "endpoint: api.thalassa.cloud", []string{"endpoint: found text that does not begin with https:// or http://, " + endpoint}},
+		{"no host", required + "endpoint: https://", []string{"endpoint: found a URL without a host, " + endpoint}},
+		{"path", required + "endpoint: https://a/v1", []string{"endpoint: found a URL with a path, " + endpoint}},
+		{"query", required + "endpoint: https://a?b", []string{"endpoint: found a URL with a query, " + endpoint}},
+		{"fragment", required + "endpoint: https://a#b", []string{"endpoint: found a URL with a fragment, " + endpoint}},
+		{"user", required + "endpoint: https://me:s3cret@a", []string{"endpoint: found a URL with a user name or a password, " + endpoint}},
+		{"no URL", required + "endpoint: 'https://a b'", []string{"endpoint: found text that is no URL, " + endpoint}},
+		{"strange host", required + "endpoint: https://a*b", []string{"endpoint: found a URL with something in it that is not allowed, " + endpoint}},
+		{"impossible numbers", required + "loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000, driftPeriod: -1}\n" +
+			"api:\n  callTimeout: 0\n  requestsPerSecond: 1001\n  burst: 0\ninventory:\n  machineAge: 0\n  balancerAge: 3601", []string{
 			"loadBalancer.creationPollInterval: found 0, want a whole number of seconds from 1 to 86400",
 			"loadBalancer.creationPollTimeout: found 100000, want a whole number of seconds from 1 to 86400",
+			"loadBalancer.driftPeriod: found -1, want a whole number of seconds from 0 to 86400",
+			"api.callTimeout: found 0, want a whole number of seconds from 1 to 600",
+			"api.requestsPerSecond: found 1001, want a whole number of calls from 1 to 1000",
+			"api.burst: found 0, want a whole number of calls from 1 to 10000",
+			"inventory.machineAge: found 0, want a whole number of seconds from 1 to 3600",
+			"inventory.balancerAge: found 3601, want a whole number of seconds from 1 to 3600",
 		}},
-		{"two credentials", "organisation: o\nvpcIdentity: v\ncluster: c\ncloudCredentials: {personalAccessToken: s3cret, clientID: i, clientSecret: s3cret}", []string{
-			"cloudCredentials: found personalAccessToken and clientID and clientSecret, " + forms,
+		{"labels", required + "additionalLabels:\n  k8s.thalassa.cloud/kubernetes-cluster: x\n  -a: x\n  b: 'y z'\n  example.com/c: good\n  d: ''\n  e: '-'", []string{
+			"additionalLabels.k8s.thalassa.cloud/kubernetes-cluster: keys that begin with k8s.thalassa.cloud/ are set by this program itself; want another key",
+			"additionalLabels.-a: found a key that is not allowed, " + labels,
+			"additionalLabels.b: found text with a blank or a line end in it, " + labels,
+			"additionalLabels.e: found text, " + labels,
 		}},
-		{"half a credential", "organisation: o\nvpcIdentity: v\ncluster: c\ncloudCredentials: {clientID: i}", []string{
-			"cloudCredentials: found only half of clientID and clientSecret, want both",
+		{"verified and not", required + "insecure: true\ncaBundle: /ca.crt", []string{
+			"insecure: found true beside caBundle, want only one of the two: a certificate that is not verified needs no bundle to verify it with",
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := parseConfig(strings.NewReader(tt.yaml))
-			if err == nil {
-				t.Fatal("accepted")
-			}
-			lines := strings.Split(err.Error(), "\n")
-			if len(lines) > 1 {
-				lines = lines[1:]
-			}
-			for i := range lines {
-				lines[i] = strings.TrimPrefix(lines[i], "  * ")
-			}
-			if diff := cmp.Diff(tt.want, lines); diff != "" {
+			_, problems := parse(t, tt.yaml, noEnvironment)
+			if diff := cmp.Diff(tt.want, problems); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			if strings.Contains(err.Error(), "s3cret") {
-				t.Errorf("a secret is repeated: %v", err)
+			if text := fmt.Sprint(problems); strings.Contains(text, "s3cret") {
+				t.Errorf("a secret is repeated: %s", text)
 			}
 		})
 	}
 }
 
-func TestCredentialsDirectory(t *testing.T) {
-	token := client.Credentials{PersonalAccessToken: "t"}
-	tests := []struct {
-		name  string
-		files map[string]string
-		want  client.Credentials
-		fails bool
-	}{
-		{"token, with a line end", map[string]string{"personalAccessToken": "t\n"}, token, false},
-		{"client", map[string]string{"clientID": "i", "clientSecret": "s"}, client.Credentials{ClientID: "i", ClientSecret: "s"}, false},
-		{"other files do not matter", map[string]string{"personalAccessToken": "t", "note": "x"}, token, false},
-		{"empty directory", nil, client.Credentials{}, true},
-		{"both", map[string]string{"personalAccessToken": "t", "clientID": "i", "clientSecret": "s"}, client.Credentials{}, true},
-		{"half a client", map[string]string{"clientID": "i"}, client.Credentials{}, true},
-		{"token and half a client", map[string]string{"personalAccessToken": "t", "clientID": "i"}, client.Credentials{}, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			for name, content := range tt.files {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			path := filepath.Join(dir, "cloud-config.yaml")
-			file := fmt.Sprintf("organisation: o\nvpcIdentity: v\ncluster: c\ncloudCredentials: {directory: %q}", dir)
-			if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			_, got, err := ReadConfig(path)
-			if (err != nil) != tt.fails || (err == nil && got != tt.want) {
-				t.Errorf("%v, error %v; want %v, failure %v", got, err, tt.want, tt.fails)
-			}
-			if tt.fails && !strings.Contains(err.Error(), "cloudCredentials.directory") {
-				t.Errorf("error %v does not name the key", err)
-			}
-		})
-	}
-}
-
-func TestReadConfigNamesTheFile(t *testing.T) {
-	_, _, err := ReadConfig("/does/not/exist.yaml")
-	if err == nil || !strings.Contains(err.Error(), "/does/not/exist.yaml") {
+func TestReadConfig(t *testing.T) {
+	if _, err := ReadConfig("/does/not/exist.yaml", noEnvironment); err == nil || !strings.Contains(err.Error(), "/does/not/exist.yaml") {
 		t.Errorf("error = %v, want one that names the file", err)
 	}
+	if _, err := ReadConfig(fileWith(t, "a: ["), noEnvironment); err == nil || !strings.Contains(err.Error(), "parsing YAML") {
+		t.Errorf("error = %v, want one about YAML", err)
+	}
+	if _, err := ReadConfig(fileWith(t, required+"endpoint: x"), noEnvironment); err == nil || !strings.Contains(err.Error(), "endpoint") {
+		t.Errorf("error = %v, want one that names the key", err)
+	}
+	// What the file refers to does not matter yet.
+	c, err := ReadConfig(fileWith(t, required+"caBundle: /does/not/exist"), noEnvironment)
+	if err != nil || c.Organisation != "acme" {
+		t.Errorf("configuration %+v, error %v", c, err)
+	}
 }
 
-func TestCredentialsAreNeverPrinted(t *testing.T) {
-	c := client.Credentials{PersonalAccessToken: "s3cret", ClientID: "id", ClientSecret: "s3cret"}
-	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c)} {
-		if strings.Contains(text, "s3cret") {
-			t.Errorf("printed as %s", text)
+// TestKeysAreThoseOfTheStruct: every key is described completely, and its own example is accepted.
+func TestKeysAreThoseOfTheStruct(t *testing.T) {
+	entries, err := config.Describe(DefaultConfig(), ConfigKeys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Effect == "" || entry.Example == "" || entry.Since == "" || !strings.HasSuffix(entry.Effect, ".") {
+			t.Errorf("key %s is not described completely: %+v", entry.Path, entry)
+		}
+		for _, pattern := range []string{entry.Rule.Pattern, entry.Rule.Keys} {
+			if _, err := regexp.Compile(pattern); err != nil {
+				t.Errorf("key %s: %v", entry.Path, err)
+			}
+		}
+		if _, problems := parse(t, exampleFile(t, entry), noEnvironment); len(problems) > 0 {
+			t.Errorf("the example of key %s is refused: %q", entry.Path, problems)
+		}
+	}
+}
+
+// exampleFile is a file that works, and has the example of one key.
+func exampleFile(t *testing.T, entry config.Entry) string {
+	t.Helper()
+	file := map[string]any{}
+	if err := yaml.Unmarshal([]byte(required), &file); err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(entry.Path, pathCredentials) {
+		credentials := map[string]any{}
+		switch {
+		case strings.Contains(entry.Path, ".client"):
+			credentials = map[string]any{"clientID": "x", "clientSecret": "x"}
+		case strings.HasPrefix(entry.Path, pathWorkloadIdentity):
+			credentials = map[string]any{"workloadIdentity": map[string]any{"serviceAccountID": "sa-1"}}
+		}
+		file[pathCredentials] = credentials
+	}
+	var value any
+	if err := yaml.Unmarshal([]byte(entry.Example), &value); err != nil {
+		t.Fatal(err)
+	}
+	section := file
+	keys := strings.Split(entry.Path, ".")
+	for _, key := range keys[:len(keys)-1] {
+		if section[key] == nil {
+			section[key] = map[string]any{}
+		}
+		section = section[key].(map[string]any)
+	}
+	section[keys[len(keys)-1]] = value
+	text, err := yaml.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestOwnLabelsAreReserved: no additional label may stand for one that says what belongs to whom.
+func TestOwnLabelsAreReserved(t *testing.T) {
+	for _, label := range []string{labelCluster, labelManaged, labelName, labelNamespace, labelUID, labelPort, labelProtocol} {
+		if _, problems := parse(t, required+"additionalLabels: {"+label+": x}", noEnvironment); len(problems) != 1 {
+			t.Errorf("label %s is accepted: %q", label, problems)
 		}
 	}
 }
 
 func FuzzConfig(f *testing.F) {
+	const planted = "hunter2"
 	f.Add(required)
-	f.Add("cloudCredentials: {directory: /nowhere}")
+	f.Add("cloudCredentials: {directory: /nowhere}\nendpoint: https://hunter2@x\ncluster: ' hunter2'")
+	f.Add("cloudCredentials:\n  workloadIdentity: {serviceAccountID: 'hunter2 '}\nadditionalLabels: {a: 'hunter2 '}")
+	f.Add("cloudCredentials: {personalAccessToken: hunter2, clientSecret: hunter2}\norganisation: [hunter2]")
 	f.Fuzz(func(t *testing.T, text string) {
-		if c, _, err := parseConfig(strings.NewReader(text)); err == nil && (c.VPCIdentity == "" || c.Cluster == "") {
-			t.Errorf("accepted without VPC or cluster: %q", text)
+		c, file, err := parseConfig(strings.NewReader(text), noEnvironment)
+		if err == nil {
+			err = file.Err()
+		}
+		if err == nil && (c.VPCIdentity == "" || c.Cluster == "" || c.Organisation == "") {
+			t.Errorf("accepted without VPC, cluster or organisation: %q", text)
+		}
+		// A key is a name and is repeated; a value never is.
+		if err != nil && strings.Contains(err.Error(), planted) && !isKey(text, planted) {
+			t.Errorf("%q: the secret is repeated: %v", text, err)
 		}
 	})
+}
+
+// isKey says whether some key of the file has the text in it.
+func isKey(file, text string) bool {
+	var document yaml.Node
+	return yaml.Unmarshal([]byte(file), &document) == nil && holdsKey(&document, text)
+}
+
+func holdsKey(node *yaml.Node, text string) bool {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && strings.Contains(child.Value, text) || holdsKey(child, text) {
+			return true
+		}
+	}
+	return false
 }

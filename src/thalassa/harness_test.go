@@ -68,7 +68,7 @@ func (l *lab) overHTTP() *lab {
 func (l *lab) restart() {
 	l.Helper()
 	credentials := client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
-	cloud, err := build(l.config, credentials, "test", l.network)
+	cloud, err := build(l.config, client.Secrets{Credentials: credentials}, "test", l.network)
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	if err != nil {
 		return false, err
 	}
-	_, found, err := i.inventory.MachineByID(ctx, id, inventory.MachineAge)
+	_, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	if err != nil {
 		return false, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)
 	}
@@ -46,7 +46,7 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bo
 	if err != nil {
 		return false, err
 	}
-	machine, found, err := i.inventory.MachineByID(ctx, id, inventory.MachineAge)
+	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	if err != nil {
 		return false, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)
 	}
@@ -87,7 +87,7 @@ func (i *instances) machine(ctx context.Context, node *corev1.Node) (inventory.M
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("node %s: %w", node.Name, err)
 	}
-	machine, found, err := i.inventory.MachineByID(ctx, id, inventory.MachineAge)
+	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)
 	}
@@ -98,7 +98,7 @@ func (i *instances) machine(ctx context.Context, node *corev1.Node) (inventory.M
 }
 
 func (i *instances) machineByName(ctx context.Context, node *corev1.Node) (inventory.Machine, error) {
-	machines, err := i.inventory.MachinesBySlug(ctx, node.Name, inventory.MachineAge)
+	machines, err := i.inventory.MachinesBySlug(ctx, node.Name, i.config.Inventory.machineAge())
 	switch {
 	case err != nil:
 		return inventory.Machine{}, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)

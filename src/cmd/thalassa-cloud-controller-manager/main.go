@@ -25,7 +25,7 @@ func main() {
 // providers lists the clouds this binary serves, one line each.
 func providers() []manager.Provider {
 	return []manager.Provider{
-		{Name: thalassa.ProviderName, New: thalassa.New(version)},
+		{Name: thalassa.ProviderName, New: thalassa.New(version, os.Getenv), Validate: thalassa.Validate(os.Getenv)},
 	}
 }
 

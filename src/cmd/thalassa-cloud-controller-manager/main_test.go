@@ -195,6 +195,64 @@ func TestMistakesExitWithOne(t *testing.T) {
 	}
 }
 
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		config string
+		args   []string
+		code   int
+		want   string
+	}{
+		"good": {"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {personalAccessToken: t}\n", nil, 0,
+			"# FILE is a good configuration of thalassacloud\n"},
+		"bad": {"organisation: acme\nvpcIdentty: vpc-1\ncluster: 'k8s 1'\ncloudCredentials: {directory: /does/not/exist}\n", nil, 1,
+			"FILE: vpcIdentty: unknown key in line 2; did you mean \"vpcIdentity\"?\n" +
+				"FILE: cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like \"k8s-…\": at most 63 letters, digits and - _ .\n" +
+				"FILE: cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such file or directory\n" +
+				"FILE: vpcIdentity: missing: want the identity of the VPC that the cluster's machines are in, like \"vpc-…\", of letters, digits and - _ .\n"},
+		"without files": {"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: /does/not/exist}\n", []string{"--without-files"}, 0,
+			"# FILE is a good configuration of thalassacloud\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "cloud-config.yaml")
+			if err := os.WriteFile(path, []byte(test.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd, output := program(t, "program", append([]string{"validate", path}, test.args...)...)
+			var said strings.Builder
+			for output.Scan() {
+				said.WriteString(output.Text() + "\n")
+			}
+			if want := strings.ReplaceAll(test.want, "FILE", path); said.String() != want {
+				t.Errorf("the program said\n%swant\n%s", &said, want)
+			}
+			if code := exit(t, cmd, output); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+		})
+	}
+}
+
+// TestMistakesInTheConfigurationAreToldAtOnce is the start with a file that is wrong.
+func TestMistakesInTheConfigurationAreToldAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cloud-config.yaml")
+	if err := os.WriteFile(path, []byte("organisation: acme\nvpcIdentity: v\ncluster: c\nendpoint: x\ncloudCredentials: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, output := program(t, "program", "--cloud-config="+path)
+	var lines []string
+	for output.Scan() {
+		lines = append(lines, output.Text())
+	}
+	if len(lines) != 4 || lines[0] != "Error: reading --cloud-config="+path+":" || lines[1] != "2 problems:" ||
+		!strings.HasPrefix(lines[2], "  * endpoint: ") || !strings.HasPrefix(lines[3], "  * cloudCredentials: ") {
+		t.Errorf("the program said\n%s", strings.Join(lines, "\n"))
+	}
+	if code := exit(t, cmd, output); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+}
+
 func TestHelpExitsWithZero(t *testing.T) {
 	cmd, log := program(t, "program", "--help")
 	until(t, log, "--cloud-config string")

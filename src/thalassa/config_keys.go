@@ -1,0 +1,147 @@
+package thalassa
+
+import (
+	"net/url"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+)
+
+const (
+	// identityPattern is also safe inside a URL's path and a header.
+	identityPattern = `[0-9A-Za-z][0-9A-Za-z._-]*`
+	identityLetters = ", of letters, digits and - _ ."
+	// labelPattern is a name as the cloud stores it in labels.
+	labelPattern = `[0-9A-Za-z](?:[0-9A-Za-z._-]{0,61}[0-9A-Za-z])?`
+	// labelKeyPattern is a name, with the domain of whoever defines it before a slash, if anybody does.
+	labelKeyPattern = `(?:[0-9a-z](?:[0-9a-z.-]{0,251}[0-9a-z])?/)?` + labelPattern
+	// labelReserved begins the keys of labels that the CCM sets itself.
+	labelReserved = "k8s.thalassa.cloud/"
+	// endpointPattern is a scheme, a host and perhaps a port.
+	endpointPattern = `https?://(?:[0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?/?`
+	// day bounds durations: more is a mistake in the unit.
+	day = 86400
+)
+
+// ConfigKeys are all keys of the cloud-config file. Checks, reference page and JSON schema are made of them.
+func ConfigKeys() []config.Key {
+	keys := append(cloudKeys(), credentialKeys()...)
+	return append(keys, behaviourKeys()...)
+}
+
+// cloudKeys say where the cloud is and what there is ours.
+func cloudKeys() []config.Key {
+	return []config.Key{
+		{Path: "organisation", Since: "0.1.0", Required: true, Environment: envOrganisation, Example: "my-organisation",
+			Effect: "The organisation that owns the cluster's machines.",
+			Rule:   config.Matching(identityPattern, "the organisation's identity or slug"+identityLetters)},
+		{Path: "project", Since: "0.1.0", Environment: envProject, Example: "p-0123456789",
+			Effect: "The project inside the organisation; without it the organisation's own scope.",
+			Rule:   config.Matching(identityPattern, "the project's identity"+identityLetters)},
+		{Path: "endpoint", Since: "0.1.0", Example: "https://api.thalassa.cloud",
+			Effect: "Where the cloud's API is.",
+			Rule: config.Rule{Pattern: endpointPattern, Explain: explainEndpoint,
+				Want: "a URL of scheme and host, perhaps with a port, like https://api.thalassa.cloud"}},
+		{Path: "caBundle", Since: "0.1.0", Example: "/etc/thalassa-ccm/ca/ca.crt",
+			Effect: "Certificates that are trusted beside the public ones, for an API behind a private certificate authority.",
+			Rule:   config.Rule{Want: "the path of a PEM file with at least one certificate"}},
+		{Path: "insecure", Since: "0.1.0", Example: "true",
+			Effect: "Skips the verification of the API's certificate, only for tests: anybody on the way can then read the credentials. " +
+				"Not together with caBundle."},
+		{Path: "vpcIdentity", Since: "0.1.0", Required: true, Example: "vpc-0123456789",
+			Effect: "The VPC that the cluster's machines are in.",
+			Rule:   config.Matching(identityPattern, `the identity of the VPC that the cluster's machines are in, like "vpc-…"`+identityLetters)},
+		{Path: "defaultSubnet", Since: "0.1.0", Example: "subnet-0123456789",
+			Effect:  "The subnet of load balancers whose Service names none.",
+			Default: "the VPC's only subnet, or the first one labelled " + labelSubnetRole,
+			Rule:    config.Matching(identityPattern, "the subnet's identity or slug"+identityLetters)},
+		{Path: "cluster", Since: "0.1.0", Required: true, Example: "k8s-0123456789",
+			Effect: "An identity of this cluster that no other in the organisation has. All its cloud objects are labelled with it, " +
+				"and recognised by it: it must never change.",
+			Rule: config.Matching(labelPattern, "an identity of this cluster, unique in the organisation, like \"k8s-…\": "+
+				"at most 63 letters, digits and - _ .")},
+		{Path: "additionalLabels", Since: "0.1.0", Example: "{team: shop}",
+			Effect: "Labels for every cloud object the cluster owns. Their keys may not begin with " + labelReserved + ".",
+			Rule: config.Rule{Keys: labelKeyPattern, Pattern: "|" + labelPattern, Reserved: labelReserved,
+				Want: "labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys perhaps with a domain and a slash before"}},
+	}
+}
+
+// credentialKeys are the four forms of credentials.
+func credentialKeys() []config.Key {
+	const path, identity = pathCredentials + ".", pathWorkloadIdentity + "."
+	const visible = `[!-~]+`
+	return []config.Key{
+		{Path: path + "personalAccessToken", Since: "0.1.0", Secret: true, Example: `"<token>"`,
+			Effect: "A personal access token. Better kept in a file, see directory.",
+			Rule:   config.Matching(visible, "a token without blanks and line ends")},
+		{Path: path + "clientID", Since: "0.1.0", Example: "ccm-client",
+			Effect: "The OIDC client, together with clientSecret.",
+			Rule:   config.Matching(visible, "an identifier without blanks and line ends")},
+		{Path: path + "clientSecret", Since: "0.1.0", Secret: true, Example: `"<secret>"`,
+			Effect: "The secret of the OIDC client. Better kept in a file, see directory.",
+			Rule:   config.Matching(`[^\r\n]+`, "a secret on one line")},
+		{Path: path + "directory", Since: "0.1.0", Example: "/etc/thalassa-ccm/credentials",
+			Effect: "A directory with the file personalAccessToken, or with the files clientID and clientSecret, like a mounted Secret.",
+			Rule:   config.Rule{Want: "the path of a directory"}},
+		{Path: identity + "serviceAccountID", Since: "0.1.0", Required: true, Environment: envServiceAccount, Example: "sa-0123456789",
+			Effect: "The cloud's service account that the subject token is exchanged for.",
+			Rule:   config.Matching(identityPattern, `the identity of a service account, like "sa-…"`+identityLetters)},
+		{Path: identity + "organisationID", Since: "0.1.0", Environment: envOrganisation, Example: "o-0123456789", Default: "what organisation says",
+			Effect: "The organisation of the service account, which the exchange wants as an identity.",
+			Rule:   config.Matching(identityPattern, "the organisation's identity"+identityLetters)},
+		{Path: identity + "subjectTokenFile", Since: "0.1.0", Environment: envSubjectTokenFile, Example: subjectTokenFile,
+			Effect: "The token that is exchanged, for example a projected service account token. It is read at each exchange.",
+			Rule:   config.Rule{Want: "the path of a file"}},
+		{Path: identity + "lifetime", Since: "0.1.0", Example: "3600",
+			Effect: "How long the token is valid that it is exchanged for.",
+			Rule:   config.Whole(60, day, "seconds")},
+	}
+}
+
+// behaviourKeys say what is done, how often and how fast.
+func behaviourKeys() []config.Key {
+	return []config.Key{
+		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false", Effect: "Serves Services of type LoadBalancer."},
+		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10", Rule: config.Whole(1, day, "seconds"),
+			Effect: "The time between two looks at a load balancer that is being made or deleted."},
+		{Path: "loadBalancer.creationPollTimeout", Since: "0.1.0", Example: "600", Rule: config.Whole(1, day, "seconds"),
+			Effect: "After this time an event on the Service says that its load balancer takes long; looking goes on."},
+		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
+			Effect: "The time between two looks for what was changed in the cloud by hand; 0 never looks."},
+		{Path: "instancesV2.enabled", Since: "0.1.0", Example: "false",
+			Effect: "Serves nodes: provider ID, addresses, instance type and removal."},
+		{Path: "instancesV2.zoneAndRegionEnabled", Since: "0.1.0", Example: "false", Effect: "Labels nodes with their zone and region."},
+		{Path: "inventory.machineAge", Since: "0.1.0", Example: "120", Rule: config.Whole(1, 3600, "seconds"),
+			Effect: "How old the list of machines may be from which nodes are answered. That a machine is gone never comes from an old list."},
+		{Path: "inventory.balancerAge", Since: "0.1.0", Example: "600", Rule: config.Whole(1, 3600, "seconds"),
+			Effect: "How old the list of load balancers may be that Services are compared with."},
+		{Path: "api.callTimeout", Since: "0.1.0", Example: "60", Rule: config.Whole(1, 600, "seconds"),
+			Effect: "How long one call of the API may take."},
+		{Path: "api.requestsPerSecond", Since: "0.1.0", Example: "10", Rule: config.Whole(1, 1000, "calls"),
+			Effect: "How many calls a second the whole process makes at most."},
+		{Path: "api.burst", Since: "0.1.0", Example: "20", Rule: config.Whole(1, 10000, "calls"),
+			Effect: "How many calls may be made at once after a pause; with 1 they are evenly spread."},
+	}
+}
+
+// explainEndpoint says what is wrong without repeating it: there may be a password in it.
+func explainEndpoint(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "text that is no URL"
+	case u.Scheme != "https" && u.Scheme != "http":
+		return "text that does not begin with https:// or http://"
+	case u.User != nil:
+		return "a URL with a user name or a password"
+	case u.Host == "":
+		return "a URL without a host"
+	case u.Path != "" && u.Path != "/":
+		return "a URL with a path"
+	case u.RawQuery != "" || u.ForceQuery:
+		return "a URL with a query"
+	case u.Fragment != "":
+		return "a URL with a fragment"
+	}
+	return "a URL with something in it that is not allowed"
+}

@@ -1,0 +1,91 @@
+package thalassa
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// CloudCredentials are given in one of four forms: a personal access token, an OIDC client with its secret, a directory that
+// holds either as files (personalAccessToken, or clientID and clientSecret) like a mounted Secret, or a workload identity.
+type CloudCredentials struct {
+	PersonalAccessToken string           `yaml:"personalAccessToken,omitempty"`
+	ClientID            string           `yaml:"clientID,omitempty"`
+	ClientSecret        string           `yaml:"clientSecret,omitempty"`
+	Directory           string           `yaml:"directory,omitempty"`
+	WorkloadIdentity    WorkloadIdentity `yaml:"workloadIdentity,omitempty"`
+}
+
+// WorkloadIdentity is a token of somebody the cloud trusts, usually Kubernetes, that is exchanged for one of the cloud's own.
+// Without a service account it is not in use.
+type WorkloadIdentity struct {
+	ServiceAccountID string `yaml:"serviceAccountID,omitempty"` // identity
+	OrganisationID   string `yaml:"organisationID,omitempty"`   // identity
+	SubjectTokenFile string `yaml:"subjectTokenFile,omitempty"` // path of the token that is exchanged
+	Lifetime         int    `yaml:"lifetime,omitempty"`         // seconds, of the token it is exchanged for
+}
+
+const (
+	pathCredentials      = "cloudCredentials"
+	pathWorkloadIdentity = pathCredentials + ".workloadIdentity"
+
+	// What the platform's webhook sets in pods that use workload identity, and where the token is by convention.
+	envServiceAccount   = "THALASSA_SERVICE_ACCOUNT_ID"
+	envOrganisation     = "THALASSA_ORGANISATION_ID"
+	envProject          = "THALASSA_PROJECT_ID"
+	envSubjectTokenFile = "THALASSA_SUBJECT_TOKEN_FILE"
+	subjectTokenFile    = "/var/run/secrets/thalassa/token"
+)
+
+// credentialForm is one way to give credentials: all of its keys, and none of another form.
+type credentialForm struct {
+	name string
+	keys []string // below cloudCredentials
+}
+
+func credentialForms() []credentialForm {
+	return []credentialForm{
+		{"personalAccessToken", []string{"personalAccessToken"}},
+		{"clientID and clientSecret", []string{"clientID", "clientSecret"}},
+		{"directory", []string{"directory"}},
+		{"workloadIdentity", []string{"workloadIdentity"}},
+	}
+}
+
+// chooseCredentials checks that the file gives exactly one form, and says whether a workload identity is in use: one is when the
+// file says so, or when it gives nothing and the environment has a service account.
+func chooseCredentials(file *config.File, getenv func(string) string) bool {
+	const want = "want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"
+	given := func(key string) bool { return file.Given(pathCredentials + "." + key) }
+	var names []string
+	for _, form := range credentialForms() {
+		if slices.ContainsFunc(form.keys, given) {
+			names = append(names, form.name)
+		}
+	}
+	switch {
+	case len(names) > 1:
+		file.Add(pathCredentials, strings.Join(names, " and "), want)
+	case given("clientID") != given("clientSecret"):
+		file.Add(pathCredentials, "only one of clientID and clientSecret", "want both")
+	case len(names) == 0 && getenv(envServiceAccount) != "":
+		return true
+	case len(names) == 0:
+		file.Add(pathCredentials, "none", want+"; the environment variable "+envServiceAccount+" is not set either")
+	}
+	return given("workloadIdentity")
+}
+
+// inline returns the credentials as far as the configuration itself has them.
+func (c CloudCredentials) inline() client.Credentials {
+	credentials := client.Credentials{PersonalAccessToken: c.PersonalAccessToken, ClientID: c.ClientID, ClientSecret: c.ClientSecret}
+	if identity := c.WorkloadIdentity; identity.ServiceAccountID != "" {
+		credentials.Exchange = &client.Exchange{
+			ServiceAccount: identity.ServiceAccountID, Organisation: identity.OrganisationID,
+			SubjectTokenFile: identity.SubjectTokenFile, Lifetime: seconds(identity.Lifetime),
+		}
+	}
+	return credentials
+}

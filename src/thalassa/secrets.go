@@ -1,0 +1,150 @@
+package thalassa
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// maxSecret bounds a file with a credential or certificates, in bytes: a device or a log is no such file.
+const maxSecret = 1 << 20
+
+// ReadSecrets reads the files the configuration refers to. It may be called again at any time, to see what has changed. The error
+// names the files that cannot be used, by the keys that name them, and never what is in them.
+func (c Config) ReadSecrets() (client.Secrets, error) {
+	var problems config.Problems
+	secrets := c.readSecrets(&problems)
+	return secrets, problems.Err()
+}
+
+// secretsMayChange says whether there are files that hold secrets. The token of a workload identity is none of them: whoever
+// exchanges it reads it each time.
+func (c Config) secretsMayChange() bool {
+	return c.CloudCredentials.Directory != "" || c.CABundle != ""
+}
+
+// reporter takes what is wrong with a key.
+type reporter interface {
+	Add(path, found, want string)
+}
+
+func (c Config) readSecrets(problems reporter) client.Secrets {
+	secrets := client.Secrets{Credentials: c.CloudCredentials.inline()}
+	if directory := c.CloudCredentials.Directory; directory != "" {
+		secrets.Credentials = readCredentials(directory, problems)
+	}
+	if exchange := secrets.Credentials.Exchange; exchange != nil {
+		checkSubjectToken(exchange.SubjectTokenFile, problems)
+	}
+	if c.CABundle != "" {
+		secrets.CABundle = readCertificates(c.CABundle, problems)
+	}
+	return secrets
+}
+
+// readCredentials reads a directory as a Secret is mounted: one file a key.
+func readCredentials(directory string, problems reporter) client.Credentials {
+	const path = pathCredentials + ".directory"
+	if _, err := os.ReadDir(directory); err != nil {
+		problems.Add(path, directory, "want a directory that can be read: "+reason(err))
+		return client.Credentials{}
+	}
+	// kubelet replaces all files of a mounted Secret at once, by pointing this link elsewhere. Following it once keeps an old
+	// clientID from being read together with a new clientSecret.
+	current := directory
+	if target, err := filepath.EvalSymlinks(filepath.Join(directory, "..data")); err == nil {
+		current = target
+	}
+	var c client.Credentials
+	for name, value := range map[string]*string{"personalAccessToken": &c.PersonalAccessToken, "clientID": &c.ClientID, "clientSecret": &c.ClientSecret} {
+		content, err := readSecret(filepath.Join(current, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			problems.Add(path, filepath.Join(directory, name), "want a file that can be read: "+reason(err))
+			return client.Credentials{}
+		}
+		*value = strings.TrimSpace(string(content))
+	}
+	token, oidc := c.PersonalAccessToken != "", c.ClientID != "" && c.ClientSecret != ""
+	half := c.ClientID != "" || c.ClientSecret != ""
+	switch {
+	case token == oidc || half != oidc:
+		problems.Add(path, directory, "want it to hold either the file personalAccessToken, or the files clientID and clientSecret")
+	case strings.ContainsFunc(c.PersonalAccessToken, unicode.IsSpace):
+		problems.Add(path, filepath.Join(directory, "personalAccessToken")+" with a blank or a line end in the middle", "want the token and nothing else")
+	}
+	return c
+}
+
+// checkSubjectToken looks whether there is something to exchange; whoever exchanges it reads it each time.
+func checkSubjectToken(name string, problems reporter) {
+	const path = pathWorkloadIdentity + ".subjectTokenFile"
+	content, err := readSecret(name)
+	switch {
+	case err != nil:
+		problems.Add(path, name, "want a file that can be read, like a projected service account token: "+reason(err))
+	case strings.TrimSpace(string(content)) == "":
+		problems.Add(path, name+", which is empty", "want a file with a token")
+	}
+}
+
+// readCertificates returns the certificates of a PEM file, and nothing else that may be in it.
+func readCertificates(name string, problems reporter) []byte {
+	const path = "caBundle"
+	content, err := readSecret(name)
+	if err != nil {
+		problems.Add(path, name, "want a file that can be read: "+reason(err))
+		return nil
+	}
+	var certificates []byte
+	for count := 1; ; {
+		var block *pem.Block
+		if block, content = pem.Decode(content); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			problems.Add(path, fmt.Sprintf("%s, whose certificate number %d cannot be read", name, count), "want certificates in PEM form")
+		}
+		certificates = append(certificates, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		count++
+	}
+	if len(certificates) == 0 {
+		problems.Add(path, name, "want at least one certificate in PEM form in it (-----BEGIN CERTIFICATE-----)")
+	}
+	return certificates
+}
+
+// readSecret reads a file of bounded size.
+func readSecret(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	if err == nil && len(content) > maxSecret {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxSecret)
+	}
+	return content, err
+}
+
+// reason is the error without the path, which the message has already.
+func reason(err error) string {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return failed.Err.Error()
+	}
+	return err.Error()
+}
