@@ -19,6 +19,8 @@ type schema struct {
 	Properties           map[string]*schema `json:"properties"`
 	AdditionalProperties any                `json:"additionalProperties"`
 	Items                *schema            `json:"items"`
+	Minimum              float64            `json:"minimum"`
+	Maximum              float64            `json:"maximum"`
 }
 
 func readSchema(t *testing.T) *schema {
@@ -87,6 +89,10 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 		"dnsPolicy=Cluster", "cloudConfig.endpoint=api.thalassa.cloud", "cloudConfig.cluster=7",
 		"cloudConfig.loadBalancer.creationPollInterval=0", "cloudConfig.loadBalancer.creationPollTimeout=5m",
 		"cloudConfig.additionalLabels.team=7", "extraArgs.--profiling=false", "extraArgs.profiling={a,b}",
+		"cloudConfig.loadBalancer.driftPeriod=-1", "cloudConfig.inventory.machineAge=0", "cloudConfig.inventory.balancerAge=5m",
+		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "cloudConfig.api.burst=many",
+		"credentials.workloadIdentity.enabled=yes", "credentials.workloadIdentity.lifetime=59", "credentials.workloadIdentity.audience=",
+		"caBundle.pem=text", "caBundle.existing.kind=Pod", "caBundle.existing.key=",
 		"cloudConfig=null", "credentials=null", "image=null", "rbac=null", "serviceAccount=null",
 	} {
 		t.Run(set, func(t *testing.T) {
@@ -101,7 +107,9 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 func TestSchemaAcceptsNull(t *testing.T) {
 	for _, path := range []string{
 		"cloudConfig.project", "cloudConfig.defaultSubnet", "cloudConfig.endpoint", "cloudConfig.additionalLabels",
-		"cloudConfig.loadBalancer", "cloudConfig.instancesV2", "image.registry", "image.tag", "image.digest",
+		"cloudConfig.loadBalancer", "cloudConfig.instancesV2", "cloudConfig.inventory", "cloudConfig.api",
+		"credentials.workloadIdentity", "caBundle", "caBundle.pem", "caBundle.existing", "caBundle.existing.name",
+		"image.registry", "image.tag", "image.digest",
 		"imagePullSecrets", "fullnameOverride", "extraArgs", "kubernetesServiceHost", "kubernetesServicePort",
 		"priorityClassName", "resources", "nodeSelector", "affinity", "tolerations", "serviceAccount.name",
 	} {

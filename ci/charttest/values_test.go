@@ -12,26 +12,49 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// TestEveryValueHasAnEffect sets each value of the full values file alone, and
-// wants the render to change.
+// baseFor is what must be set beside a value so that it can have an effect.
+func baseFor(path string) []string {
+	switch {
+	case strings.HasPrefix(path, "credentials.workloadIdentity."):
+		return []string{"credentials.existingSecret=null", "credentials.workloadIdentity.enabled=true", "credentials.workloadIdentity.serviceAccountID=sa-1"}
+	case strings.HasPrefix(path, "caBundle.existing."):
+		return []string{"caBundle.existing.name=some-ca"}
+	case path == "serviceAccount.create":
+		return []string{"serviceAccount.name=named"}
+	}
+	return nil
+}
+
+// TestEveryValueHasAnEffect sets each value of the values files alone, and wants
+// the render to change.
 func TestEveryValueHasAnEffect(t *testing.T) {
-	// Without a name, serviceAccount.create cannot be false.
-	const named = "serviceAccount.name=named"
-	plain := manifest(t, release(minimal(t, named)))
-	// The required values are in the plain render, too; the other two are there
-	// for charts that include this one.
-	without := append(required(), "enabled", "global")
-	for path, value := range leaves(readValues(t, valuesFiles(t)["full"])) {
+	// The required values are in the plain render, too, enabled is there for
+	// charts that include this one, like global, or in the base of its section.
+	without := append(required(), "enabled", "global", "credentials.workloadIdentity.enabled")
+	for path, value := range everyValue(t) {
 		if slices.Contains(without, path) {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
-			values := chartutil.CoalesceTables(nest(path, value), minimal(t, named))
-			if manifest(t, release(values)) == plain {
+			plain := minimal(t, baseFor(path)...)
+			changed := chartutil.CoalesceTables(nest(path, value), minimal(t, baseFor(path)...))
+			if manifest(t, release(changed)) == manifest(t, release(plain)) {
 				t.Errorf("%v changes nothing", value)
 			}
 		})
 	}
+}
+
+// everyValue returns the values of all values files together; the last one wins,
+// but never over that of the full one.
+func everyValue(t *testing.T) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for _, path := range valuesFiles(t) {
+		maps.Copy(all, leaves(readValues(t, path)))
+	}
+	maps.Copy(all, leaves(readValues(t, valuesFiles(t)["full"])))
+	return all
 }
 
 func TestRequiredValuesHaveAnEffect(t *testing.T) {
@@ -45,17 +68,21 @@ func TestRequiredValuesHaveAnEffect(t *testing.T) {
 	}
 }
 
-// TestFullValuesAreComplete wants every value of values.yaml in the full values
-// file, and not as its default.
+// TestFullValuesAreComplete wants every value of values.yaml in some values
+// file, and not as its default. Those that exclude one in the full values file
+// are in the other files.
 func TestFullValuesAreComplete(t *testing.T) {
-	full := readValues(t, valuesFiles(t)["full"])
+	var files []map[string]any
+	for _, path := range valuesFiles(t) {
+		files = append(files, readValues(t, path))
+	}
 	for path, value := range leaves(defaults(t)) {
-		got, found := lookUp(full, path)
-		switch {
-		case !found:
-			t.Errorf("ci/full-values.yaml lacks %s", path)
-		case cmp.Equal(got, value):
-			t.Errorf("ci/full-values.yaml gives %s its default", path)
+		different := func(file map[string]any) bool {
+			got, found := lookUp(file, path)
+			return found && !cmp.Equal(got, value)
+		}
+		if !slices.ContainsFunc(files, different) {
+			t.Errorf("no file of ci/ gives %s another value than its default", path)
 		}
 	}
 }

@@ -1,14 +1,55 @@
-{{/* Where the pod finds its configuration and its credentials. */}}
+{{/* Where the pod finds its configuration, its credentials and further certificates. */}}
 {{- define "thalassa-ccm.configDirectory" -}}/etc/thalassa-ccm/config{{- end -}}
 {{- define "thalassa-ccm.credentialsDirectory" -}}/etc/thalassa-ccm/credentials{{- end -}}
+{{- define "thalassa-ccm.tokenDirectory" -}}/var/run/secrets/thalassa{{- end -}}
+{{- define "thalassa-ccm.caDirectory" -}}/etc/thalassa-ccm/ca{{- end -}}
+
+{{/* The values under caBundle and credentials.workloadIdentity, whose sections may be null. */}}
+{{- define "thalassa-ccm.workloadIdentity" -}}
+{{- .Values.credentials.workloadIdentity | default dict | toJson -}}
+{{- end -}}
+{{- define "thalassa-ccm.caExisting" -}}
+{{- (.Values.caBundle | default dict).existing | default dict | toJson -}}
+{{- end -}}
+{{- define "thalassa-ccm.caText" -}}{{- (.Values.caBundle | default dict).pem -}}{{- end -}}
+
+{{/* The file with further certificates; empty without any. */}}
+{{- define "thalassa-ccm.caFile" -}}
+{{- $existing := include "thalassa-ccm.caExisting" . | fromJson -}}
+{{- if $existing.name -}}
+{{- include "thalassa-ccm.caDirectory" . -}}/{{- $existing.key -}}
+{{- else if include "thalassa-ccm.caText" . -}}
+{{- include "thalassa-ccm.configDirectory" . -}}/ca.crt
+{{- end -}}
+{{- end -}}
+
+{{/* How the program authenticates: the place of the credentials, never the credentials themselves. */}}
+{{- define "thalassa-ccm.cloudCredentials" -}}
+{{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
+{{- if $identity.enabled -}}
+{{- $exchange := dict
+  "serviceAccountID" $identity.serviceAccountID
+  "subjectTokenFile" (printf "%s/token" (include "thalassa-ccm.tokenDirectory" .))
+  "lifetime" $identity.lifetime
+-}}
+{{- with $identity.organisationID -}}
+{{- $_ := set $exchange "organisationID" . -}}
+{{- end -}}
+{{- dict "workloadIdentity" $exchange | toJson -}}
+{{- else -}}
+{{- dict "directory" (include "thalassa-ccm.credentialsDirectory" .) | toJson -}}
+{{- end -}}
+{{- end -}}
 
 {{/*
 The configuration file: the values under cloudConfig without the empty ones, and
 where the credentials are. Never the credentials themselves.
 */}}
 {{- define "thalassa-ccm.cloudConfig" -}}
-{{- $credentials := dict "directory" (include "thalassa-ccm.credentialsDirectory" .) -}}
-{{- $config := dict "cloudCredentials" $credentials -}}
+{{- $config := dict "cloudCredentials" (include "thalassa-ccm.cloudCredentials" . | fromJson) -}}
+{{- with include "thalassa-ccm.caFile" . -}}
+{{- $_ := set $config "caBundle" . -}}
+{{- end -}}
 {{- range $key, $value := .Values.cloudConfig -}}
 {{- if not (or (kindIs "invalid" $value) (eq (toJson $value) `""`)) -}}
 {{- $_ := set $config $key $value -}}

@@ -47,10 +47,56 @@ spec:
     - name: config
       configMap:
         name: {{ include "thalassa-ccm.fullname" . }}
-    - name: credentials
-      secret:
-        secretName: {{ .Values.credentials.existingSecret }}
-        defaultMode: 0440
+    {{- include "thalassa-ccm.secretVolumes" . | trim | nindent 4 }}
+{{- end -}}
+
+{{/* What the configuration refers to: credentials, or a token to exchange for some, and certificates. */}}
+{{- define "thalassa-ccm.secretVolumes" -}}
+{{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
+{{- $ca := include "thalassa-ccm.caExisting" . | fromJson -}}
+{{- if $identity.enabled }}
+- name: token
+  projected:
+    defaultMode: 0440
+    sources:
+      - serviceAccountToken:
+          path: token
+          audience: {{ $identity.audience | quote }}
+          expirationSeconds: 3600
+{{- else }}
+- name: credentials
+  secret:
+    secretName: {{ .Values.credentials.existingSecret }}
+    defaultMode: 0440
+{{- end }}
+{{- if and $ca.name (eq $ca.kind "Secret") }}
+- name: ca
+  secret:
+    secretName: {{ $ca.name }}
+    defaultMode: 0440
+{{- else if $ca.name }}
+- name: ca
+  configMap:
+    name: {{ $ca.name }}
+{{- end }}
+{{- end -}}
+
+{{/* Directories, never a subPath: only then does a rotated credential reach its file. */}}
+{{- define "thalassa-ccm.secretMounts" -}}
+{{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled }}
+- name: token
+  mountPath: {{ include "thalassa-ccm.tokenDirectory" . }}
+  readOnly: true
+{{- else }}
+- name: credentials
+  mountPath: {{ include "thalassa-ccm.credentialsDirectory" . }}
+  readOnly: true
+{{- end }}
+{{- if (include "thalassa-ccm.caExisting" . | fromJson).name }}
+- name: ca
+  mountPath: {{ include "thalassa-ccm.caDirectory" . }}
+  readOnly: true
+{{- end }}
 {{- end -}}
 
 {{- define "thalassa-ccm.container" -}}
@@ -65,6 +111,14 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: status.hostIP
+  - name: POD_NAME
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.name
+  - name: POD_NAMESPACE
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.namespace
   {{- with .Values.kubernetesServiceHost }}
   - name: KUBERNETES_SERVICE_HOST
     value: {{ . | quote }}
@@ -115,8 +169,5 @@ volumeMounts:
   - name: config
     mountPath: {{ include "thalassa-ccm.configDirectory" . }}
     readOnly: true
-  # A directory, never a subPath: only then does a rotated credential reach its file.
-  - name: credentials
-    mountPath: {{ include "thalassa-ccm.credentialsDirectory" . }}
-    readOnly: true
+  {{- include "thalassa-ccm.secretMounts" . | trim | nindent 2 }}
 {{- end -}}

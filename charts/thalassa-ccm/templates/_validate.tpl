@@ -10,8 +10,22 @@
 {{- if not .Values.cloudConfig.cluster -}}
 {{- $problems = append $problems "cloudConfig.cluster is required: it is a name no other cluster of the organisation has, for example --set cloudConfig.cluster=production" -}}
 {{- end -}}
-{{- if not .Values.credentials.existingSecret -}}
-{{- $problems = append $problems (printf "credentials.existingSecret is required: it names a Secret in namespace %s with the key personalAccessToken, or with the keys clientID and clientSecret, for example --set credentials.existingSecret=thalassa-credentials" .Release.Namespace) -}}
+{{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
+{{- if not (or .Values.credentials.existingSecret $identity.enabled) -}}
+{{- $problems = append $problems (printf "credentials.existingSecret is required: it names a Secret in namespace %s with the key personalAccessToken, or with the keys clientID and clientSecret, for example --set credentials.existingSecret=thalassa-credentials; without a Secret set credentials.workloadIdentity" .Release.Namespace) -}}
+{{- end -}}
+{{- if and .Values.credentials.existingSecret $identity.enabled -}}
+{{- $problems = append $problems "credentials.existingSecret and credentials.workloadIdentity.enabled exclude each other: with a workload identity there is no Secret, leave one of them out" -}}
+{{- end -}}
+{{- if and $identity.enabled (not $identity.serviceAccountID) -}}
+{{- $problems = append $problems "credentials.workloadIdentity.serviceAccountID is required while credentials.workloadIdentity.enabled is true: it is the identity of the cloud's service account, for example --set credentials.workloadIdentity.serviceAccountID=sa-0123456789" -}}
+{{- end -}}
+{{- $existing := include "thalassa-ccm.caExisting" . | fromJson -}}
+{{- if and $existing.name (include "thalassa-ccm.caText" .) -}}
+{{- $problems = append $problems "caBundle.pem and caBundle.existing.name exclude each other: give the certificates as text, or name the object that holds them" -}}
+{{- end -}}
+{{- if and .Values.cloudConfig.insecure (include "thalassa-ccm.caFile" .) -}}
+{{- $problems = append $problems "cloudConfig.insecure and caBundle exclude each other: a certificate that is not verified needs no certificates to verify it with" -}}
 {{- end -}}
 {{- if not (or .Values.serviceAccount.create .Values.serviceAccount.name) -}}
 {{- $problems = append $problems (printf "serviceAccount.name is required while serviceAccount.create is false: it names the ServiceAccount in namespace %s that the pods run as, for example --set serviceAccount.name=cloud-controller-manager" .Release.Namespace) -}}
