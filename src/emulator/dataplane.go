@@ -2,8 +2,10 @@ package emulator
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
@@ -55,6 +57,43 @@ func checkPlane(plane DataPlane, seed Seed) error {
 	return nil
 }
 
+// checkServable refuses ranges of a VPC that the data plane cannot serve. Its
+// network is one, so VPCs do not have address spaces of their own.
+func (e *Emulator) checkServable(field string, v *vpc, cidrs []netip.Prefix) error {
+	if e.plane == nil || !e.plane.Network().IsValid() {
+		return nil
+	}
+	for _, cidr := range cidrs {
+		if !within(cidr, []netip.Prefix{e.plane.Network()}) {
+			return invalid("field %q: %s is outside the data plane's network %s", field, cidr, e.plane.Network())
+		}
+		for org := range e.store.spaces() {
+			for other := range org.vpcs.all() {
+				if other != v && slices.ContainsFunc(other.cidrs, cidr.Overlaps) {
+					return conflict("field %q: %s overlaps VPC %q, which shares the data plane's network", field, cidr, other.Identity)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkPublic refuses ranges of a subnet that contain public addresses of the
+// data plane's network.
+func (e *Emulator) checkPublic(field string, cidrs []netip.Prefix) error {
+	if e.plane == nil || !e.plane.Network().IsValid() {
+		return nil
+	}
+	for r := range e.store.regions.all() {
+		for _, pool := range r.public {
+			if slices.ContainsFunc(cidrs, pool.Prefix().Overlaps) {
+				return conflict("field %q: %s are public addresses of region %s", field, pool.Prefix(), r.Slug)
+			}
+		}
+	}
+	return nil
+}
+
 // trafficChanged records that the data plane has to look at a load balancer.
 func (o *organisation) trafficChanged(lb *loadbalancer) { o.store.changed[lb.Identity] = o }
 
@@ -71,7 +110,9 @@ func (e *Emulator) flush() {
 		return
 	}
 	now := time.Now()
-	for identity, next := range e.store.takeChanges(now) {
+	changes := e.store.takeChanges(now)
+	for _, identity := range inOrder(changes) {
+		next := changes[identity]
 		e.stopTimer(identity)
 		switch {
 		case next.wait > 0:
@@ -89,6 +130,23 @@ func (e *Emulator) flush() {
 type change struct {
 	wait  time.Duration
 	serve *traffic.LoadBalancer
+	// reserved says that the addresses may have been another load balancer's
+	// a moment ago.
+	reserved bool
+}
+
+// inOrder has the load balancers with a reserved IP last, so that who had it
+// before has let go of it.
+func inOrder(changes map[string]change) []string {
+	return slices.SortedFunc(maps.Keys(changes), func(a, b string) int {
+		if changes[a].reserved != changes[b].reserved {
+			if changes[a].reserved {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a, b)
+	})
 }
 
 func (s *store) forgetChanges() {
@@ -109,7 +167,7 @@ func (s *store) takeChanges(now time.Time) map[string]change {
 		case lb.at(now) == creating:
 			next.wait = lb.readyAt.Sub(now)
 		default:
-			next.serve = lb.traffic()
+			next.serve, next.reserved = lb.traffic(), lb.reserved != nil
 		}
 		changes[identity] = next
 	}
@@ -177,7 +235,7 @@ func (e *Emulator) Close() error {
 
 // traffic describes the load balancer to a data plane.
 func (lb *loadbalancer) traffic() *traffic.LoadBalancer {
-	out := &traffic.LoadBalancer{Identity: lb.Identity, Name: lb.Name, Addresses: lb.addresses}
+	out := &traffic.LoadBalancer{Identity: lb.Identity, Name: lb.Name, Addresses: lb.addresses()}
 	for _, l := range lb.listeners {
 		out.Listeners = append(out.Listeners, l.traffic())
 	}

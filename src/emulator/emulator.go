@@ -121,7 +121,8 @@ func (e *Emulator) routes() {
 	}))
 	for _, resource := range []map[string]handler{
 		e.operations(), e.projectOperations(), e.quotaOperations(), e.imageOperations(), e.cloudInitOperations(),
-		e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
+		e.vpcOperations(), e.subnetOperations(), e.routeTableOperations(),
+		e.natGatewayOperations(), e.securityGroupOperations(), e.reservedIPOperations(), e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
 	} {
 		for operation, h := range resource {
 			e.mux.Handle(operation, e.chain(operation, route{emulator: e, operation: operation, handler: h}))
@@ -141,10 +142,6 @@ func (e *Emulator) operations() map[string]handler {
 		"GET /v1/machine-types":                  e.listMachineTypes,
 		"GET /v1/machine-types/by-categories":    e.listMachineTypeCategories,
 		"GET /v1/machine-types/{id}":             e.getMachineType,
-		"GET /v1/vpcs":                           e.listVPCs,
-		"GET /v1/vpcs/{id}":                      e.getVPC,
-		"GET /v1/subnets":                        e.listSubnets,
-		"GET /v1/subnets/{id}":                   e.getSubnet,
 		"GET /v1/machines":                       e.listMachines,
 		"POST /v1/machines":                      e.createMachine,
 		"GET /v1/machines/{id}":                  e.getMachine,

@@ -60,7 +60,7 @@ func TestResponseKeys(t *testing.T) {
 			AccepterOrganisation: &NamedReference{}, StatusMessage: new(string), ExpiresAt: &now, Organisation: &Organisation{}},
 			metaKeys + "requesterVpc accepterVpc requesterOrganisation accepterOrganisation status statusMessage expiresAt organisation"},
 		"file system": {Filesystem{Region: &Region{}, Organisation: &Organisation{}, VPC: &VPC{}, Subnet: &Subnet{},
-			Endpoints: []Endpoint{{}}, SecurityGroups: []any{1}, LastStatusChangedAt: &now},
+			Endpoints: []Endpoint{{}}, SecurityGroups: []SecurityGroup{{}}, LastStatusChangedAt: &now},
 			metaKeys + "region organisation vpc subnet endpoints securityGroups size deleteProtection status lastStatusChangedAt"},
 		"endpoint": {Endpoint{Labels: map[string]string{"a": "b"}, EndpointAddress: "a", EndpointAddressType: "t", EndpointType: "t"},
 			"identity name labels createdAt endpointAddress endpointAddressType endpointType resourceType resourceIdentity"},
