@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -78,4 +79,12 @@ func withSecondRegion(cfg *emulator.Config) {
 		v.RouteTables = []emulator.RouteTableSeed{{Identity: "rtb-" + v.Name, Name: v.Name, Default: true}}
 		org.VPCs = append(org.VPCs, v)
 	}
+}
+
+const minute = time.Minute
+
+// inVirtualTime runs a test in virtual time.
+func inVirtualTime(t *testing.T, adjust func(*emulator.Config), test func(*emulator.Emulator)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(newEmulator(t, adjust)) })
 }
