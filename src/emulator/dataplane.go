@@ -2,10 +2,8 @@ package emulator
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
@@ -111,16 +109,34 @@ func (e *Emulator) flush() {
 	}
 	now := time.Now()
 	changes := e.store.takeChanges(now)
-	for _, identity := range inOrder(changes) {
-		next := changes[identity]
+	e.letGo(changes, now)
+	for identity, next := range changes {
+		if next.serve != nil {
+			e.plane.Serve(*next.serve)
+			e.occupied[identity] = next.serve.Addresses
+		}
+	}
+}
+
+// letGo takes addresses away from load balancers before others get them: a
+// reserved IP may have moved from one to another.
+func (e *Emulator) letGo(changes map[string]change, now time.Time) {
+	for identity, next := range changes {
 		e.stopTimer(identity)
 		switch {
 		case next.wait > 0:
 			e.timers[identity] = alarm{now.Add(next.wait), time.AfterFunc(next.wait, func() { e.wake(identity) })}
-		case next.serve != nil:
-			e.plane.Serve(*next.serve)
-		default:
+		case next.serve == nil:
 			e.plane.Remove(identity)
+			delete(e.occupied, identity)
+		default:
+			fewer := *next.serve
+			fewer.Addresses = slices.DeleteFunc(slices.Clone(e.occupied[identity]), func(addr netip.Addr) bool {
+				return !slices.Contains(next.serve.Addresses, addr)
+			})
+			if len(fewer.Addresses) < len(e.occupied[identity]) {
+				e.plane.Serve(fewer)
+			}
 		}
 	}
 }
@@ -130,23 +146,6 @@ func (e *Emulator) flush() {
 type change struct {
 	wait  time.Duration
 	serve *traffic.LoadBalancer
-	// reserved says that the addresses may have been another load balancer's
-	// a moment ago.
-	reserved bool
-}
-
-// inOrder has the load balancers with a reserved IP last, so that who had it
-// before has let go of it.
-func inOrder(changes map[string]change) []string {
-	return slices.SortedFunc(maps.Keys(changes), func(a, b string) int {
-		if changes[a].reserved != changes[b].reserved {
-			if changes[a].reserved {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a, b)
-	})
 }
 
 func (s *store) forgetChanges() {
@@ -167,7 +166,7 @@ func (s *store) takeChanges(now time.Time) map[string]change {
 		case lb.at(now) == creating:
 			next.wait = lb.readyAt.Sub(now)
 		default:
-			next.serve, next.reserved = lb.traffic(), lb.reserved != nil
+			next.serve = lb.traffic()
 		}
 		changes[identity] = next
 	}

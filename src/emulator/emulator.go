@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -51,10 +52,12 @@ type Emulator struct {
 	encoder  encode.Encoder
 
 	plane DataPlane
-	// planeMu orders what the data plane is told; timers are guarded by it.
+	// planeMu orders what the data plane is told; what follows is guarded by it.
 	planeMu sync.Mutex
 	timers  map[string]alarm
 	closed  bool
+	// occupied are the addresses that the data plane was told, by load balancer.
+	occupied map[string][]netip.Addr
 }
 
 // New starts a cloud with the state of a seed.
@@ -79,7 +82,7 @@ func New(cfg Config) (*Emulator, error) {
 	e := &Emulator{
 		store: state, guard: guard,
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
-		plane: cfg.DataPlane, timers: map[string]alarm{}, mux: http.NewServeMux(),
+		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
 	}
 	e.routes()
 	e.adminRoutes()

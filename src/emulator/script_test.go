@@ -88,3 +88,6 @@ func inVirtualTime(t *testing.T, adjust func(*emulator.Config), test func(*emula
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newEmulator(t, adjust)) })
 }
+
+// replaced is text with every old part replaced.
+func replaced(text, old, with string) string { return strings.ReplaceAll(text, old, with) }
