@@ -146,6 +146,8 @@ func TestFlagsReachTheCloud(t *testing.T) {
 	const lb = `{"name":"a","subnet":"emulator"}`
 	internal := strings.Replace(lb, "{", `{"internalLoadbalancer":true,`, 1)
 	inline := strings.Replace(lb, "{", `{"listeners":[{"name":"l"}],`, 1)
+	rule := `{"ipVersion":"ipv4","protocol":"tcp","priority":1,"remoteType":"address","remoteAddress":"0.0.0.0/0"}`
+	equalPriorities := `{"name":"a","vpcIdentity":"emulator","ingressRules":[` + rule + "," + rule + `]}`
 	tests := map[string]struct {
 		flags              []string
 		method, path, body string
@@ -164,6 +166,13 @@ func TestFlagsReachTheCloud(t *testing.T) {
 		"ignored filters":    {[]string{"--machines=1", "--ignored-filters=name"}, "GET", "/v1/machines?name=x", "", `"name":"machine-00001"`},
 		"machine delay": {[]string{"--machine-create-delay=1h"}, "POST", "/v1/machines",
 			`{"name":"a","subnet":"emulator","machineType":"pgp-small"}`, `"status":"provisioning"`},
+		"network delay":  {[]string{"--network-create-delay=1h"}, "POST", "/v1/security-groups", `{"name":"a","vpcIdentity":"emulator"}`, `"status":"provisioning"`},
+		"reserved delay": {[]string{"--reserved-ip-create-delay=1h"}, "POST", "/v1/reserved-ips", `{"name":"a","region":"nl-01"}`, `"status":"creating"`},
+		"gateway delay":  {[]string{"--nat-gateway-create-delay=1h"}, "POST", "/v1/nat-gateways", `{"name":"a","subnetIdentity":"emulator"}`, `"status":"creating"`},
+		"names":          {[]string{"--unique-names"}, "POST", "/v1/subnets", `{"name":"emulator"}`, "409 "},
+		"strict groups":  {[]string{"--strict-security-groups"}, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "400 "},
+		"lenient groups": {nil, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "201 "},
+		"priorities":     {[]string{"--unique-rule-priorities"}, "POST", "/v1/security-groups", equalPriorities, "is the priority of ingressRules[0], too"},
 		"token lifetime": {[]string{"--token-lifetime=7m"}, "POST", "/oidc/token", "grant_type=client_credentials", `"expires_in":420`},
 	}
 	for name, test := range tests {
