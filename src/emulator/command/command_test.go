@@ -192,6 +192,47 @@ func TestFlagsReachTheCloud(t *testing.T) {
 	}
 }
 
+// What a deletion flag does shows in the answer after the deletion.
+func TestDeletionFlagsReachTheCloud(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--network-delete-delay=1h": `"status":"deleting"`, "--network-linger=1h": `"status":"deleted"`,
+	} {
+		s := start(t, flag)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.Endpoint+"/v1/subnets/emulator", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+		if status, body := do(t, http.DefaultClient, request); status != http.StatusNoContent {
+			t.Errorf("%s: DELETE = %d %s", flag, status, body)
+		}
+		if _, body := get(t, http.DefaultClient, s.Endpoint+"/v1/subnets/emulator"); !strings.Contains(body, want) {
+			t.Errorf("%s: %s, want %s", flag, body, want)
+		}
+	}
+}
+
+func TestIPv4OnlyFlagReachesTheCloud(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "seed.yaml")
+	text := `
+regions: [{name: r, zones: [a], publicAddresses: [203.0.113.0/24, "fd01::/64"]}]
+organisations:
+- {name: x, personalAccessTokens: [` + emulator.DefaultToken + `], vpcs: [{name: v, region: r, cidrs: [10.0.0.0/8], subnets: [{name: s, cidrs: [10.0.0.0/24]}]}]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--seed="+path, "--lb-create-delay=0", "--ipv4-only-load-balancers")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Endpoint+"/v1/loadbalancers", strings.NewReader(`{"name":"a","subnet":"s"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	if _, body := do(t, http.DefaultClient, request); !strings.Contains(body, `"externalIpAddresses":["203.0.113.2"]`) {
+		t.Errorf("load balancer %s, want an IPv4 address only", body)
+	}
+}
+
 func TestServeLoopback(t *testing.T) {
 	one, two := start(t, "--data-plane=loopback"), start(t, "--data-plane=loopback")
 	if !strings.HasPrefix(one.Network, "127.") || one.Network == two.Network {
