@@ -138,6 +138,17 @@ func TestNATGatewayLifeCycle(t *testing.T) {
 	})
 }
 
+func TestNATGatewayGivesItsAddressBack(t *testing.T) {
+	e := newEmulator(t, func(cfg *emulator.Config) { cfg.Seed.Regions[0].PublicAddresses = prefixes("203.0.113.0/30") })
+	const path, body = "/v1/nat-gateways", `{"name":"n","subnetIdentity":"emulator"}`
+	play(t, e, []step{
+		{request: "POST " + path, body: body, status: 201},
+		{request: "POST " + path, body: body, status: 409, has: []string{"no free address left"}},
+		{request: "DELETE " + path + "/n", status: 204},
+		{request: "POST " + path, body: body, status: 201},
+	})
+}
+
 func TestNATGatewayWithIPv6(t *testing.T) {
 	e := newEmulator(t, func(cfg *emulator.Config) { cfg.Seed.Regions[0].PublicAddresses = prefixes("fd01::/64") })
 	play(t, e, []step{

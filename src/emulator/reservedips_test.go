@@ -51,6 +51,9 @@ func TestReservedIPOfTheOfficialClient(t *testing.T) {
 	if got.Status != iaas.ReservedIpStatusAttached || got.AttachedToResourceType != iaas.ReservedIpAttachedLoadBalancer || got.AttachedToResourceIdentity != lb.Identity {
 		t.Errorf("associated %+v, want attached to %s", got, lb.Identity)
 	}
+	if !got.UpdatedAt.After(*ip.UpdatedAt) {
+		t.Errorf("associated at %s, last updated %s", got.UpdatedAt, ip.UpdatedAt)
+	}
 	attached, err := c.api.GetLoadbalancer(t.Context(), lb.Identity)
 	if err != nil {
 		t.Fatal(err)
