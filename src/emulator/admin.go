@@ -11,6 +11,7 @@ import (
 // the load balancers.
 type State struct {
 	LoadBalancers []LoadBalancerState `json:"loadBalancers"`
+	ReservedIPs   []ReservedIPState   `json:"reservedIps"`
 }
 
 // LoadBalancerState summarises one load balancer.
@@ -64,16 +65,19 @@ func (e *Emulator) adminRoutes() {
 	})
 }
 
-// State summarises the load balancers of all organisations.
+// State summarises the load balancers and reserved IPs of all organisations.
 func (e *Emulator) State() State {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	now := time.Now()
-	state := State{LoadBalancers: []LoadBalancerState{}}
+	state := State{LoadBalancers: []LoadBalancerState{}, ReservedIPs: []ReservedIPState{}}
 	for org := range e.store.spaces() {
 		org.sweep(now)
 		for lb := range org.loadbalancers.all() {
 			state.LoadBalancers = append(state.LoadBalancers, e.summarise(lb, now))
+		}
+		for ip := range org.reservedIPs.all() {
+			state.ReservedIPs = append(state.ReservedIPs, ip.summarise(org, now))
 		}
 	}
 	return state
@@ -85,7 +89,7 @@ func (e *Emulator) summarise(lb *loadbalancer, now time.Time) LoadBalancerState 
 		Status: lb.status(now), Addresses: []string{}, Listeners: []ListenerState{},
 	}
 	if lb.at(now) != creating {
-		out.Addresses = texts(lb.addresses)
+		out.Addresses = texts(lb.addresses())
 	}
 	served := e.served(lb)
 	for _, l := range lb.listeners {

@@ -18,8 +18,9 @@ import (
 func populated(t *testing.T) *cloud {
 	t.Helper()
 	c := newCloud(t)
+	group, ip := c.populatedNetwork(t)
 	if _, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{
-		Name: "one", Subnet: emulator.DefaultSubnet, MachineType: "pgp-small", MachineImage: "ubuntu-22.04",
+		Name: "one", SecurityGroupAttachments: []string{group}, Subnet: emulator.DefaultSubnet, MachineType: "pgp-small", MachineImage: "ubuntu-22.04",
 		Description: "d", Labels: iaas.Labels{"a": "b"}, Annotations: iaas.Annotations{"c": "d"}, CloudInit: "x",
 	}); err != nil {
 		t.Fatal(err)
@@ -34,10 +35,35 @@ func populated(t *testing.T) *cloud {
 	}
 	l := listenerOn(80, g.Identity)
 	l.AllowedSources, l.MaxConnections, l.ConnectionIdleTimeout = []string{"10.0.0.0/8"}, new(uint32(1)), new(uint32(2))
-	if _, err := c.api.CreateListener(t.Context(), c.loadbalancer(t, "web").Identity, l); err != nil {
+	lb, err := c.api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{
+		Name: "web", Subnet: emulator.DefaultSubnet, SecurityGroupAttachments: []string{group}, ReservedIpID: &ip,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.api.CreateListener(t.Context(), lb.Identity, l); err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// populatedNetwork adds what lives in a VPC beside machines and load balancers.
+func (c *cloud) populatedNetwork(t *testing.T) (group, ip string) {
+	t.Helper()
+	g, err := c.api.CreateSecurityGroup(t.Context(), iaas.CreateSecurityGroupRequest{
+		Name: "web", VpcIdentity: emulator.DefaultVPC, IngressRules: []iaas.SecurityGroupRule{rule("a", 1, 80)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := c.reservedIP(t, "out")
+	if _, err := c.api.CreateNatGateway(t.Context(), iaas.CreateVpcNatGateway{
+		Name: "out", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true, ReservedIpID: &out.Identity, SecurityGroupAttachments: []string{g.Identity},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	play(t, c.Emulator, []step{{request: "POST /v1/route-tables/default/routes", body: `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`, status: 201}})
+	return g.Identity, c.reservedIP(t, "in").Identity
 }
 
 // Every key that the emulator writes must be one that the vendor's client
@@ -58,6 +84,17 @@ func TestClientKnowsEveryKey(t *testing.T) {
 		"/v1/loadbalancers/web/listeners/http": &iaas.VpcLoadbalancerListener{},
 		"/v1/loadbalancer-target-groups":       &[]iaas.VpcLoadbalancerTargetGroup{},
 		"/v1/loadbalancer-target-groups/web":   &iaas.VpcLoadbalancerTargetGroup{},
+		"/v1/vpcs/emulator":                    &iaas.Vpc{},
+		"/v1/subnets/emulator":                 &iaas.Subnet{},
+		"/v1/security-groups":                  &[]iaas.SecurityGroup{},
+		"/v1/security-groups/web":              &iaas.SecurityGroup{},
+		"/v1/reserved-ips":                     &[]iaas.ReservedIP{},
+		"/v1/reserved-ips/in":                  &iaas.ReservedIP{},
+		"/v1/nat-gateways":                     &[]iaas.VpcNatGateway{},
+		"/v1/nat-gateways/out":                 &iaas.VpcNatGateway{},
+		"/v1/route-tables":                     &[]iaas.RouteTable{},
+		"/v1/route-tables/default":             &iaas.RouteTable{},
+		"/v1/route-tables/default/routes":      &[]iaas.RouteEntry{},
 		"/v1/me/organisation-memberships":      &[]base.OrganisationMember{},
 	} {
 		status, _, body := c.call(t, "GET", path, "")
@@ -109,11 +146,15 @@ func TestClientKnowsEveryKeyOfTheRest(t *testing.T) {
 func TestNestedObjectsAreThere(t *testing.T) {
 	c := populated(t)
 	tests := map[string][]string{
-		"/v1/vpcs":     {"0.cloudRegion.slug", "0.subnets.0.identity", "0.subnets.0.slug", "0.subnets.0.labels", "0.organisation.identity"},
-		"/v1/subnets":  {"0.vpc.identity", "0.vpcIdentity", "0.cidr"},
+		"/v1/vpcs":     {"0.cloudRegion.slug", "0.subnets.0.identity", "0.subnets.0.slug", "0.subnets.0.labels", "0.organisation.identity", "0.routeTable.identity"},
+		"/v1/subnets":  {"0.vpc.identity", "0.vpcIdentity", "0.cidr", "0.routeTable.identity"},
 		"/v1/machines": {"0.vpc.identity", "0.vpc.cloudRegion.slug", "0.subnet.identity", "0.machineType.slug", "0.interfaces.0.ipAddresses.0", "0.status.status"},
-		"/v1/loadbalancers": {"0.subnet.identity", "0.vpc.identity", "0.securityGroups", "0.loadbalancerListeners.0.port",
+		"/v1/loadbalancers": {"0.subnet.identity", "0.vpc.identity", "0.securityGroups.0.identity", "0.reservedIp.ipv4Address", "0.reservedIpIdentity", "0.loadbalancerListeners.0.port",
 			"0.loadbalancerListeners.0.targetGroup.identity", "0.externalIpAddresses.0", "0.organisation.identity"},
+		"/v1/security-groups":             {"0.vpc.identity", "0.organisation.identity", "0.ingressRules.0.remoteAddress", "0.egressRules", "0.status"},
+		"/v1/reserved-ips":                {"0.region.slug", "0.attachedToResourceIdentity", "0.ipv4Address"},
+		"/v1/nat-gateways":                {"0.vpc.identity", "0.subnet.identity", "0.endpointIP", "0.reservedIp.identity", "0.securityGroups.0.identity", "0.organisation.identity"},
+		"/v1/route-tables":                {"0.vpc.identity", "0.routes.0.targetNatGateway.identity", "0.associatedSubnets.0.identity", "0.organisation.identity"},
 		"/v1/loadbalancers/web/listeners": {"0.port", "0.protocol", "0.identity", "0.targetGroup.vpc.identity", "0.allowedSources.0"},
 		"/v1/loadbalancer-target-groups": {"0.vpc.identity", "0.loadbalancerListeners.0.identity", "0.labels", "0.targetSelector.a",
 			"0.loadbalancerTargetGroupAttachments.0.virtualMachineInstance.identity"},
@@ -191,7 +232,8 @@ func TestStatusCodes(t *testing.T) {
 // No timestamp may be empty: clients fail to decode the whole answer then.
 func TestNoEmptyTimestamps(t *testing.T) {
 	c := populated(t)
-	for _, path := range []string{"/v1/regions", "/v1/vpcs", "/v1/subnets", "/v1/machines", "/v1/loadbalancers", "/v1/loadbalancer-target-groups"} {
+	for _, path := range []string{"/v1/regions", "/v1/vpcs", "/v1/subnets", "/v1/machines", "/v1/loadbalancers", "/v1/loadbalancer-target-groups",
+		"/v1/security-groups", "/v1/reserved-ips", "/v1/nat-gateways", "/v1/route-tables"} {
 		_, _, body := c.call(t, "GET", path, "")
 		for _, bad := range []string{`At":""`, `Time":""`, "0001-01-01"} {
 			if strings.Contains(body, bad) {

@@ -55,6 +55,43 @@ func checkPlane(plane DataPlane, seed Seed) error {
 	return nil
 }
 
+// checkServable refuses ranges of a VPC that the data plane cannot serve. Its
+// network is one, so VPCs do not have address spaces of their own.
+func (e *Emulator) checkServable(field string, v *vpc, cidrs []netip.Prefix) error {
+	if e.plane == nil || !e.plane.Network().IsValid() {
+		return nil
+	}
+	for _, cidr := range cidrs {
+		if !within(cidr, []netip.Prefix{e.plane.Network()}) {
+			return invalid("field %q: %s is outside the data plane's network %s", field, cidr, e.plane.Network())
+		}
+		for org := range e.store.spaces() {
+			for other := range org.vpcs.all() {
+				if other != v && slices.ContainsFunc(other.cidrs, cidr.Overlaps) {
+					return conflict("field %q: %s overlaps VPC %q, which shares the data plane's network", field, cidr, other.Identity)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkPublic refuses ranges of a subnet that contain public addresses of the
+// data plane's network.
+func (e *Emulator) checkPublic(field string, cidrs []netip.Prefix) error {
+	if e.plane == nil || !e.plane.Network().IsValid() {
+		return nil
+	}
+	for r := range e.store.regions.all() {
+		for _, pool := range r.public {
+			if slices.ContainsFunc(cidrs, pool.Prefix().Overlaps) {
+				return conflict("field %q: %s are public addresses of region %s", field, pool.Prefix(), r.Slug)
+			}
+		}
+	}
+	return nil
+}
+
 // trafficChanged records that the data plane has to look at a load balancer.
 func (o *organisation) trafficChanged(lb *loadbalancer) { o.store.changed[lb.Identity] = o }
 
@@ -71,15 +108,35 @@ func (e *Emulator) flush() {
 		return
 	}
 	now := time.Now()
-	for identity, next := range e.store.takeChanges(now) {
+	changes := e.store.takeChanges(now)
+	e.letGo(changes, now)
+	for identity, next := range changes {
+		if next.serve != nil {
+			e.plane.Serve(*next.serve)
+			e.occupied[identity] = next.serve.Addresses
+		}
+	}
+}
+
+// letGo takes addresses away from load balancers before others get them: a
+// reserved IP may have moved from one to another.
+func (e *Emulator) letGo(changes map[string]change, now time.Time) {
+	for identity, next := range changes {
 		e.stopTimer(identity)
 		switch {
 		case next.wait > 0:
 			e.timers[identity] = alarm{now.Add(next.wait), time.AfterFunc(next.wait, func() { e.wake(identity) })}
-		case next.serve != nil:
-			e.plane.Serve(*next.serve)
-		default:
+		case next.serve == nil:
 			e.plane.Remove(identity)
+			delete(e.occupied, identity)
+		default:
+			fewer := *next.serve
+			fewer.Addresses = slices.DeleteFunc(slices.Clone(e.occupied[identity]), func(addr netip.Addr) bool {
+				return !slices.Contains(next.serve.Addresses, addr)
+			})
+			if len(fewer.Addresses) < len(e.occupied[identity]) {
+				e.plane.Serve(fewer)
+			}
 		}
 	}
 }
@@ -177,7 +234,7 @@ func (e *Emulator) Close() error {
 
 // traffic describes the load balancer to a data plane.
 func (lb *loadbalancer) traffic() *traffic.LoadBalancer {
-	out := &traffic.LoadBalancer{Identity: lb.Identity, Name: lb.Name, Addresses: lb.addresses}
+	out := &traffic.LoadBalancer{Identity: lb.Identity, Name: lb.Name, Addresses: lb.addresses()}
 	for _, l := range lb.listeners {
 		out.Listeners = append(out.Listeners, l.traffic())
 	}

@@ -36,7 +36,7 @@ func TestReadmeHasEveryFlag(t *testing.T) {
 	for _, part := range program.Commands() {
 		part.Flags().VisitAll(check)
 	}
-	for _, match := range regexp.MustCompile("--([a-z][a-z-]+)").FindAllStringSubmatch(text, -1) {
+	for _, match := range regexp.MustCompile("--([a-z][a-z0-9-]+)").FindAllStringSubmatch(text, -1) {
 		if !known[match[1]] {
 			t.Errorf("README.md mentions --%s, which does not exist", match[1])
 		}

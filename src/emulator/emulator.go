@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -51,10 +52,12 @@ type Emulator struct {
 	encoder  encode.Encoder
 
 	plane DataPlane
-	// planeMu orders what the data plane is told; timers are guarded by it.
+	// planeMu orders what the data plane is told; what follows is guarded by it.
 	planeMu sync.Mutex
 	timers  map[string]alarm
 	closed  bool
+	// occupied are the addresses that the data plane was told, by load balancer.
+	occupied map[string][]netip.Addr
 }
 
 // New starts a cloud with the state of a seed.
@@ -79,7 +82,7 @@ func New(cfg Config) (*Emulator, error) {
 	e := &Emulator{
 		store: state, guard: guard,
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
-		plane: cfg.DataPlane, timers: map[string]alarm{}, mux: http.NewServeMux(),
+		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
 	}
 	e.routes()
 	e.adminRoutes()
@@ -121,7 +124,8 @@ func (e *Emulator) routes() {
 	}))
 	for _, resource := range []map[string]handler{
 		e.operations(), e.projectOperations(), e.quotaOperations(), e.imageOperations(), e.cloudInitOperations(),
-		e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
+		e.vpcOperations(), e.subnetOperations(), e.routeTableOperations(),
+		e.natGatewayOperations(), e.securityGroupOperations(), e.reservedIPOperations(), e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
 	} {
 		for operation, h := range resource {
 			e.mux.Handle(operation, e.chain(operation, route{emulator: e, operation: operation, handler: h}))
@@ -141,10 +145,6 @@ func (e *Emulator) operations() map[string]handler {
 		"GET /v1/machine-types":                  e.listMachineTypes,
 		"GET /v1/machine-types/by-categories":    e.listMachineTypeCategories,
 		"GET /v1/machine-types/{id}":             e.getMachineType,
-		"GET /v1/vpcs":                           e.listVPCs,
-		"GET /v1/vpcs/{id}":                      e.getVPC,
-		"GET /v1/subnets":                        e.listSubnets,
-		"GET /v1/subnets/{id}":                   e.getSubnet,
 		"GET /v1/machines":                       e.listMachines,
 		"POST /v1/machines":                      e.createMachine,
 		"GET /v1/machines/{id}":                  e.getMachine,

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
@@ -18,6 +19,7 @@ type filesystem struct {
 	addresses        []netip.Addr
 	size             int
 	deleteProtection bool
+	securityGroups   []*securityGroup
 }
 
 func (e *Emulator) filesystemOperations() map[string]handler {
@@ -30,12 +32,13 @@ func (e *Emulator) filesystemOperations() map[string]handler {
 	}
 }
 
-func (f *filesystem) view() wire.Filesystem {
+func (f *filesystem) view(now time.Time) wire.Filesystem {
 	v := f.subnet.vpc
 	view := wire.Filesystem{
 		Meta: f.Meta, Region: v.region.short(), Organisation: v.org.short(), VPC: v.short(), Subnet: f.subnet.short(),
 		Size: f.size, DeleteProtection: f.deleteProtection, Status: statusAvailable, LastStatusChangedAt: &f.CreatedAt,
 	}
+	view.SecurityGroups = securityGroupViews(f.securityGroups, now)
 	for _, addr := range f.addresses {
 		kind := "IPv4"
 		if addr.Is6() {
@@ -66,7 +69,7 @@ func (e *Emulator) listFilesystems(c *call) (reply, error) {
 	views := []wire.Filesystem{}
 	for f := range c.org.filesystems.all() {
 		if c.filter.matches(f.Labels, f.traits) {
-			views = append(views, f.view())
+			views = append(views, f.view(c.now))
 		}
 	}
 	return many(views), nil
@@ -77,7 +80,7 @@ func (e *Emulator) getFilesystem(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return one(f.view()), nil
+	return one(f.view(c.now)), nil
 }
 
 func (e *Emulator) createFilesystem(c *call) (reply, error) {
@@ -96,6 +99,10 @@ func (e *Emulator) createFilesystem(c *call) (reply, error) {
 	if f.size < 1 {
 		return reply{}, invalid("field \"size\" must be at least 1 GB, not %d", f.size)
 	}
+	groups, err := c.org.securityGroupsIn(f.subnet.vpc, in.SecurityGroupAttachments)
+	if err != nil {
+		return reply{}, err
+	}
 	if err := c.org.admit(quotaFilesystems); err != nil {
 		return reply{}, err
 	}
@@ -104,18 +111,17 @@ func (e *Emulator) createFilesystem(c *call) (reply, error) {
 	}
 	f.meta = newMeta("tfs", described, c.org.filesystems.hasSlug, c.now)
 	c.org.filesystems.add(f)
-	return created(f.Identity, f.view()), nil
+	f.subnet.users.add("TFS instance", f.Identity)
+	f.securityGroups = reattach("TFS instance", f.Identity, nil, groups)
+	return created(f.Identity, f.view(c.now)), nil
 }
 
 // filesystemHome is the subnet of a new file system; region and VPC must be its.
 func (c *call) filesystemHome(in wire.FilesystemInput) (*subnet, error) {
-	if err := checkUnsupported(in.SecurityGroupAttachments, nil); err != nil {
-		return nil, err
-	}
-	home, found := c.org.subnets.find(in.SubnetIdentity)
+	home, err := referred(&c.org.subnets, "subnetIdentity", "subnet", in.SubnetIdentity)
 	switch {
-	case !found:
-		return nil, invalid("field \"subnetIdentity\": subnet %q not found", in.SubnetIdentity)
+	case err != nil:
+		return nil, err
 	case in.VPCIdentity != home.vpc.Identity && in.VPCIdentity != home.vpc.Slug:
 		return nil, invalid("field \"vpcIdentity\": subnet %q is not in VPC %q", in.SubnetIdentity, in.VPCIdentity)
 	case in.CloudRegionIdentity != home.vpc.region.Identity && in.CloudRegionIdentity != home.vpc.region.Slug:
@@ -133,7 +139,8 @@ func (e *Emulator) updateFilesystem(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := checkUnsupported(in.SecurityGroupAttachments, nil); err != nil {
+	groups, err := c.attachments(e.rules(), in.SecurityGroupAttachments, f.securityGroups, f.subnet.vpc)
+	if err != nil {
 		return reply{}, err
 	}
 	size := kept(in.Size, f.size)
@@ -143,8 +150,9 @@ func (e *Emulator) updateFilesystem(c *call) (reply, error) {
 	if err := f.describe(e.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
 		return reply{}, err
 	}
+	f.securityGroups = reattach("TFS instance", f.Identity, f.securityGroups, groups)
 	f.size, f.deleteProtection = size, value(e.rules(), in.DeleteProtection, f.deleteProtection)
-	return changed(f.Identity, f.view()), nil
+	return changed(f.Identity, f.view(c.now)), nil
 }
 
 func (e *Emulator) deleteFilesystem(c *call) (reply, error) {
@@ -156,6 +164,8 @@ func (e *Emulator) deleteFilesystem(c *call) (reply, error) {
 		return reply{}, conflict("TFS instance %q is protected from deletion; switch deleteProtection off first", f.Identity)
 	}
 	releaseAddresses(f.subnet.pools, f.addresses)
+	reattach("TFS instance", f.Identity, f.securityGroups, nil)
+	f.subnet.users.remove("TFS instance", f.Identity)
 	c.org.filesystems.remove(f)
 	return done(f.Identity), nil
 }

@@ -22,6 +22,12 @@ func FuzzRequests(f *testing.F) {
 		{"DELETE", "/v1/loadbalancer-target-groups/web/detach/a", ""},
 		{"GET", "//api/v1/machines?matchLabels[a]=b&zone=", ""},
 		{"GET", "/_emulator/state", ""},
+		{"POST", "/v1/vpcs", `{"name":"a","cloudRegionIdentity":"nl-01","vpcCidrs":["10.0.0.0/8","::/0"]}`},
+		{"POST", "/v1/subnets", `{"name":"a","vpcIdentity":"emulator","cidr":"10.0.128.0/30,::/128"}`},
+		{"POST", "/v1/security-groups", `{"name":"a","vpcIdentity":"emulator","ingressRules":[{"remoteType":"securityGroup"}]}`},
+		{"POST", "/v1/reserved-ips", `{"name":"a","region":"nl-01"}`},
+		{"POST", "/v1/nat-gateways", `{"name":"a","subnetIdentity":"emulator","configureDefaultRoute":true,"reservedIpId":""}`},
+		{"PUT", "/v1/route-tables/default/routes", `{"routes":[{"destinationCidrBlock":"0.0.0.0/0","gatewayAddress":"10.0.0.1"},null]}`},
 	} {
 		f.Add(request[0], request[1], request[2])
 	}
@@ -53,6 +59,7 @@ func FuzzRequests(f *testing.F) {
 
 func FuzzReadSeed(f *testing.F) {
 	f.Add([]byte(seedYAML))
+	f.Add([]byte(networkSeed))
 	f.Add([]byte("regions: [{name: a, zones: [a]}]\norganisations: [{name: a, vpcs: [{name: b, region: a, cidrs: [::/0], subnets: [{name: c, cidrs: [::/0]}]}], machines: [{name: m}]}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		seed, err := emulator.ReadSeed(bytes.NewReader(text))

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -24,6 +25,7 @@ type walker struct {
 	serial int
 	// The objects seen last, some of them gone by now.
 	machines, groups, balancers []string
+	networkWalk
 }
 
 func (w *walker) do(method, path, body string) (int, []byte) {
@@ -50,7 +52,9 @@ func (w *walker) pick(from []string) string {
 	if len(from) == 0 {
 		return "nothing"
 	}
-	return from[w.random.IntN(len(from))]
+	// Most of the older ones are gone.
+	recent := from[max(0, len(from)-6):]
+	return recent[w.random.IntN(len(recent))]
 }
 
 func (w *walker) name(kind string) string {
@@ -78,8 +82,8 @@ func (w *walker) step() {
 			w.create(&w.groups, groups, fmt.Sprintf(`{"name":%q,"vpc":"emulator","targetPort":80,"protocol":%q}`, w.name("tg"), protocol))
 		},
 		func() {
-			w.create(&w.balancers, balancers, fmt.Sprintf(`{"name":%q,"subnet":"emulator","internalLoadbalancer":%t,"listeners":[%s]}`,
-				w.name("lb"), w.random.IntN(2) == 0, listener))
+			w.create(&w.balancers, balancers, fmt.Sprintf(`{"name":%q,"subnet":"emulator","internalLoadbalancer":%t,"listeners":[%s]%s}`,
+				w.name("lb"), w.random.IntN(2) == 0, listener, w.attachments()))
 		},
 		func() { w.do("POST", balancers+w.pick(w.balancers)+"/listeners", listener) },
 		func() { w.do("PUT", w.someListener(), listener) },
@@ -95,6 +99,7 @@ func (w *walker) step() {
 		func() { w.do("DELETE", groups+w.pick(w.groups)+"/detach/"+w.pick(w.machines), "") },
 		func() { <-time.After(time.Duration(w.random.IntN(20)) * time.Second) },
 	}
+	steps = append(steps, w.networkSteps()...)
 	steps[w.random.IntN(len(steps))]()
 }
 
@@ -123,7 +128,7 @@ func (w *walker) check() {
 	machines := map[string]bool{}
 	addresses := map[string]string{}
 	claim := func(address, owner string) {
-		if other, taken := addresses[address]; taken {
+		if other, taken := addresses[address]; taken && other != owner {
 			w.Errorf("address %s belongs to %s and %s", address, other, owner)
 		}
 		addresses[address] = owner
@@ -136,13 +141,14 @@ func (w *walker) check() {
 	uses := map[string]string{}
 	for _, lb := range read[iaas.VpcLoadbalancer](w, "/v1/loadbalancers") {
 		for _, address := range append(lb.ExternalIpAddresses, lb.InternalIpAddresses...) {
-			claim(address, lb.Identity)
+			claim(address, cmp.Or(lb.ReservedIpIdentity, lb.Identity))
 		}
 		w.checkPorts(lb)
 		for _, l := range lb.LoadbalancerListeners {
 			uses[l.Identity] = l.TargetGroup.Identity
 		}
 	}
+	w.checkNetwork(claim)
 	for _, g := range read[iaas.VpcLoadbalancerTargetGroup](w, "/v1/loadbalancer-target-groups") {
 		for _, l := range g.LoadbalancerListeners {
 			if uses[l.Identity] != g.Identity {
@@ -168,7 +174,8 @@ func (w *walker) checkPorts(lb iaas.VpcLoadbalancer) {
 		taken[port] = true
 	}
 	hasAddress := len(lb.ExternalIpAddresses)+len(lb.InternalIpAddresses) > 0
-	if hasAddress == (lb.Status == "creating") {
+	// A deleting one may have given its reserved IP back.
+	if hasAddress == (lb.Status == "creating") && (hasAddress || lb.Status != "deleting") {
 		w.Errorf("load balancer %s is %s and has addresses: %t", lb.Identity, lb.Status, hasAddress)
 	}
 	if lb.Status == "deleting" && len(lb.LoadbalancerListeners) > 0 {
@@ -194,12 +201,14 @@ func TestInvariantsHoldUnderRandomRequests(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
 					LoadbalancerCreate: 30 * time.Second, LoadbalancerDelete: 10 * time.Second, MachineDelete: 10 * time.Second,
+					NetworkCreate: 5 * time.Second, NetworkDelete: 5 * time.Second, NetworkLinger: 5 * time.Second,
+					ReservedIPCreate: 5 * time.Second, NATGatewayCreate: 10 * time.Second,
 				}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				w := &walker{T: t, random: rand.New(rand.NewPCG(seed, 0)), cloud: e}
-				for i := range 600 {
+				for i := range 900 {
 					w.step()
 					if i%20 == 0 {
 						w.check()
@@ -208,6 +217,7 @@ func TestInvariantsHoldUnderRandomRequests(t *testing.T) {
 						t.Fatalf("after step %d", i)
 					}
 				}
+				w.tearDown()
 			})
 		})
 	}

@@ -1,22 +1,42 @@
 package emulator
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
 // status is in lower case, the only spelling that clients compare with.
 func (lb *loadbalancer) status(now time.Time) string { return lb.at(now).String() }
 
-// pools are where the addresses of the load balancer come from.
-func (lb *loadbalancer) pools() []*address.Pool {
+func (lb *loadbalancer) resource() (kind, identity string) { return resourceLoadbalancer, lb.Identity }
+func (lb *loadbalancer) reach() *addressing                { return &lb.addressing }
+func (lb *loadbalancer) home() *region                     { return lb.subnet.vpc.region }
+
+func (lb *loadbalancer) readdressed(now time.Time) {
+	lb.touch(now)
+	lb.subnet.vpc.org.trafficChanged(lb)
+}
+
+func (lb *loadbalancer) accepts() error {
 	if lb.internal {
-		return lb.subnet.pools
+		return invalid("load balancer %q is internal and cannot have a reserved IP", lb.Identity)
 	}
-	return lb.subnet.vpc.region.public
+	return nil
+}
+
+// addressing is where the addresses of a new load balancer come from.
+func (e *Emulator) addressing(home *subnet, internal bool) addressing {
+	out := addressing{pools: home.vpc.region.public, v4Only: e.switches.IPv4OnlyLoadbalancers}
+	if internal {
+		out.pools = home.pools
+	}
+	if out.v4Only {
+		out.pools = v4Pools(out.pools)
+	}
+	return out
 }
 
 func (e *Emulator) viewLoadbalancer(lb *loadbalancer, now time.Time) wire.Loadbalancer {
@@ -26,7 +46,10 @@ func (e *Emulator) viewLoadbalancer(lb *loadbalancer, now time.Time) wire.Loadba
 		VPCIdentity: v.Identity, VPC: v.short(), SubnetIdentity: lb.subnet.Identity, Subnet: lb.subnet.short(),
 		ExternalIPAddresses: []string{}, InternalIPAddresses: []string{},
 		LoadbalancerListeners: []wire.Listener{}, DeleteProtection: lb.deleteProtection,
-		SecurityGroups: []any{}, InstanceSize: lb.instanceSize,
+		SecurityGroups: securityGroupViews(lb.securityGroups, now), InstanceSize: lb.instanceSize,
+	}
+	if ip := lb.reserved; ip != nil {
+		view.ReservedIPIdentity, view.ReservedIP = ip.Identity, ip.short(now)
 	}
 	for _, l := range lb.listeners {
 		view.LoadbalancerListeners = append(view.LoadbalancerListeners, l.view())
@@ -35,10 +58,10 @@ func (e *Emulator) viewLoadbalancer(lb *loadbalancer, now time.Time) wire.Loadba
 		return view
 	}
 	if lb.internal {
-		view.InternalIPAddresses = texts(lb.addresses)
+		view.InternalIPAddresses = texts(lb.addresses())
 	}
 	if !lb.internal || e.switches.InternalAddressAlsoExternal {
-		view.ExternalIPAddresses = texts(lb.addresses)
+		view.ExternalIPAddresses = texts(lb.addresses())
 	}
 	return view
 }
@@ -63,7 +86,7 @@ func (c *call) wantedLoadbalancer() (*loadbalancer, error) {
 func (lb *loadbalancer) traits(now time.Time) traits {
 	return lb.meta.traits().reference("loadbalancer", &lb.meta).reference("subnet", &lb.subnet.meta).
 		reference("vpc", &lb.subnet.vpc.meta).reference("region", &lb.subnet.vpc.region.meta).
-		with("status", lb.status(now))
+		with("status", lb.status(now)).with("reservedIp", lb.references()...)
 }
 
 func (e *Emulator) listLoadbalancers(c *call) (reply, error) {
@@ -90,14 +113,11 @@ func (e *Emulator) createLoadbalancer(c *call) (reply, error) {
 		return reply{}, err
 	}
 	described := spec{name: in.Name, description: in.Description, labels: in.Labels, annotations: in.Annotations}
-	if err := checkMeta(described); err != nil {
+	if err := checkNew(e, &c.org.loadbalancers, "load balancer", described); err != nil {
 		return reply{}, err
 	}
-	home, found := c.org.subnets.find(in.Subnet)
-	if !found {
-		return reply{}, invalid("field \"subnet\": subnet %q not found", in.Subnet)
-	}
-	if err := checkUnsupported(in.SecurityGroupAttachments, in.ReservedIPID); err != nil {
+	home, err := referred(&c.org.subnets, "subnet", "subnet", in.Subnet)
+	if err != nil {
 		return reply{}, err
 	}
 	if err := c.org.admit(quotaLoadbalancers); err != nil {
@@ -106,31 +126,40 @@ func (e *Emulator) createLoadbalancer(c *call) (reply, error) {
 	lb := &loadbalancer{
 		subnet: home, internal: in.InternalLoadbalancer, deleteProtection: in.DeleteProtection,
 		instanceSize: in.InstanceSize, life: life{readyAt: c.now.Add(e.delays.LoadbalancerCreate)},
+		addressing: e.addressing(home, in.InternalLoadbalancer),
 	}
 	lb.meta = newMeta("lb", described, c.org.loadbalancers.hasSlug, c.now)
-	listeners, err := e.inlineListeners(c, lb, in.Listeners)
-	if err != nil {
+	if err := e.addLoadbalancer(c, lb, in); err != nil {
 		return reply{}, err
 	}
-	if lb.addresses, err = takeAddresses(lb.pools()); err != nil {
-		return reply{}, conflict("creating load balancer %q: %v", in.Name, err)
+	return created(lb.Identity, e.viewLoadbalancer(lb, c.now)), nil
+}
+
+// addLoadbalancer adds a load balancer along with all that it refers to, or
+// nothing.
+func (e *Emulator) addLoadbalancer(c *call, lb *loadbalancer, in wire.CreateLoadbalancer) error {
+	listeners, err := e.inlineListeners(c, lb, in.Listeners)
+	if err != nil {
+		return err
+	}
+	groups, err := c.org.securityGroupsIn(lb.subnet.vpc, in.SecurityGroupAttachments)
+	if err != nil {
+		return err
+	}
+	ip, err := c.reservedIP(in.ReservedIPID, lb)
+	if err != nil {
+		return err
+	}
+	if err := occupy(lb, ip, c.now); err != nil {
+		return fmt.Errorf("creating load balancer %q: %w", in.Name, err)
 	}
 	c.org.loadbalancers.add(lb)
+	lb.subnet.users.add("load balancer", lb.Identity)
+	lb.securityGroups = reattach("load balancer", lb.Identity, nil, groups)
 	for _, l := range listeners {
 		c.org.addListener(l)
 	}
 	c.org.trafficChanged(lb)
-	return created(lb.Identity, e.viewLoadbalancer(lb, c.now)), nil
-}
-
-// checkUnsupported refuses references to objects that cannot exist here.
-func checkUnsupported(securityGroups []string, reservedIP *string) error {
-	if len(securityGroups) > 0 {
-		return invalid("field \"securityGroupAttachments\": security group %q not found", securityGroups[0])
-	}
-	if reservedIP != nil && *reservedIP != "" {
-		return invalid("field \"reservedIpId\": reserved IP %q not found", *reservedIP)
-	}
 	return nil
 }
 
@@ -143,21 +172,40 @@ func (e *Emulator) updateLoadbalancer(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := checkUnsupported(in.SecurityGroupAttachments, in.ReservedIPID); err != nil {
-		return reply{}, err
-	}
 	home, err := c.newSubnet(lb, in.Subnet)
 	if err != nil {
 		return reply{}, err
 	}
-	if err := lb.describe(e.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
+	groups, err := c.attachments(e.rules(), in.SecurityGroupAttachments, lb.securityGroups, home.vpc)
+	if err != nil {
 		return reply{}, err
 	}
-	lb.subnet = home
+	next, err := revised(e, c, &c.org.loadbalancers, "load balancer", lb,
+		wire.MetaInput{Name: in.Name, Description: in.Description, Labels: in.Labels, Annotations: in.Annotations})
+	if err != nil {
+		return reply{}, err
+	}
+	ip, err := c.reservedIP(in.ReservedIPID, lb)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := occupy(lb, ip, c.now); err != nil {
+		return reply{}, err
+	}
+	lb.meta = next
+	lb.move(home)
+	lb.securityGroups = reattach("load balancer", lb.Identity, lb.securityGroups, groups)
 	lb.deleteProtection = value(e.rules(), in.DeleteProtection, lb.deleteProtection)
 	lb.instanceSize = kept(in.InstanceSize, lb.instanceSize)
 	c.org.trafficChanged(lb)
 	return changed(lb.Identity, e.viewLoadbalancer(lb, c.now)), nil
+}
+
+// move puts the load balancer into another subnet; its addresses stay.
+func (lb *loadbalancer) move(home *subnet) {
+	lb.subnet.users.remove("load balancer", lb.Identity)
+	home.users.add("load balancer", lb.Identity)
+	lb.subnet = home
 }
 
 // newSubnet is the subnet of a load balancer after an update. A public one may
@@ -166,10 +214,10 @@ func (c *call) newSubnet(lb *loadbalancer, ref *string) (*subnet, error) {
 	if ref == nil {
 		return lb.subnet, nil
 	}
-	home, found := c.org.subnets.find(*ref)
+	home, err := referred(&c.org.subnets, "subnet", "subnet", *ref)
 	switch {
-	case !found:
-		return nil, invalid("field \"subnet\": subnet %q not found", *ref)
+	case err != nil:
+		return nil, err
 	case home != lb.subnet && lb.internal:
 		return nil, invalid("field \"subnet\": an internal load balancer cannot move to another subnet")
 	case home.vpc != lb.subnet.vpc:
@@ -192,21 +240,25 @@ func (e *Emulator) deleteLoadbalancer(c *call) (reply, error) {
 	lb.remove(c.now, e.delays.LoadbalancerDelete, e.delays.LoadbalancerLinger)
 	lb.touch(c.now)
 	if !e.switches.LateRelease {
-		c.org.removeListeners(lb)
+		c.org.release(lb, c.now)
 	}
 	c.org.trafficChanged(lb)
-	c.org.leave(&lb.life, func() {
-		c.org.removeListeners(lb)
-		releaseAddresses(lb.pools(), lb.addresses)
-		c.org.loadbalancers.remove(lb)
+	org := c.org
+	org.leave(&lb.life, func() {
+		org.release(lb, lb.goneAt())
+		lb.leave()
+		lb.subnet.users.remove("load balancer", lb.Identity)
+		org.loadbalancers.remove(lb)
 	})
-	c.org.sweep(c.now)
+	org.sweep(c.now)
 	return done(lb.Identity), nil
 }
 
-// removeListeners deletes all listeners of a load balancer.
-func (o *organisation) removeListeners(lb *loadbalancer) {
+// release lets go of what outlives a load balancer, and deletes its listeners.
+func (o *organisation) release(lb *loadbalancer, now time.Time) {
 	for _, l := range slices.Clone(lb.listeners) {
 		o.removeListener(l)
 	}
+	lb.securityGroups = reattach("load balancer", lb.Identity, lb.securityGroups, nil)
+	lb.leaveReserved(now)
 }

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -68,6 +69,10 @@ func (m *machine) view(now time.Time) wire.Machine {
 		Status:     wire.ResourceStatus{Status: m.status(now), LastTransitionTime: m.transition(m.CreatedAt, now)},
 		Region:     home.vpc.region.Slug,
 		Interfaces: m.interfaces(), AvailabilityZone: m.zone, PersistentVolume: m.rootVolume,
+		SecurityGroups: securityGroupViews(m.securityGroups, now),
+	}
+	for _, g := range m.securityGroups {
+		view.SecurityGroupAttachments = append(view.SecurityGroupAttachments, g.Identity)
 	}
 	if m.image != nil {
 		view.MachineImage = &m.image.MachineImage
@@ -133,10 +138,7 @@ func (e *Emulator) createMachine(c *call) (reply, error) {
 		return reply{}, err
 	}
 	described := spec{name: in.Name, description: in.Description, labels: in.Labels, annotations: in.Annotations}
-	if err := checkMeta(described); err != nil {
-		return reply{}, err
-	}
-	if err := checkUnsupported(in.SecurityGroupAttachments, nil); err != nil {
+	if err := checkNew(e, &c.org.machines, "machine", described); err != nil {
 		return reply{}, err
 	}
 	if in.Subnet == "" || in.MachineType == "" {
@@ -156,9 +158,13 @@ func (e *Emulator) createMachine(c *call) (reply, error) {
 	m, err := c.org.plantMachine(MachineSpec{
 		Name: in.Name, Labels: in.Labels, Annotations: in.Annotations, Subnet: in.Subnet,
 		Type: in.MachineType, Zone: kept(in.AvailabilityZone, ""), Stopped: stopped,
+		SecurityGroups: in.SecurityGroupAttachments,
 	}, c.now)
+	if _, refused := errors.AsType[*problem](err); err != nil && !refused {
+		err = invalid("creating machine %q: %v", in.Name, err)
+	}
 	if err != nil {
-		return reply{}, invalid("creating machine %q: %v", in.Name, err)
+		return reply{}, err
 	}
 	m.Description, m.deleteProtection = in.Description, in.DeleteProtection
 	m.image, m.cloudInit, m.rootVolume = parts.image, parts.cloudInit, parts.rootVolume
@@ -195,10 +201,20 @@ func (e *Emulator) updateMachine(c *call) (reply, error) {
 	if err := next.describe(e.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
 		return reply{}, err
 	}
+	if err := checkUnique(e, &c.org.machines, "machine", next.Name, m.Identity); err != nil {
+		return reply{}, err
+	}
+	groups, err := c.attachments(e.rules(), in.SecurityGroupAttachments, m.securityGroups, m.subnet.vpc)
+	if err != nil {
+		return reply{}, err
+	}
 	if err := next.move(c.org, in.Subnet); err != nil {
 		return reply{}, err
 	}
+	m.subnet.users.remove("machine", m.Identity)
 	*m = next
+	m.subnet.users.add("machine", m.Identity)
+	m.securityGroups = reattach("machine", m.Identity, m.securityGroups, groups)
 	c.org.reselect(m, c.now)
 	c.org.machineChanged(m)
 	return changed(m.Identity, m.view(c.now)), nil
@@ -206,9 +222,6 @@ func (e *Emulator) updateMachine(c *call) (reply, error) {
 
 // configure applies the settings that are unchanged when absent.
 func (m *machine) configure(s *store, in wire.UpdateMachine) error {
-	if err := checkUnsupported(in.SecurityGroupAttachments, nil); err != nil {
-		return err
-	}
 	var err error
 	if m.stopped, err = stoppedState(in.State, m.stopped); err != nil {
 		return err
@@ -232,10 +245,10 @@ func (m *machine) move(o *organisation, ref *string) error {
 	if ref == nil {
 		return nil
 	}
-	home, found := o.subnets.find(*ref)
+	home, err := referred(&o.subnets, "subnet", "subnet", *ref)
 	switch {
-	case !found:
-		return invalid("field \"subnet\": subnet %q not found", *ref)
+	case err != nil:
+		return err
 	case home.vpc != m.subnet.vpc:
 		return invalid("field \"subnet\": subnet %q is in another VPC than the machine", *ref)
 	case home == m.subnet:
@@ -279,6 +292,8 @@ func (e *Emulator) removeMachine(o *organisation, m *machine, now time.Time) {
 	}
 	o.leave(&m.life, func() {
 		releaseAddresses(m.subnet.pools, m.addresses)
+		m.securityGroups = reattach("machine", m.Identity, m.securityGroups, nil)
+		m.subnet.users.remove("machine", m.Identity)
 		o.machines.remove(m)
 	})
 	o.sweep(now)

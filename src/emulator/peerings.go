@@ -23,7 +23,12 @@ type peering struct {
 	requester, accepter *vpc
 	status              string
 	message             *string
+	// routes are those that send their traffic across.
+	routes map[*routeEntry]bool
 }
+
+// peeringKind is how messages call a peering connection.
+const peeringKind = "VPC peering connection"
 
 func (e *Emulator) peeringOperations() map[string]handler {
 	const path = "/v1/vpc-peering-connections"
@@ -101,7 +106,7 @@ func (e *Emulator) createPeering(c *call) (reply, error) {
 	if err := checkMeta(described); err != nil {
 		return reply{}, err
 	}
-	p := &peering{status: peeringPending}
+	p := &peering{status: peeringPending, routes: map[*routeEntry]bool{}}
 	if err := p.connect(c, in); err != nil {
 		return reply{}, err
 	}
@@ -112,6 +117,9 @@ func (e *Emulator) createPeering(c *call) (reply, error) {
 		return p.requester.org.peerings.hasSlug(slug) || p.accepter.org.peerings.hasSlug(slug)
 	}
 	p.meta = newMeta("vpcpc", described, taken, c.now)
+	for _, side := range []*vpc{p.requester, p.accepter} {
+		side.users.add(peeringKind, p.Identity)
+	}
 	p.requester.org.peerings.add(p)
 	if p.accepter.org != p.requester.org {
 		p.accepter.org.peerings.add(p)
@@ -121,10 +129,11 @@ func (e *Emulator) createPeering(c *call) (reply, error) {
 
 // connect finds and checks the two sides.
 func (p *peering) connect(c *call, in wire.PeeringInput) error {
-	var found bool
-	if p.requester, found = c.org.vpcs.find(in.RequesterVPCIdentity); !found {
-		return invalid("field \"requesterVpcIdentity\": VPC %q not found", in.RequesterVPCIdentity)
+	var err error
+	if p.requester, err = referred(&c.org.vpcs, "requesterVpcIdentity", "VPC", in.RequesterVPCIdentity); err != nil {
+		return err
 	}
+	var found bool
 	other := c.org.owner()
 	if in.AccepterOrganisationIdentity != "" {
 		if other, found = c.org.store.organisations.find(in.AccepterOrganisationIdentity); !found {
@@ -132,7 +141,7 @@ func (p *peering) connect(c *call, in wire.PeeringInput) error {
 		}
 	}
 	for part := range other.parts() {
-		if v, found := part.vpcs.find(in.AccepterVPCIdentity); found && p.accepter == nil {
+		if v, found := part.vpcs.find(in.AccepterVPCIdentity); found && v.wanted() && p.accepter == nil {
 			p.accepter = v
 		}
 	}
@@ -181,6 +190,13 @@ func (e *Emulator) deletePeering(c *call) (reply, error) {
 	p, err := c.peering()
 	if err != nil {
 		return reply{}, err
+	}
+	for route := range p.routes {
+		return reply{}, conflict("VPC peering connection %q is the target of %s in route table %q; delete that route first",
+			p.Identity, route.destination, route.table.Identity)
+	}
+	for _, side := range []*vpc{p.requester, p.accepter} {
+		side.users.remove(peeringKind, p.Identity)
 	}
 	p.requester.org.peerings.remove(p)
 	p.accepter.org.peerings.remove(p)

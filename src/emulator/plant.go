@@ -82,7 +82,7 @@ func (s *store) plantOrganisation(seed OrganisationSeed, now time.Time) error {
 			return err
 		}
 	}
-	if err := org.plantObjects(seed.VPCs, seed.Machines, now); err != nil {
+	if err := org.plantObjects(seed.VPCs, seed.ReservedIPs, seed.Machines, now); err != nil {
 		return err
 	}
 	for _, p := range seed.Projects {
@@ -101,14 +101,19 @@ func (o *organisation) plantProject(seed ProjectSeed, now time.Time) error {
 	if err := plantInto(&o.projects, p); err != nil {
 		return err
 	}
-	return p.space.plantObjects(seed.VPCs, seed.Machines, now)
+	return p.space.plantObjects(seed.VPCs, seed.ReservedIPs, seed.Machines, now)
 }
 
 // plantObjects plants what an organisation or a project owns.
-func (o *organisation) plantObjects(vpcs []VPCSeed, machines []MachineSpec, now time.Time) error {
+func (o *organisation) plantObjects(vpcs []VPCSeed, ips []ReservedIPSeed, machines []MachineSpec, now time.Time) error {
 	for _, v := range vpcs {
 		if err := o.plantVPC(v, now); err != nil {
 			return fmt.Errorf("VPC %q: %w", v.Name, err)
+		}
+	}
+	for _, ip := range ips {
+		if err := o.plantReservedIP(ip, now); err != nil {
+			return fmt.Errorf("reserved IP %q: %w", ip.Name, err)
 		}
 	}
 	for _, m := range machines {
@@ -132,31 +137,7 @@ func (o *organisation) plantVPC(seed VPCSeed, now time.Time) error {
 	if err := plantInto(&o.vpcs, v); err != nil {
 		return err
 	}
-	for _, sub := range seed.Subnets {
-		if err := v.plantSubnet(sub, now); err != nil {
-			return fmt.Errorf("subnet %q: %w", sub.Name, err)
-		}
-	}
-	return nil
-}
-
-func (v *vpc) plantSubnet(seed SubnetSeed, now time.Time) error {
-	if seed.Name == "" || len(seed.CIDRs) == 0 || len(seed.CIDRs) > 2 {
-		return fmt.Errorf("a subnet needs a name and one CIDR, or one of each address family")
-	}
-	s := &subnet{vpc: v, meta: newMeta("subnet",
-		spec{identity: seed.Identity, name: seed.Name, labels: seed.Labels}, v.org.subnets.hasSlug, now)}
-	for _, cidr := range seed.CIDRs {
-		if !within(cidr, v.cidrs) {
-			return fmt.Errorf("CIDR %s is outside the VPC's %v", cidr, v.cidrs)
-		}
-		s.pools = append(s.pools, address.NewPool(cidr))
-	}
-	if len(s.pools) == 2 && s.pools[0].Prefix().Addr().Is4() == s.pools[1].Prefix().Addr().Is4() {
-		return fmt.Errorf("CIDRs %v are of the same address family", seed.CIDRs)
-	}
-	v.subnets = append(v.subnets, s)
-	return plantInto(&v.org.subnets, s)
+	return v.plantNetwork(seed, now)
 }
 
 // within says whether a prefix lies in one of the others.
@@ -199,6 +180,10 @@ func (o *organisation) plantMachine(spec MachineSpec, now time.Time) (*machine, 
 	if _, taken := o.machines.exact(spec.Identity); taken {
 		return nil, fmt.Errorf("identity %q is used twice", spec.Identity)
 	}
+	groups, err := o.securityGroupsIn(home.vpc, spec.SecurityGroups)
+	if err != nil {
+		return nil, err
+	}
 	addrs, err := home.assign(spec.Addresses)
 	if err != nil {
 		return nil, err
@@ -209,6 +194,8 @@ func (o *organisation) plantMachine(spec MachineSpec, now time.Time) (*machine, 
 	}
 	m.meta = newMeta("vm", machineMeta(spec), o.machines.hasSlug, now)
 	o.machines.add(m)
+	home.users.add("machine", m.Identity)
+	m.securityGroups = reattach("machine", m.Identity, nil, groups)
 	o.reselect(m, now)
 	return m, nil
 }
@@ -246,7 +233,9 @@ func (o *organisation) subnetFor(ref string) (*subnet, error) {
 			return first, nil
 		}
 	}
-	if found, ok := o.subnets.find(ref); ok {
+	if found, ok := o.subnets.find(ref); ok && !found.wanted() {
+		return nil, conflict("subnet %q is being deleted", ref)
+	} else if ok {
 		return found, nil
 	}
 	return nil, fmt.Errorf("subnet %q does not exist in organisation %s", ref, o.Slug)

@@ -13,6 +13,9 @@ const (
 	quotaProjects      = "projects"
 	quotaVPCs          = "vpcs"
 	quotaSubnets       = "subnets"
+	quotaRouteTables   = "route-tables"
+	quotaNATGateways   = "nat-gateways"
+	quotaReservedIPs   = "reserved-ips"
 	quotaMachines      = "machines"
 	quotaLoadbalancers = "loadbalancers"
 	quotaListeners     = "loadbalancer-listeners"
@@ -20,6 +23,8 @@ const (
 	quotaCloudInits    = "cloud-init-templates"
 	quotaPeerings      = "vpc-peering-connections"
 	quotaFilesystems   = "tfs-instances"
+
+	quotaSecurityGroups = "security-groups"
 )
 
 // standardLimit is a limit that tests and benchmarks do not meet by accident.
@@ -44,6 +49,10 @@ func quotaKinds() []quotaKind {
 		{name: quotaProjects, description: "Projects", standard: standardLimit, count: func(o *organisation) int { return o.projects.len() }},
 		{name: quotaVPCs, description: "VPCs", standard: standardLimit, count: func(o *organisation) int { return o.vpcs.len() }},
 		{name: quotaSubnets, description: "Subnets", standard: standardLimit, count: func(o *organisation) int { return o.subnets.len() }},
+		{name: quotaRouteTables, description: "Route tables", standard: standardLimit, count: func(o *organisation) int { return o.routeTables.len() }},
+		{name: quotaNATGateways, description: "NAT gateways", standard: standardLimit, count: func(o *organisation) int { return o.natGateways.len() }},
+		{name: quotaSecurityGroups, description: "Security groups", standard: standardLimit, count: func(o *organisation) int { return o.securityGroups.len() }},
+		{name: quotaReservedIPs, description: "Reserved IPs", standard: standardLimit, count: func(o *organisation) int { return o.reservedIPs.len() }},
 		{name: quotaMachines, description: "Machines", standard: standardLimit, count: func(o *organisation) int { return o.machines.len() }},
 		{name: quotaLoadbalancers, description: "Load balancers", standard: standardLimit, count: func(o *organisation) int { return o.loadbalancers.len() }},
 		{name: quotaListeners, description: "Listeners of one load balancer", standard: maxListeners, count: mostListeners, perObject: true},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
@@ -70,7 +71,9 @@ func decode[T any](c *call) (T, error) {
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mismatch):
-		return into, invalid("field %q must be of type %s, not %s", mismatch.Field, mismatch.Type, mismatch.Value)
+		// The part that bodies share has a name of its own in Go only.
+		field := strings.TrimPrefix(mismatch.Field, "MetaInput.")
+		return into, invalid("field %q must be of type %s, not %s", field, mismatch.Type, mismatch.Value)
 	case err != nil:
 		return into, invalid("the request body is not valid JSON: %v", err)
 	}

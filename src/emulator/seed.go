@@ -67,6 +67,8 @@ type OrganisationSeed struct {
 	VPCs     []VPCSeed      `yaml:"vpcs"`
 	Machines []MachineSpec  `yaml:"machines"`
 	Projects []ProjectSeed  `yaml:"projects"`
+
+	ReservedIPs []ReservedIPSeed `yaml:"reservedIps"`
 }
 
 // ProjectSeed is a project and what it owns.
@@ -76,6 +78,8 @@ type ProjectSeed struct {
 	Slug     string        `yaml:"slug"`
 	VPCs     []VPCSeed     `yaml:"vpcs"`
 	Machines []MachineSpec `yaml:"machines"`
+
+	ReservedIPs []ReservedIPSeed `yaml:"reservedIps"`
 }
 
 // ClientSeed are OIDC client credentials.
@@ -121,6 +125,9 @@ type VPCSeed struct {
 	Region  string         `yaml:"region"`
 	CIDRs   []netip.Prefix `yaml:"cidrs"`
 	Subnets []SubnetSeed   `yaml:"subnets"`
+
+	RouteTables    []RouteTableSeed    `yaml:"routeTables"`
+	SecurityGroups []SecurityGroupSeed `yaml:"securityGroups"`
 }
 
 // SubnetSeed is a part of a VPC.
@@ -130,6 +137,9 @@ type SubnetSeed struct {
 	Labels   map[string]string `yaml:"labels"`
 	// CIDRs is one prefix, or one of each address family.
 	CIDRs []netip.Prefix `yaml:"cidrs"`
+	// RouteTable is the identity or slug of one of the VPC's route tables; empty
+	// means the default one.
+	RouteTable string `yaml:"routeTable"`
 }
 
 // MachineSpec describes a machine of a seed, or one added by AddMachine. Only
@@ -151,6 +161,8 @@ type MachineSpec struct {
 	// Addresses are taken from the subnet when empty.
 	Addresses []netip.Addr `yaml:"addresses"`
 	Stopped   bool         `yaml:"stopped"`
+	// SecurityGroups are identities or slugs.
+	SecurityGroups []string `yaml:"securityGroups"`
 }
 
 // ReadSeed reads a seed from YAML. Unknown keys are errors.

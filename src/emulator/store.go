@@ -39,6 +39,12 @@ type organisation struct {
 	cloudInits    collection[*cloudInit]
 	peerings      collection[*peering]
 	filesystems   collection[*filesystem]
+
+	securityGroups collection[*securityGroup]
+	reservedIPs    collection[*reservedIP]
+	natGateways    collection[*natGateway]
+	routeTables    collection[*routeTable]
+
 	// root is the organisation of a project's space; nil in the organisation's own.
 	root     *organisation
 	projects collection[*project]
@@ -116,22 +122,6 @@ type image struct{ wire.MachineImage }
 
 func (i *image) key() (identity, slug string) { return i.Identity, i.Slug }
 
-type vpc struct {
-	meta
-	org     *organisation
-	region  *region
-	cidrs   []netip.Prefix
-	subnets []*subnet
-	// firewall are the rules of the VPC.
-	firewall collection[*firewallRule]
-}
-
-type subnet struct {
-	meta
-	vpc   *vpc
-	pools []*address.Pool
-}
-
 type machine struct {
 	meta
 	life
@@ -146,17 +136,20 @@ type machine struct {
 	deleteProtection bool
 	// groups are the target groups that the machine is attached to.
 	groups map[*targetGroup]bool
+
+	securityGroups []*securityGroup
 }
 
 type loadbalancer struct {
 	meta
 	life
+	addressing
 	subnet           *subnet
 	internal         bool
-	addresses        []netip.Addr
 	deleteProtection bool
 	instanceSize     string
 	listeners        []*listener
+	securityGroups   []*securityGroup
 }
 
 type listener struct {

@@ -25,7 +25,8 @@ type Switches struct {
 	// uses already.
 	ExclusiveTargetGroups bool
 	// LateRelease keeps the listeners of a deleting load balancer attached to
-	// their target groups until the load balancer is gone.
+	// their target groups until the load balancer is gone. The same goes for the
+	// security groups and reserved IPs of load balancers and NAT gateways.
 	LateRelease bool
 	// KeepDeletedMachines leaves the attachments of deleted machines in place.
 	KeepDeletedMachines bool
@@ -43,6 +44,19 @@ type Switches struct {
 	// QuotaStatus answers creations beyond a quota: 403 (0 means that), 409, 422
 	// or 429.
 	QuotaStatus int
+	// UniqueNames refuses (409) a name that another object of the same kind in
+	// the organisation has. Listeners are not checked.
+	UniqueNames bool
+	// StrictSecurityGroups applies the documented limits, which the vendor's own
+	// tools exceed: names of 16 ASCII characters, ports from 1 to 65534, a policy
+	// in every rule, no priority twice, and always an objectVersion.
+	StrictSecurityGroups bool
+	// UniqueRulePriorities refuses (400) two rules of one direction with the
+	// same priority; StrictSecurityGroups implies it.
+	UniqueRulePriorities bool
+	// IPv4OnlyLoadbalancers gives load balancers no IPv6 address, not even in a
+	// dual-stack subnet or region.
+	IPv4OnlyLoadbalancers bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
@@ -131,6 +145,20 @@ type Delays struct {
 	MachineCreate time.Duration
 	// MachineDelete is how long a machine is `deleting` after DELETE.
 	MachineDelete time.Duration
+	// NetworkCreate is how long VPCs and subnets are `creating` and security
+	// groups `provisioning`; all can be used meanwhile.
+	NetworkCreate time.Duration
+	// NetworkDelete is how long VPCs, subnets, security groups, reserved IPs and
+	// NAT gateways are `deleting` after DELETE.
+	NetworkDelete time.Duration
+	// NetworkLinger is how long they are then still listed as `deleted`.
+	NetworkLinger time.Duration
+	// ReservedIPCreate is how long a reserved IP is `creating`; it cannot be
+	// attached meanwhile.
+	ReservedIPCreate time.Duration
+	// NATGatewayCreate is how long a NAT gateway is `creating`, and has no
+	// endpoint.
+	NATGatewayCreate time.Duration
 	// TokenLifetime is the life of bearer tokens; zero means one hour, which is
 	// what the real service gives.
 	TokenLifetime time.Duration

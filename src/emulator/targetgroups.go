@@ -73,12 +73,12 @@ func (e *Emulator) createTargetGroup(c *call) (reply, error) {
 		name: value(rules{}, in.Name, ""), description: value(rules{}, in.Description, ""),
 		labels: in.Labels, annotations: in.Annotations,
 	}
-	if err := checkMeta(described); err != nil {
+	if err := checkNew(e, &c.org.targetGroups, "target group", described); err != nil {
 		return reply{}, err
 	}
-	home, found := c.org.vpcs.find(in.VPC)
-	if !found {
-		return reply{}, invalid("field \"vpc\": VPC %q not found", in.VPC)
+	home, err := referred(&c.org.vpcs, "vpc", "VPC", in.VPC)
+	if err != nil {
+		return reply{}, err
 	}
 	if err := c.org.admit(quotaTargetGroups); err != nil {
 		return reply{}, err
@@ -89,6 +89,7 @@ func (e *Emulator) createTargetGroup(c *call) (reply, error) {
 	}
 	g.meta = newMeta("tg", described, c.org.targetGroups.hasSlug, c.now)
 	c.org.targetGroups.add(g)
+	home.users.add("target group", g.Identity)
 	c.org.fill(g, c.now)
 	return created(g.Identity, g.view(c)), nil
 }
@@ -146,6 +147,9 @@ func (e *Emulator) updateTargetGroup(c *call) (reply, error) {
 	if err := next.describe(e.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
 		return reply{}, err
 	}
+	if err := checkUnique(e, &c.org.targetGroups, "target group", next.Name, g.Identity); err != nil {
+		return reply{}, err
+	}
 	*g = next
 	c.org.fill(g, c.now)
 	c.org.groupChanged(g)
@@ -166,6 +170,7 @@ func (e *Emulator) deleteTargetGroup(c *call) (reply, error) {
 	}
 	delete(c.org.selective, g)
 	c.org.targetGroups.remove(g)
+	g.vpc.users.remove("target group", g.Identity)
 	return done(g.Identity), nil
 }
 

@@ -76,6 +76,11 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.delays.LoadbalancerLinger, "lb-linger", 0, "how long a load balancer is then still listed as deleted")
 	flags.DurationVar(&o.delays.MachineCreate, "machine-create-delay", 0, "how long a new machine is provisioning")
 	flags.DurationVar(&o.delays.MachineDelete, "machine-delete-delay", 0, "how long a machine is deleting")
+	flags.DurationVar(&o.delays.NetworkCreate, "network-create-delay", 0, "how long new VPCs and subnets are creating and security groups provisioning")
+	flags.DurationVar(&o.delays.NetworkDelete, "network-delete-delay", 0, "how long VPCs, subnets, security groups, reserved IPs and NAT gateways are deleting")
+	flags.DurationVar(&o.delays.NetworkLinger, "network-linger", 0, "how long they are then still listed as deleted")
+	flags.DurationVar(&o.delays.ReservedIPCreate, "reserved-ip-create-delay", 0, "how long a new reserved IP is creating")
+	flags.DurationVar(&o.delays.NATGatewayCreate, "nat-gateway-create-delay", 0, "how long a new NAT gateway is creating")
 	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour, "how long bearer tokens are good for")
 }
 
@@ -93,6 +98,10 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.switches.CreateStatus, "create-status", http.StatusCreated, "status of POST requests that create: 201 or 200")
 	flags.IntVar(&o.switches.ConflictStatus, "conflict-status", http.StatusConflict, "status of conflicts: 409, 400 or 422")
 	flags.IntVar(&o.switches.QuotaStatus, "quota-status", http.StatusForbidden, "status of creations beyond a quota: 403, 409, 422 or 429")
+	flags.BoolVar(&o.switches.UniqueNames, "unique-names", false, "refuse a name that another object of the same kind has")
+	flags.BoolVar(&o.switches.StrictSecurityGroups, "strict-security-groups", false, "apply the documented limits to security groups: short names, ports from 1, a policy in every rule, no priority twice, always an objectVersion")
+	flags.BoolVar(&o.switches.UniqueRulePriorities, "unique-rule-priorities", false, "refuse two rules of one direction with the same priority")
+	flags.BoolVar(&o.switches.IPv4OnlyLoadbalancers, "ipv4-only-load-balancers", false, "give load balancers no IPv6 addresses")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil, "query keys that lists ignore; matchLabels stands for all label filters")
 }
 

@@ -146,6 +146,8 @@ func TestFlagsReachTheCloud(t *testing.T) {
 	const lb = `{"name":"a","subnet":"emulator"}`
 	internal := strings.Replace(lb, "{", `{"internalLoadbalancer":true,`, 1)
 	inline := strings.Replace(lb, "{", `{"listeners":[{"name":"l"}],`, 1)
+	rule := `{"ipVersion":"ipv4","protocol":"tcp","priority":1,"remoteType":"address","remoteAddress":"0.0.0.0/0"}`
+	equalPriorities := `{"name":"a","vpcIdentity":"emulator","ingressRules":[` + rule + "," + rule + `]}`
 	tests := map[string]struct {
 		flags              []string
 		method, path, body string
@@ -164,6 +166,13 @@ func TestFlagsReachTheCloud(t *testing.T) {
 		"ignored filters":    {[]string{"--machines=1", "--ignored-filters=name"}, "GET", "/v1/machines?name=x", "", `"name":"machine-00001"`},
 		"machine delay": {[]string{"--machine-create-delay=1h"}, "POST", "/v1/machines",
 			`{"name":"a","subnet":"emulator","machineType":"pgp-small"}`, `"status":"provisioning"`},
+		"network delay":  {[]string{"--network-create-delay=1h"}, "POST", "/v1/security-groups", `{"name":"a","vpcIdentity":"emulator"}`, `"status":"provisioning"`},
+		"reserved delay": {[]string{"--reserved-ip-create-delay=1h"}, "POST", "/v1/reserved-ips", `{"name":"a","region":"nl-01"}`, `"status":"creating"`},
+		"gateway delay":  {[]string{"--nat-gateway-create-delay=1h"}, "POST", "/v1/nat-gateways", `{"name":"a","subnetIdentity":"emulator"}`, `"status":"creating"`},
+		"names":          {[]string{"--unique-names"}, "POST", "/v1/subnets", `{"name":"emulator"}`, "409 "},
+		"strict groups":  {[]string{"--strict-security-groups"}, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "400 "},
+		"lenient groups": {nil, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "201 "},
+		"priorities":     {[]string{"--unique-rule-priorities"}, "POST", "/v1/security-groups", equalPriorities, "is the priority of ingressRules[0], too"},
 		"token lifetime": {[]string{"--token-lifetime=7m"}, "POST", "/oidc/token", "grant_type=client_credentials", `"expires_in":420`},
 	}
 	for name, test := range tests {
@@ -180,6 +189,47 @@ func TestFlagsReachTheCloud(t *testing.T) {
 				t.Errorf("%s %s = %s, want %s", test.method, test.path, got, test.want)
 			}
 		})
+	}
+}
+
+// What a deletion flag does shows in the answer after the deletion.
+func TestDeletionFlagsReachTheCloud(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--network-delete-delay=1h": `"status":"deleting"`, "--network-linger=1h": `"status":"deleted"`,
+	} {
+		s := start(t, flag)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.Endpoint+"/v1/subnets/emulator", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+		if status, body := do(t, http.DefaultClient, request); status != http.StatusNoContent {
+			t.Errorf("%s: DELETE = %d %s", flag, status, body)
+		}
+		if _, body := get(t, http.DefaultClient, s.Endpoint+"/v1/subnets/emulator"); !strings.Contains(body, want) {
+			t.Errorf("%s: %s, want %s", flag, body, want)
+		}
+	}
+}
+
+func TestIPv4OnlyFlagReachesTheCloud(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "seed.yaml")
+	text := `
+regions: [{name: r, zones: [a], publicAddresses: [203.0.113.0/24, "fd01::/64"]}]
+organisations:
+- {name: x, personalAccessTokens: [` + emulator.DefaultToken + `], vpcs: [{name: v, region: r, cidrs: [10.0.0.0/8], subnets: [{name: s, cidrs: [10.0.0.0/24]}]}]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--seed="+path, "--lb-create-delay=0", "--ipv4-only-load-balancers")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Endpoint+"/v1/loadbalancers", strings.NewReader(`{"name":"a","subnet":"s"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	if _, body := do(t, http.DefaultClient, request); !strings.Contains(body, `"externalIpAddresses":["203.0.113.2"]`) {
+		t.Errorf("load balancer %s, want an IPv4 address only", body)
 	}
 }
 

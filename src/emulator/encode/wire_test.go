@@ -64,7 +64,8 @@ func TestWireTypesAreWrittenAlike(t *testing.T) {
 		&wire.Organisation{}, &wire.Membership{}, &wire.Region{}, &wire.VPC{}, &wire.Subnet{}, &wire.MachineType{},
 		&wire.MachineTypeCategory{}, &wire.MachineImage{}, &wire.Machine{}, &wire.Loadbalancer{}, &wire.Listener{},
 		&wire.TargetGroup{}, &wire.Attachment{}, &wire.Project{}, &wire.Quota{}, &wire.QuotaIncrease{}, &wire.CloudInit{},
-		&wire.FirewallRule{}, &wire.Peering{}, &wire.Filesystem{}, &wire.Token{}, &wire.TokenError{}, &wire.Error{},
+		&wire.FirewallRule{}, &wire.Peering{}, &wire.Filesystem{}, &wire.SecurityGroup{}, &wire.SecurityGroupRule{}, &wire.ReservedIP{},
+		&wire.NATGateway{}, &wire.RouteTable{}, &wire.RouteEntry{}, &wire.Token{}, &wire.TokenError{}, &wire.Error{},
 	} {
 		t.Run(reflect.TypeOf(object).Elem().Name(), func(t *testing.T) {
 			same(t, object)

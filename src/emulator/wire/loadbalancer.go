@@ -15,8 +15,11 @@ type Loadbalancer struct {
 	Hostname              string        `json:"hostname"`
 	LoadbalancerListeners []Listener    `json:"loadbalancerListeners"`
 	DeleteProtection      bool          `json:"deleteProtection"`
-	SecurityGroups        []any         `json:"securityGroups"`
 	InstanceSize          string        `json:"instanceSize,omitempty"`
+
+	SecurityGroups     []SecurityGroup `json:"securityGroups"`
+	ReservedIPIdentity string          `json:"reservedIpIdentity,omitempty"`
+	ReservedIP         *ReservedIP     `json:"reservedIp,omitempty"`
 }
 
 // CreateLoadbalancer is the body of POST /v1/loadbalancers.

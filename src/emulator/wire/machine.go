@@ -57,6 +57,8 @@ type Machine struct {
 	Region                   string         `json:"region,omitempty"`
 	AvailabilityZone         string         `json:"availabilityZone,omitempty"`
 	SecurityGroupAttachments []string       `json:"securityGroupAttachments,omitempty"`
+
+	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 }
 
 // Interface is a network interface of a machine. The one that carries the

@@ -116,12 +116,12 @@ type PeeringRejection struct {
 // Filesystem is an NFS file system.
 type Filesystem struct {
 	Meta
-	Region         *Region       `json:"region,omitempty"`
-	Organisation   *Organisation `json:"organisation,omitempty"`
-	VPC            *VPC          `json:"vpc,omitempty"`
-	Subnet         *Subnet       `json:"subnet,omitempty"`
-	Endpoints      []Endpoint    `json:"endpoints,omitempty"`
-	SecurityGroups []any         `json:"securityGroups,omitempty"`
+	Region         *Region         `json:"region,omitempty"`
+	Organisation   *Organisation   `json:"organisation,omitempty"`
+	VPC            *VPC            `json:"vpc,omitempty"`
+	Subnet         *Subnet         `json:"subnet,omitempty"`
+	Endpoints      []Endpoint      `json:"endpoints,omitempty"`
+	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 	// Size is in GB.
 	Size             int  `json:"size"`
 	DeleteProtection bool `json:"deleteProtection"`

@@ -86,6 +86,8 @@ type VPC struct {
 	Subnets      []Subnet      `json:"subnets"`
 	// FirewallRules are those of the VPC: FirewallRule without its nested objects.
 	FirewallRules []any `json:"firewallRules"`
+
+	RouteTable *RouteTable `json:"routeTable,omitempty"`
 }
 
 // Subnet is a part of a VPC that machines and load balancers live in.
@@ -102,4 +104,6 @@ type Subnet struct {
 	V4AvailableIPs int    `json:"v4availableIPs"`
 	V6UsingIPs     int    `json:"v6usingIPs"`
 	V6AvailableIPs int    `json:"v6availableIPs"`
+
+	RouteTable *RouteTable `json:"routeTable,omitempty"`
 }

@@ -11,6 +11,9 @@ import (
 // metaKeys are the keys of Meta, which most objects share.
 const metaKeys = "identity name slug description createdAt updatedAt objectVersion labels annotations "
 
+// metaInputKeys are the keys of MetaInput.
+const metaInputKeys = "name description labels annotations "
+
 // keys are the top-level keys of an object on the wire, sorted.
 func keys(t *testing.T, object any) []string {
 	t.Helper()
@@ -60,17 +63,36 @@ func TestResponseKeys(t *testing.T) {
 			AccepterOrganisation: &NamedReference{}, StatusMessage: new(string), ExpiresAt: &now, Organisation: &Organisation{}},
 			metaKeys + "requesterVpc accepterVpc requesterOrganisation accepterOrganisation status statusMessage expiresAt organisation"},
 		"file system": {Filesystem{Region: &Region{}, Organisation: &Organisation{}, VPC: &VPC{}, Subnet: &Subnet{},
-			Endpoints: []Endpoint{{}}, SecurityGroups: []any{1}, LastStatusChangedAt: &now},
+			Endpoints: []Endpoint{{}}, SecurityGroups: []SecurityGroup{{}}, LastStatusChangedAt: &now},
 			metaKeys + "region organisation vpc subnet endpoints securityGroups size deleteProtection status lastStatusChangedAt"},
 		"endpoint": {Endpoint{Labels: map[string]string{"a": "b"}, EndpointAddress: "a", EndpointAddressType: "t", EndpointType: "t"},
 			"identity name labels createdAt endpointAddress endpointAddressType endpointType resourceType resourceIdentity"},
-		"organisation": {Organisation{}, metaKeys},
-		"membership":   {Membership{Organisation: &Organisation{}, User: &User{}}, "identity createdAt organisation user role"},
-		"user":         {User{}, "subject name email createdAt"},
-		"region":       {Region{}, metaKeys + "zones"},
-		"zone":         {Zone{}, metaKeys + "cloudRegionIdentity CloudRegion"},
-		"VPC":          {VPC{}, metaKeys + "status cidrs organisation cloudRegion subnets firewallRules"},
-		"subnet":       {Subnet{}, metaKeys + "type vpcIdentity vpc cidr status v4usingIPs v4availableIPs v6usingIPs v6availableIPs"},
+		"organisation":  {Organisation{}, metaKeys},
+		"membership":    {Membership{Organisation: &Organisation{}, User: &User{}}, "identity createdAt organisation user role"},
+		"user":          {User{}, "subject name email createdAt"},
+		"region":        {Region{}, metaKeys + "zones"},
+		"zone":          {Zone{}, metaKeys + "cloudRegionIdentity CloudRegion"},
+		"VPC":           {VPC{}, metaKeys + "status cidrs organisation cloudRegion subnets firewallRules"},
+		"subnet":        {Subnet{}, metaKeys + "type vpcIdentity vpc cidr status v4usingIPs v4availableIPs v6usingIPs v6availableIPs"},
+		"routed VPC":    {VPC{RouteTable: &RouteTable{}}, metaKeys + "status cidrs organisation cloudRegion subnets firewallRules routeTable"},
+		"routed subnet": {Subnet{RouteTable: &RouteTable{}}, metaKeys + "type vpcIdentity vpc cidr status routeTable v4usingIPs v4availableIPs v6usingIPs v6availableIPs"},
+		"security group": {SecurityGroup{Organisation: &Organisation{}, VPC: &VPC{}, Status: "s"},
+			metaKeys + "organisation vpc status allowSameGroupTraffic ingressRules egressRules"},
+		"rule": {SecurityGroupRule{}, "name ipVersion protocol priority remoteType remoteAddress remoteSecurityGroupIdentity portRangeMin portRangeMax policy"},
+		"reserved IP": {ReservedIP{
+			Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}, UpdatedAt: &now, Region: &Region{}, IPv4Address: "a",
+			IPv6Address: "b", AttachedToResourceType: "c", AttachedToResourceIdentity: "d",
+		}, "identity name slug description labels annotations createdAt updatedAt region status ipv4Address ipv6Address attachedToResourceType attachedToResourceIdentity"},
+		"bare reserved IP": {ReservedIP{}, "identity name slug description createdAt status"},
+		"NAT gateway": {NATGateway{ReservedIPID: "i", ReservedIP: &ReservedIP{}, InstanceSize: "s"}, metaKeys +
+			"status organisation vpcIdentity vpc subnetIdentity subnet endpointIP v4IP v6IP reservedIpId reservedIp securityGroups instanceSize"},
+		"route table": {RouteTable{Organisation: &Organisation{}, Routes: []RouteEntry{{}}}, metaKeys + "organisation vpc routes isDefault associatedSubnets"},
+		"route": {RouteEntry{RouteTable: &RouteTable{}, TargetVPCPeeringConnectionID: "p", TargetNATGatewayIdentity: "n", TargetNATGateway: &NATGateway{}, GatewayAddress: "a"},
+			"identity routeTable destinationCidrBlock targetNatGatewayIdentity targetNatGateway targetVpcPeeringConnectionId gatewayAddress type"},
+		"attached load balancer": {Loadbalancer{ReservedIPIdentity: "i", ReservedIP: &ReservedIP{}}, metaKeys + "status organisation vpcIdentity vpc subnetIdentity subnet " +
+			"externalIpAddresses internalIpAddresses hostname loadbalancerListeners deleteProtection securityGroups reservedIpIdentity reservedIp"},
+		"guarded machine": {Machine{SecurityGroups: []SecurityGroup{{}}, SecurityGroupAttachments: []string{"a"}},
+			"identity name slug createdAt state cloudInit deleteProtection status securityGroups securityGroupAttachments"},
 		"machine type": {MachineType{}, "identity name slug description vcpus ramMb diskGb swapMb"},
 		"category":     {MachineTypeCategory{}, "name description machineTypes"},
 		"image":        {MachineImage{}, "identity name slug labels description architecture"},
@@ -137,6 +159,17 @@ func TestRequestKeys(t *testing.T) {
 			"securityGroupAttachments deleteProtection"},
 		"attach": {AttachTarget{}, "serverIdentity endpointIdentity"},
 		"batch":  {AttachmentBatch{}, "attachments"},
+		"VPC":    {VPCInput{}, metaInputKeys + "cloudRegionIdentity vpcCidrs"},
+		"subnet": {SubnetInput{}, metaInputKeys + "vpcIdentity cidr associatedRouteTableIdentity"},
+		"security group": {SecurityGroupInput{}, metaInputKeys + "vpcIdentity objectVersion allowSameGroupTraffic ingressRules egressRules " +
+			"skipRulesUpdate"},
+		"rules":       {RuleBatch{}, "rules"},
+		"reserved IP": {ReservedIPInput{}, metaInputKeys + "region"},
+		"associate":   {AssociateReservedIP{}, "loadbalancerIdentity natGatewayIdentity"},
+		"NAT gateway": {NATGatewayInput{}, metaInputKeys + "subnetIdentity configureDefaultRoute securityGroupAttachments reservedIpId instanceSize"},
+		"route table": {RouteTableInput{}, metaInputKeys + "vpcIdentity"},
+		"route":       {RouteInput{}, "destinationCidrBlock targetGatewayIdentity targetNatGatewayIdentity targetVpcPeeringConnectionId gatewayAddress"},
+		"routes":      {RouteBatch{}, "routes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

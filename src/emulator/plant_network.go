@@ -1,0 +1,182 @@
+package emulator
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// plantNetwork adds what lives in a VPC.
+func (v *vpc) plantNetwork(seed VPCSeed, now time.Time) error {
+	for _, table := range seed.RouteTables {
+		if err := v.plantRouteTable(table, now); err != nil {
+			return fmt.Errorf("route table %q: %w", table.Name, err)
+		}
+	}
+	v.addDefaultTable(now)
+	for _, sub := range seed.Subnets {
+		if err := v.plantSubnet(sub, now); err != nil {
+			return fmt.Errorf("subnet %q: %w", sub.Name, err)
+		}
+	}
+	for _, group := range seed.SecurityGroups {
+		if err := v.plantSecurityGroup(group, now); err != nil {
+			return fmt.Errorf("security group %q: %w", group.Name, err)
+		}
+	}
+	return nil
+}
+
+func (v *vpc) plantRouteTable(seed RouteTableSeed, now time.Time) error {
+	if seed.Name == "" {
+		return fmt.Errorf("a route table needs a name")
+	}
+	if seed.Default && v.table != nil {
+		return fmt.Errorf("the VPC has a default route table already, %q", v.table.Name)
+	}
+	if _, taken := v.org.routeTables.exact(seed.Identity); taken {
+		return identityTaken(seed.Identity)
+	}
+	t := &routeTable{vpc: v, isDefault: seed.Default, meta: newMeta("rtb",
+		spec{identity: seed.Identity, name: seed.Name, labels: seed.Labels}, v.org.routeTables.hasSlug, now)}
+	v.org.addRouteTable(t)
+	for _, route := range seed.Routes {
+		if err := t.plantRoute(route); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *routeTable) plantRoute(seed RouteSeed) error {
+	destination, err := parseNetwork("destination", seed.Destination.String())
+	if err != nil {
+		return err
+	}
+	r := &routeEntry{identity: newIdentity("rte"), destination: destination}
+	if t.routes.hasSlug(destination.String()) {
+		return t.destinationTaken(r)
+	}
+	if r.address, err = t.vpc.gatewayAddress("gatewayAddress", seed.GatewayAddress.String(), destination); err != nil {
+		return err
+	}
+	t.addRoute(r)
+	return nil
+}
+
+func (v *vpc) plantSubnet(seed SubnetSeed, now time.Time) error {
+	if seed.Name == "" || len(seed.CIDRs) == 0 || len(seed.CIDRs) > 2 {
+		return fmt.Errorf("a subnet needs a name and one CIDR, or one of each address family")
+	}
+	s := &subnet{vpc: v, table: v.table, meta: newMeta("subnet",
+		spec{identity: seed.Identity, name: seed.Name, labels: seed.Labels}, v.org.subnets.hasSlug, now)}
+	if seed.RouteTable != "" {
+		table, found := v.org.routeTables.find(seed.RouteTable)
+		if !found || table.vpc != v {
+			return fmt.Errorf("route table %q is not in the VPC", seed.RouteTable)
+		}
+		s.table = table
+	}
+	for _, cidr := range seed.CIDRs {
+		if !within(cidr, v.cidrs) {
+			return fmt.Errorf("CIDR %s is outside the VPC's %v", cidr, v.cidrs)
+		}
+		s.pools = append(s.pools, address.NewPool(cidr))
+	}
+	if len(s.pools) == 2 && s.pools[0].Prefix().Addr().Is4() == s.pools[1].Prefix().Addr().Is4() {
+		return fmt.Errorf("CIDRs %v are of the same address family", seed.CIDRs)
+	}
+	if _, taken := v.org.subnets.exact(s.Identity); taken {
+		return identityTaken(s.Identity)
+	}
+	s.join()
+	return nil
+}
+
+func (v *vpc) plantSecurityGroup(seed SecurityGroupSeed, now time.Time) error {
+	if seed.Name == "" {
+		return fmt.Errorf("a security group needs a name")
+	}
+	if _, taken := v.org.securityGroups.exact(seed.Identity); taken {
+		return identityTaken(seed.Identity)
+	}
+	g := &securityGroup{vpc: v, sameGroupTraffic: seed.SameGroupTraffic}
+	// Seeds are checked leniently.
+	ingress, egress, err := Switches{}.ruleSets(g, seedRules(seed.Ingress), seedRules(seed.Egress))
+	if err != nil {
+		return err
+	}
+	g.meta = newMeta("sg", spec{identity: seed.Identity, name: seed.Name, labels: seed.Labels}, v.org.securityGroups.hasSlug, now)
+	v.org.addSecurityGroup(g)
+	g.setRules(ingress, egress)
+	return nil
+}
+
+// seedRules are the rules of a seed as the API has them.
+func seedRules(seeds []RuleSeed) []wire.SecurityGroupRule {
+	rules := make([]wire.SecurityGroupRule, 0, len(seeds))
+	for _, seed := range seeds {
+		remote, version := seed.Remote.String(), "ipv6"
+		if seed.Remote.Addr().Is4() {
+			version = "ipv4"
+		}
+		rules = append(rules, wire.SecurityGroupRule{
+			Name: seed.Name, IPVersion: version, Protocol: seed.Protocol, Priority: seed.Priority, Policy: "allow",
+			RemoteType: remoteAddress, RemoteAddress: &remote, PortRangeMin: seed.Ports[0], PortRangeMax: seed.Ports[1],
+		})
+	}
+	return rules
+}
+
+func (o *organisation) plantReservedIP(seed ReservedIPSeed, now time.Time) error {
+	home, found := o.store.regions.find(seed.Region)
+	if !found {
+		return fmt.Errorf("region %q is not in the seed", seed.Region)
+	}
+	if seed.Name == "" {
+		return fmt.Errorf("a reserved IP needs a name")
+	}
+	if _, taken := o.reservedIPs.exact(seed.Identity); taken {
+		return identityTaken(seed.Identity)
+	}
+	addrs, err := home.publicAddresses(seed.Addresses)
+	if err != nil {
+		return err
+	}
+	ip := &reservedIP{region: home, addresses: addrs}
+	ip.meta = newMeta("rip", spec{identity: seed.Identity, name: seed.Name, labels: seed.Labels}, o.reservedIPs.hasSlug, now)
+	o.reservedIPs.add(ip)
+	return nil
+}
+
+// publicAddresses reserves the given addresses, or takes free ones when there
+// are none.
+func (r *region) publicAddresses(wanted []netip.Addr) ([]netip.Addr, error) {
+	if len(wanted) == 0 && len(r.public) > 0 {
+		return takeAddresses(r.public)
+	}
+	for _, addr := range wanted {
+		if err := reserveIn(r.public, addr); err != nil {
+			return nil, err
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("region %s has no public addresses", r.Slug)
+	}
+	return wanted, nil
+}
+
+// reserveIn reserves an address in the pool that holds it.
+func reserveIn(pools []*address.Pool, addr netip.Addr) error {
+	for _, pool := range pools {
+		if pool.Prefix().Contains(addr) {
+			return pool.Reserve(addr)
+		}
+	}
+	return fmt.Errorf("address %s is outside the region's public addresses", addr)
+}
+
+func identityTaken(identity string) error { return fmt.Errorf("identity %q is used twice", identity) }

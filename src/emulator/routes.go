@@ -1,0 +1,266 @@
+package emulator
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// routeEntry is a route of a route table. One of its targets is set. It
+// is replaced and never modified while it is in a table.
+type routeEntry struct {
+	identity    string
+	table       *routeTable
+	destination netip.Prefix
+	gateway     *natGateway
+	peering     *peering
+	address     netip.Addr
+}
+
+// key makes a destination unique within its table.
+func (r *routeEntry) key() (identity, slug string) { return r.identity, r.destination.String() }
+
+func (r *routeEntry) view(now time.Time) wire.RouteEntry {
+	view := wire.RouteEntry{Identity: r.identity, DestinationCIDRBlock: r.destination.String()}
+	switch {
+	case r.gateway != nil:
+		view.TargetNATGatewayIdentity, view.TargetNATGateway = r.gateway.Identity, r.gateway.short(now)
+		view.Type = "natGateway"
+	case r.peering != nil:
+		view.TargetVPCPeeringConnectionID, view.Type = r.peering.Identity, "vpcPeering"
+	default:
+		view.GatewayAddress, view.Type = r.address.String(), "gatewayAddress"
+	}
+	return view
+}
+
+func (t *routeTable) routeViews(now time.Time) []wire.RouteEntry {
+	views := make([]wire.RouteEntry, 0, t.routes.len())
+	for r := range t.routes.all() {
+		views = append(views, r.view(now))
+	}
+	return views
+}
+
+func (t *routeTable) addRoute(r *routeEntry) {
+	r.table = t
+	t.routes.add(r)
+	if users := r.users(); users != nil {
+		users[r] = true
+	}
+}
+
+func (t *routeTable) removeRoute(r *routeEntry) {
+	t.routes.remove(r)
+	delete(r.users(), r)
+	if r.gateway != nil && r.gateway.defaultRoute == r {
+		r.gateway.defaultRoute = nil
+	}
+}
+
+// users is where the target of a route knows it, if the target is an object.
+func (r *routeEntry) users() map[*routeEntry]bool {
+	switch {
+	case r.gateway != nil:
+		return r.gateway.routes
+	case r.peering != nil:
+		return r.peering.routes
+	}
+	return nil
+}
+
+// newRoute checks a route and makes it, outside of the table yet.
+func (c *call) newRoute(t *routeTable, at string, in wire.RouteInput) (*routeEntry, error) {
+	destination, err := parseNetwork(at+"destinationCidrBlock", in.DestinationCIDRBlock)
+	if err != nil {
+		return nil, err
+	}
+	r := &routeEntry{identity: newIdentity("rte"), destination: destination}
+	targets := 0
+	for _, target := range []string{in.TargetGatewayIdentity, in.TargetNATGatewayIdentity, in.TargetVPCPeeringConnectionID, in.GatewayAddress} {
+		if target != "" {
+			targets++
+		}
+	}
+	switch {
+	case targets != 1:
+		return nil, invalid("route %s must have exactly one of %stargetGatewayIdentity, targetNatGatewayIdentity, targetVpcPeeringConnectionId and gatewayAddress, not %d",
+			destination, at, targets)
+	case in.TargetGatewayIdentity != "":
+		return nil, invalid("field \"%stargetGatewayIdentity\": gateway %q not found", at, in.TargetGatewayIdentity)
+	case in.TargetVPCPeeringConnectionID != "":
+		r.peering, err = c.crossing(t, at+"targetVpcPeeringConnectionId", in.TargetVPCPeeringConnectionID)
+		return r, err
+	case in.GatewayAddress != "":
+		r.address, err = t.vpc.gatewayAddress(at+"gatewayAddress", in.GatewayAddress, destination)
+		return r, err
+	}
+	r.gateway, err = referred(&c.org.natGateways, at+"targetNatGatewayIdentity", "NAT gateway", in.TargetNATGatewayIdentity)
+	if err == nil && r.gateway.subnet.vpc != t.vpc {
+		err = invalid("field \"%stargetNatGatewayIdentity\": NAT gateway %q is in another VPC than the route table", at, in.TargetNATGatewayIdentity)
+	}
+	return r, err
+}
+
+// crossing is the peering connection that a route of a VPC uses.
+func (c *call) crossing(t *routeTable, field, ref string) (*peering, error) {
+	p, found := c.org.peerings.find(ref)
+	switch {
+	case !found || p.requester != t.vpc && p.accepter != t.vpc:
+		return nil, invalid("field %q: VPC peering connection %q not found in VPC %q", field, ref, t.vpc.Identity)
+	case p.state(c.now) != peeringActive:
+		return nil, conflict("field %q: VPC peering connection %q is %s, not active", field, ref, p.state(c.now))
+	}
+	return p, nil
+}
+
+// gatewayAddress reads the address that a route sends its traffic to.
+func (v *vpc) gatewayAddress(field, text string, destination netip.Prefix) (netip.Addr, error) {
+	addr, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return addr, invalid("field %q: %q is not an IP address", field, text)
+	case !within(netip.PrefixFrom(addr, addr.BitLen()), v.cidrs):
+		return addr, invalid("field %q: %s is outside VPC %q", field, addr, v.Identity)
+	case addr.Is4() != destination.Addr().Is4():
+		return addr, invalid("field %q: %s and destination %s are of different address families", field, addr, destination)
+	}
+	return addr, nil
+}
+
+// route is the route that the path of a request names.
+func (c *call) route(t *routeTable) (*routeEntry, error) {
+	r, found := t.routes.exact(c.PathValue("route"))
+	if !found {
+		return nil, notFound("route", c.PathValue("route"))
+	}
+	return r, nil
+}
+
+func (e *Emulator) listRoutes(c *call) (reply, error) {
+	t, err := c.routeTable()
+	if err != nil {
+		return reply{}, err
+	}
+	return many(t.routeViews(c.now)), nil
+}
+
+func (e *Emulator) getRoute(c *call) (reply, error) {
+	t, err := c.routeTable()
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := c.route(t)
+	if err != nil {
+		return reply{}, err
+	}
+	view := r.view(c.now)
+	view.RouteTable = t.short()
+	return one(view), nil
+}
+
+func (e *Emulator) createRoute(c *call) (reply, error) {
+	t, err := c.routeTable()
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.RouteInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := c.newRoute(t, "", in)
+	if err != nil {
+		return reply{}, err
+	}
+	if t.routes.hasSlug(r.destination.String()) {
+		return reply{}, t.destinationTaken(r)
+	}
+	t.addRoute(r)
+	t.touch(c.now)
+	return created(r.identity, r.view(c.now)), nil
+}
+
+func (t *routeTable) destinationTaken(r *routeEntry) error {
+	return conflict("route table %q has a route to %s already", t.Identity, r.destination)
+}
+
+// updateRoute replaces a route; it keeps its identity.
+func (e *Emulator) updateRoute(c *call) (reply, error) {
+	t, err := c.routeTable()
+	if err != nil {
+		return reply{}, err
+	}
+	before, err := c.route(t)
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.RouteInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	after, err := c.newRoute(t, "", in)
+	if err != nil {
+		return reply{}, err
+	}
+	if after.destination != before.destination && t.routes.hasSlug(after.destination.String()) {
+		return reply{}, t.destinationTaken(after)
+	}
+	after.identity = before.identity
+	t.removeRoute(before)
+	t.addRoute(after)
+	t.touch(c.now)
+	return changed(after.identity, after.view(c.now)), nil
+}
+
+// replaceRoutes makes the routes of a table exactly those of the request. A
+// destination that stays keeps its identity.
+func (e *Emulator) replaceRoutes(c *call) (reply, error) {
+	t, err := c.routeTable()
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.RouteBatch](c)
+	if err != nil {
+		return reply{}, err
+	}
+	var next collection[*routeEntry]
+	for i, route := range in.Routes {
+		r, err := c.newRoute(t, fmt.Sprintf("routes[%d].", i), route)
+		if err != nil {
+			return reply{}, err
+		}
+		if next.hasSlug(r.destination.String()) {
+			return reply{}, conflict("field \"routes[%d].destinationCidrBlock\": %s is there twice", i, r.destination)
+		}
+		if before, stays := t.routes.find(r.destination.String()); stays {
+			r.identity = before.identity
+		}
+		next.add(r)
+	}
+	for before := range t.routes.all() {
+		t.removeRoute(before)
+	}
+	for after := range next.all() {
+		t.addRoute(after)
+	}
+	t.touch(c.now)
+	answer := many(t.routeViews(c.now))
+	answer.identity = t.Identity
+	return answer, nil
+}
+
+func (e *Emulator) deleteRoute(c *call) (reply, error) {
+	t, err := c.routeTable()
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := c.route(t)
+	if err != nil {
+		return reply{}, err
+	}
+	t.removeRoute(r)
+	t.touch(c.now)
+	return done(r.identity), nil
+}
