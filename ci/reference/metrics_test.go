@@ -59,7 +59,7 @@ func TestMetricsPage(t *testing.T) {
 		return path
 	}
 	write("personalAccessToken", "token")
-	cloud, err := thalassa.New("test")(t.Context(), write("config.yaml", strings.ReplaceAll(cloudConfig, "%", folder)))
+	cloud, err := thalassa.New("test", func(string) string { return "" })(t.Context(), write("config.yaml", strings.ReplaceAll(cloudConfig, "%", folder)))
 	if err != nil {
 		t.Fatal(err)
 	}
