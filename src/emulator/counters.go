@@ -68,6 +68,12 @@ func (e *Emulator) Counters() map[string]int {
 	return maps.Clone(e.ledger.counts)
 }
 
+// Operations are all operations of the API that belong to an organisation,
+// sorted: a method and a path pattern each, as in Counters.
+func (e *Emulator) Operations() []string {
+	return slices.Sorted(maps.Keys(e.operations()))
+}
+
 // Writes is the log of writes since the start or the last reset, oldest first.
 func (e *Emulator) Writes() []Write {
 	e.ledger.mu.Lock()

@@ -16,6 +16,7 @@ package emulator
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -122,19 +123,26 @@ func (e *Emulator) routes() {
 	e.mux.Handle("GET /v1/me/organisation-memberships", e.chain("GET /v1/me/organisation-memberships", route{
 		emulator: e, operation: "GET /v1/me/organisation-memberships", handler: e.listMemberships, personal: true,
 	}))
-	for _, resource := range []map[string]handler{
-		e.operations(), e.projectOperations(), e.quotaOperations(), e.imageOperations(), e.cloudInitOperations(),
-		e.vpcOperations(), e.subnetOperations(), e.routeTableOperations(),
-		e.natGatewayOperations(), e.securityGroupOperations(), e.reservedIPOperations(), e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
-	} {
-		for operation, h := range resource {
-			e.mux.Handle(operation, e.chain(operation, route{emulator: e, operation: operation, handler: h}))
-		}
+	for operation, h := range e.operations() {
+		e.mux.Handle(operation, e.chain(operation, route{emulator: e, operation: operation, handler: h}))
 	}
 	e.mux.Handle("/", e.chain("unknown", http.HandlerFunc(e.unknown)))
 }
 
+// operations are those of all resources that belong to an organisation.
 func (e *Emulator) operations() map[string]handler {
+	all := map[string]handler{}
+	for _, resource := range []map[string]handler{
+		e.computeOperations(), e.projectOperations(), e.quotaOperations(), e.imageOperations(), e.cloudInitOperations(),
+		e.vpcOperations(), e.subnetOperations(), e.routeTableOperations(), e.natGatewayOperations(),
+		e.securityGroupOperations(), e.reservedIPOperations(), e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
+	} {
+		maps.Copy(all, resource)
+	}
+	return all
+}
+
+func (e *Emulator) computeOperations() map[string]handler {
 	const (
 		lb = "/v1/loadbalancers/{id}"
 		tg = "/v1/loadbalancer-target-groups"

@@ -454,53 +454,6 @@ func TestLoadBalancerDeletedByHandComesBack(t *testing.T) {
 	})
 }
 
-// TestCrashAnywhere stops the process at every single write, before and after the cloud made it, and starts a new one.
-func TestCrashAnywhere(t *testing.T) {
-	for _, happened := range []bool{false, true} {
-		for step := range 8 {
-			t.Run(fmt.Sprintf("write %d happened %v", step, happened), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { crashAt(t, step, happened) })
-			})
-		}
-	}
-}
-
-func crashAt(t *testing.T, step int, happened bool) {
-	t.Helper()
-	l := newLab(t, slowCloud)
-	nodes, web := l.nodes("a", "b"), service("web", 80, 443)
-	good := l.network
-	crash := func(do func()) {
-		l.network = &failing{next: good, writes: step, happened: happened}
-		l.restart()
-		do()
-		l.network = good
-		l.restart()
-	}
-
-	crash(func() { _, _ = l.ensure(web, nodes) })
-	l.settle(web, nodes)
-	if left := l.leftovers(); len(left) != 3 {
-		t.Errorf("after a crash while creating: %v, want one load balancer and two target groups", left)
-	}
-
-	web.Spec.Ports[1].Port = 8443
-	crash(func() { _, _ = l.ensure(web, nodes) })
-	l.settle(web, nodes)
-	if left := l.leftovers(); len(left) != 3 {
-		t.Errorf("after a crash while changing a port: %v, want one load balancer and two target groups", left)
-	}
-
-	for range 3 {
-		crash(func() { _ = l.cloud.balancers.EnsureLoadBalancerDeleted(t.Context(), "", web) })
-		<-time.After(15 * time.Second)
-	}
-	l.remove(web)
-	if left := l.leftovers(); len(left) > 0 {
-		t.Errorf("after crashes while deleting: %v, want nothing", left)
-	}
-}
-
 // TestPauseTheCloudAskedFor reaches the service controller, which then comes back neither earlier nor much later.
 func TestPauseTheCloudAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

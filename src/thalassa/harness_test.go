@@ -46,6 +46,12 @@ func newLab(t *testing.T, c emulator.Config) *lab {
 			t.Error(err)
 		}
 	})
+	return labIn(t, emulated)
+}
+
+// labIn is a cloud provider in front of a cloud that there is already.
+func labIn(t *testing.T, emulated *emulator.Emulator) *lab {
+	t.Helper()
 	l := &lab{T: t, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
 	l.config.Organisation = emulator.DefaultOrganisationSlug
 	l.config.VPCIdentity = emulator.DefaultVPC

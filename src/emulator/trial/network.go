@@ -1,0 +1,205 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// call is one request of the system under test and how it ended.
+type call struct {
+	method, path string // without the query
+	fault        string // what befell it; "" for nothing
+	status       int    // 0 without an answer
+	size         int    // bytes of the body
+	again        bool   // a read that was made before
+	end          error  // why there is no answer
+}
+
+// identity matches what the API calls its objects: a kind and 20 characters.
+var identity = regexp.MustCompile(`^[a-z]+-[0-9a-z]{20}$`)
+
+// operation is the method and the path, with "ID" for identities.
+func (c call) operation() string {
+	parts := strings.Split(strings.Trim(c.path, "/"), "/")
+	for i, part := range parts {
+		if identity.MatchString(part) {
+			parts[i] = "ID"
+		}
+	}
+	return c.method + " /" + strings.Join(parts, "/")
+}
+
+// label is the operation as a part of a subtest's name.
+func (c call) label() string {
+	return strings.NewReplacer(" /", "_", "/", "_").Replace(c.operation())
+}
+
+// write says that the call may change what the cloud has.
+func (c call) write() bool { return c.method != http.MethodGet && !strings.HasPrefix(c.path, "/oidc/") }
+
+func (c call) String() string {
+	line := c.method + " " + c.path
+	if c.fault != "" {
+		line += " [" + c.fault + "]"
+	}
+	if c.end != nil {
+		return line + ": " + c.end.Error()
+	}
+	return fmt.Sprintf("%s: %d", line, c.status)
+}
+
+// answer is a response that has been read. Its body ends with end; nil is the
+// regular end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	end    error
+}
+
+// network is between the system under test and the cloud. It disturbs calls
+// and remembers all of them.
+type network struct {
+	cloud http.RoundTripper
+	most  int // calls, before the work counts as endless
+
+	mu      sync.Mutex
+	disturb func(n int, c call) *fault // nil: no more
+	calls   []call
+	hits    int // calls that were disturbed
+	earlier map[string]answer
+}
+
+// calm ends all disturbance, and the bound on calls. It returns the calls until
+// then, and how many were disturbed.
+func (n *network) calm() (calls []call, hits int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.disturb, n.most = nil, 0
+	return slices.Clone(n.calls), n.hits
+}
+
+// errEndless ends a work that makes more calls than any good one.
+var errEndless = errors.New("the work makes too many calls")
+
+// begin registers a call and returns its number, what befalls it and what the
+// same question was answered before.
+func (n *network) begin(request *http.Request) (number int, f *fault, earlier *answer, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.most > 0 && len(n.calls) >= n.most {
+		return 0, nil, nil, errEndless
+	}
+	c := call{method: request.Method, path: request.URL.Path}
+	if before, asked := n.earlier[request.URL.String()]; asked && c.method == http.MethodGet {
+		c.again, earlier = true, &before
+	}
+	if n.disturb != nil {
+		f = n.disturb(len(n.calls)+1, c)
+	}
+	if f != nil {
+		n.hits++
+		c.fault = f.name
+	}
+	n.calls = append(n.calls, c)
+	return len(n.calls) - 1, f, earlier, nil
+}
+
+// finish registers how a call ended.
+func (n *network) finish(number int, a answer, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := &n.calls[number]
+	c.status, c.size, c.end = a.status, len(a.body), err
+}
+
+// forward lets the cloud answer.
+func (n *network) forward(request *http.Request) (answer, error) {
+	response, err := n.cloud.RoundTrip(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, fmt.Errorf("reading the answer: %w", err)
+	}
+	a := answer{status: response.StatusCode, header: response.Header, body: body}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if request.Method == http.MethodGet && a.status == http.StatusOK {
+		n.earlier[request.URL.String()] = a
+	}
+	return a, nil
+}
+
+// process is the way to the network of one instance of the system under test.
+// It is closed once ctx ends: a dead process makes no calls.
+type process struct {
+	*network
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+// process is the way to the network of a new instance, which ends with ctx at
+// the latest.
+func (n *network) process(ctx context.Context) *process {
+	life, end := context.WithCancelCause(ctx)
+	return &process{network: n, ctx: life, end: end}
+}
+
+// RoundTrip makes one call of the instance.
+func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body != nil {
+		defer request.Body.Close()
+	}
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
+	}
+	number, f, earlier, err := p.begin(request)
+	if err != nil {
+		p.end(err)
+		return nil, err
+	}
+	do := func(x exchange) (answer, error) { return x.forward() }
+	if f != nil {
+		do = f.do
+	}
+	a, err := do(exchange{request: request, earlier: earlier, forward: func() (answer, error) { return p.forward(request) }})
+	p.finish(number, a, err)
+	if f != nil && f.deadly {
+		p.end(errDied)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.response(request), nil
+}
+
+// response is the answer as an HTTP client reads it.
+func (a answer) response(request *http.Request) *http.Response {
+	body := io.Reader(bytes.NewReader(a.body))
+	if a.end != nil {
+		body = io.MultiReader(body, broken{a.end})
+	}
+	return &http.Response{
+		Status:     fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)),
+		StatusCode: a.status, Header: a.header.Clone(), Request: request,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: io.NopCloser(body), ContentLength: -1,
+	}
+}
+
+// broken is a connection that ends too early.
+type broken struct{ err error }
+
+// Read never returns anything but the error.
+func (b broken) Read([]byte) (int, error) { return 0, b.err }

@@ -1,0 +1,153 @@
+// Package trial disturbs a piece of work against the cloud at every single
+// call and checks that it comes out as if nothing had happened.
+//
+//	func TestCrash(t *testing.T) {
+//		trial.Crash(t, trial.Scenario{Name: "create", Cloud: ..., Begin: ...})
+//	}
+//
+// First the work runs undisturbed. Crash then repeats it and lets the process
+// end at each of its calls, once before the cloud has heard of the call and
+// once after the cloud did it; a new process takes over. Faults repeats it with
+// every kind of fault at every call. Chaos repeats it with faults and crashes
+// drawn from seeds. After each trial
+//
+//   - the cloud has what it has after the undisturbed work: nothing missing,
+//     left over or made twice, and what was there before is still the same;
+//   - what belongs to others is exactly as it was, and no write named it;
+//   - there were hardly more writes than without the disturbance;
+//   - doing the work once more writes nothing.
+//
+// Every trial is a subtest in virtual time with a cloud of its own, named after
+// the scenario, the disturbance and the call, and says how to repeat just it.
+package trial
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// Scenario is a piece of work against a cloud. The functions are called for
+// every trial anew, inside its synctest bubble. Given the same answers they
+// must make the same calls in the same order.
+type Scenario struct {
+	// Name is part of the names of subtests; it holds no slash.
+	Name string
+	// Cloud is what the cloud of a trial is made of. Every organisation of its
+	// seed needs credentials, for looking at what it owns; a data plane is not
+	// possible.
+	Cloud emulator.Config
+	// Foreign puts into the cloud what the system under test may read and must
+	// never write: machines, and what other owners have. Whatever the cloud
+	// has afterwards, the seed included, is foreign. Nil adds nothing.
+	Foreign func(t *testing.T, cloud *emulator.Emulator)
+	// Begin brings the cloud to where the work starts, undisturbed, and returns
+	// how the system under test is started. It may change what is foreign.
+	Begin func(t *testing.T, cloud *emulator.Emulator) Start
+	// Check says, by failing the test, that the undisturbed work did not do what
+	// it is there for; all trials are compared with what it did. Nil takes it
+	// for right.
+	Check func(t *testing.T, cloud *emulator.Emulator)
+}
+
+// Start makes a fresh instance of the system under test, as the start of a
+// process does, and returns its work. All its calls go through network.
+type Start func(network http.RoundTripper) Work
+
+// Work does the work until it is done, retrying as the real process would.
+// Once ctx ends it returns an error within moments. It is called a second time,
+// by the same instance, to show that what is done is not done again.
+type Work func(ctx context.Context) error
+
+// Crash ends the process at each call of the work: before the cloud has heard
+// of it, and after the cloud did it, when only the answer is missing. A new
+// process does the work to the end.
+func Crash(t *testing.T, s Scenario) {
+	t.Helper()
+	s.each(t, testPackage(), crashes)
+}
+
+// Faults answers each call of the work wrongly, late or not at all, in every
+// way there is. What clients may hide by asking again, such as 503, also
+// befalls each three calls in a row.
+func Faults(t *testing.T, s Scenario) {
+	t.Helper()
+	s.each(t, testPackage(), faults)
+}
+
+// Chaos lets any call fail in any way, with a chance and out of a choice of
+// ways that come from a seed, for as many seeds.
+func Chaos(t *testing.T, s Scenario, seeds int) {
+	t.Helper()
+	s.each(t, testPackage(), func([]call) []disturbance { return chaos(seeds) })
+}
+
+// disturbance is what happens to the work in one trial.
+type disturbance struct {
+	name string // of the subtest
+	// at returns what befalls the nth call, counted from 1; nil for nothing.
+	// It is asked once for each call, in order.
+	at func(n int, c call) *fault
+	// certain says that a call is befallen in any case.
+	certain bool
+}
+
+// each runs the scenario once undisturbed, and then under everything that can
+// be made of the calls seen there.
+func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) {
+	t.Helper()
+	t.Run(s.Name, func(t *testing.T) {
+		var undisturbed outcome
+		synctest.Test(t, func(t *testing.T) {
+			undisturbed = s.run(t, disturbance{}, outcome{})
+			if s.Check != nil {
+				s.Check(t, undisturbed.cloud)
+			}
+		})
+		if problems := undisturbed.problems(nil); len(problems) > 0 || t.Failed() {
+			t.Fatalf("undisturbed: %s\n%s", strings.Join(problems, "\n"), undisturbed.log())
+		}
+		undisturbed.cloud = nil
+		for _, d := range of(undisturbed.calls) {
+			t.Run(d.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					got := s.run(t, d, undisturbed)
+					for _, problem := range got.problems(&undisturbed) {
+						t.Error(problem)
+					}
+					if t.Failed() {
+						t.Logf("%s\nrepeat it: %s", got.log(), replay(pkg, t.Name()))
+					}
+				})
+			})
+		}
+	})
+}
+
+// replay is the command that runs one subtest and nothing else.
+func replay(pkg, name string) string {
+	var levels []string
+	for level := range strings.SplitSeq(name, "/") {
+		levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
+	}
+	return fmt.Sprintf("go test -count=1 -run '%s' %s", strings.Join(levels, "/"), pkg)
+}
+
+// testPackage is the import path of the test that called Crash, Faults or
+// Chaos.
+func testPackage() string {
+	const caller = 2 // testPackage itself and the function of this package that asks
+	counter, _, _, _ := runtime.Caller(caller)
+	name := runtime.FuncForPC(counter).Name() // example.org/module/folder/package.Test.func1
+	slash := strings.LastIndex(name, "/") + 1
+	pkg, _, _ := strings.Cut(name[slash:], ".")
+	return name[:slash] + strings.TrimSuffix(pkg, "_test")
+}

@@ -1,0 +1,166 @@
+package trial
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// bugEnv puts a bug into the shop, for the test of what a failure looks like.
+const bugEnv = "TRIAL_SHOP_BUG"
+
+// shops are the scenarios of the system, which is right unless the environment says otherwise.
+func shops() []Scenario {
+	b := bug(os.Getenv(bugEnv))
+	making, keeping := scenario(b, false), scenario(b, true)
+	keeping.Name += "-ready"
+	return []Scenario{making, keeping}
+}
+
+func TestShopCrash(t *testing.T) {
+	for _, s := range shops() {
+		Crash(t, s)
+	}
+}
+
+func TestShopFaults(t *testing.T) {
+	for _, s := range shops() {
+		Faults(t, s)
+	}
+}
+
+func TestShopChaos(t *testing.T) {
+	for _, s := range shops() {
+		Chaos(t, s, 10)
+	}
+}
+
+// found are the problems of a scenario by the trial that found them; "" is the undisturbed one.
+func found(t *testing.T, s Scenario, of func([]call) []disturbance) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	var undisturbed outcome
+	synctest.Test(t, func(t *testing.T) { undisturbed = s.run(t, disturbance{}, outcome{}) })
+	if problems := undisturbed.problems(nil); len(problems) > 0 {
+		all[""] = strings.Join(problems, "\n")
+	}
+	for _, d := range of(undisturbed.calls) {
+		synctest.Test(t, func(t *testing.T) {
+			if problems := s.run(t, d, undisturbed).problems(&undisturbed); len(problems) > 0 {
+				all[d.name] = strings.Join(problems, "\n")
+			}
+		})
+	}
+	return all
+}
+
+func TestBugsAreFound(t *testing.T) {
+	const differs = "the cloud is not as after the undisturbed work"
+	tests := map[bug]struct {
+		ready bool
+		of    func([]call) []disturbance
+		trial string // one that must find it
+		want  string // pattern of what it says
+	}{
+		labelsLate:    {false, crashes, "after-02-POST_v1_loadbalancer-target-groups", differs},
+		repeatsBlind:  {false, faults, "lost-04-POST_v1_loadbalancers", differs},
+		adoptsByName:  {false, faults, "conflict-04-POST_v1_loadbalancers", `writes to what belongs to others:\s+PUT /v1/loadbalancers/lb-\w+: 200`},
+		deletesByName: {false, faults, "error-02-POST_v1_loadbalancer-target-groups", `what belongs to others changed`},
+		loopsForever:  {false, faults, "forbidden-03-GET_v1_loadbalancers", `too many calls; most called: GET /v1/loadbalancer-target-groups/nowhere, \d+ of \d+ calls`},
+		waitsForever:  {false, faults, "reset-01-GET_v1_loadbalancer-target-groups", `not done after 24h0m0s; most called: GET /v1/loadbalancer-target-groups, 1 of 1 calls`},
+		writesAlways:  {true, crashes, "", `doing it again wrote:\s+PUT /v1/loadbalancer-target-groups/tg-\w+: 200`},
+		believesPages: {true, faults, "page-not-found-01-GET_v1_loadbalancer-target-groups", differs},
+		givesUp:       {false, faults, "unavailable-03-GET_v1_loadbalancers", differs},
+		hammers:       {false, faults, "lost-04-POST_v1_loadbalancers", `9 writes, at most 3 are good for 1 disturbed calls and a work of 2 writes`},
+		makesAnew:     {true, faults, "throttled-02-GET_v1_loadbalancers", differs},
+	}
+	for b, test := range tests {
+		t.Run(string(b), func(t *testing.T) {
+			all := found(t, scenario(b, test.ready), test.of)
+			if got := all[test.trial]; !regexp.MustCompile(test.want).MatchString(got) {
+				t.Errorf("trial %q says %q, want %q; all: %v", test.trial, got, test.want, all)
+			}
+		})
+	}
+}
+
+func TestChaosFindsBugs(t *testing.T) {
+	for _, b := range []bug{labelsLate, repeatsBlind, adoptsByName, loopsForever, believesPages, givesUp} {
+		t.Run(string(b), func(t *testing.T) {
+			const seeds = 40
+			if all := found(t, scenario(b, false), func([]call) []disturbance { return chaos(seeds) }); len(all) == 0 {
+				t.Errorf("%d seeds found nothing", seeds)
+			}
+		})
+	}
+}
+
+// TestFailureSaysHowToRepeatIt runs this test program with a bug, and then again with what the failure said.
+func TestFailureSaysHowToRepeatIt(t *testing.T) {
+	output := shopWith(t, repeatsBlind, "^TestShopFaults$/^shop$")
+	command := regexp.MustCompile(`repeat it: go test -count=1 -run '(\S*lost-04\S*)' github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial\n`).FindStringSubmatch(output)
+	if command == nil {
+		t.Fatalf("no failure says how to repeat the lost answer:\n%s", output)
+	}
+	output = shopWith(t, repeatsBlind, command[1])
+	for _, want := range []string{"--- FAIL: TestShopFaults/shop/lost-04-POST_v1_loadbalancers", "04 POST /v1/loadbalancers [lost]: reading the answer", "new lb 2"} {
+		if !strings.Contains(output, want) {
+			t.Errorf("the repetition does not show %q:\n%s", want, output)
+		}
+	}
+	if failures := strings.Count(output, "--- FAIL: TestShopFaults/shop/"); failures != 1 {
+		t.Errorf("the repetition ran %d failing trials, want 1:\n%s", failures, output)
+	}
+}
+
+// shopWith runs tests of the shop in a process of its own, which must fail, and returns what it prints.
+func shopWith(t *testing.T, b bug, pattern string) string {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program, "-test.run="+pattern, "-test.v=false")
+	command.Env = append(os.Environ(), bugEnv+"="+string(b))
+	output, err := command.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
+		t.Fatalf("the system with a bug passed: %v\n%s", err, output)
+	}
+	return string(output)
+}
+
+func TestUndisturbedFailureEndsTheMatrix(t *testing.T) {
+	output := shopWith(t, writesAlways, "^TestShopCrash$/^shop-ready$")
+	if !strings.Contains(output, "undisturbed: the work was done, and doing it again wrote") || strings.Contains(output, "after-") {
+		t.Errorf("got\n%s\nwant the undisturbed work's failure and no trials", output)
+	}
+}
+
+func TestCheckEndsTheMatrix(t *testing.T) {
+	output := shopWith(t, writesNothing, "^TestShopCrash$/^shop$")
+	if !strings.Contains(output, "0 load balancers, want 1") || strings.Contains(output, "after-") {
+		t.Errorf("got\n%s\nwant the undisturbed work's failure and no trials", output)
+	}
+}
+
+func TestOrganisationsNeedCredentials(t *testing.T) {
+	seed := emulator.DefaultSeed()
+	seed.Organisations[0].PersonalAccessTokens = nil
+	cloud, err := emulator.New(emulator.Config{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&lookout{cloud: cloud, seed: seed}).everything(t.Context()); err != nil {
+		t.Errorf("with a client's credentials: %v", err)
+	}
+	seed.Organisations[0].Clients = nil
+	if _, err := (&lookout{cloud: cloud, seed: seed}).everything(t.Context()); err == nil || !strings.Contains(err.Error(), "give it a personal access token") {
+		t.Errorf("error = %v, want one that says what to do", err)
+	}
+}

@@ -1,0 +1,99 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+)
+
+// What the service controller of k8s.io/cloud-provider waits between attempts.
+const (
+	firstPause = 5 * time.Second
+	lastPause  = 300 * time.Second
+)
+
+// attempt repeats do as the service controller does, until it succeeds or ctx ends.
+func attempt(ctx context.Context, do func(context.Context) error) error {
+	ctx = klog.NewContext(ctx, klog.Logger{}) // a trial that fails shows its calls
+	backoff := firstPause
+	for {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		pause := backoff
+		if again, asked := errors.AsType[*api.RetryError](err); asked {
+			pause = again.RetryAfter()
+		} else {
+			backoff = min(2*backoff, lastPause)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}
+
+// unasked hides the time in an *api.RetryError, as the service controller does for everything but EnsureLoadBalancer.
+func unasked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
+}
+
+// through is the lab's provider started anew, with its calls going through network.
+func (l *lab) through(network http.RoundTripper) *balancers {
+	process := *l
+	process.network = network
+	process.restart()
+	return process.cloud.balancers
+}
+
+// ensuring is a process that makes the Service's load balancer what it should be.
+func (l *lab) ensuring(s *corev1.Service, nodes []*corev1.Node) trial.Start {
+	return func(network http.RoundTripper) trial.Work {
+		b := l.through(network)
+		return func(ctx context.Context) error {
+			return attempt(ctx, func(ctx context.Context) error {
+				_, err := b.EnsureLoadBalancer(ctx, "test", s, nodes)
+				return err
+			})
+		}
+	}
+}
+
+// following is a process that hands the Service's load balancer the nodes.
+func (l *lab) following(s *corev1.Service, nodes []*corev1.Node) trial.Start {
+	return func(network http.RoundTripper) trial.Work {
+		b := l.through(network)
+		return func(ctx context.Context) error {
+			return attempt(ctx, func(ctx context.Context) error { return unasked(b.UpdateLoadBalancer(ctx, "test", s, nodes)) })
+		}
+	}
+}
+
+// deleting is a process that removes the Service's load balancer. Once nothing exists, or the deletion is said to be complete,
+// the finalizer goes and nobody ever comes back: what is left then is a leak.
+func (l *lab) deleting(s *corev1.Service) trial.Start {
+	return func(network http.RoundTripper) trial.Work {
+		b := l.through(network)
+		return func(ctx context.Context) error {
+			return attempt(ctx, func(ctx context.Context) error {
+				_, exists, err := b.GetLoadBalancer(ctx, "test", s)
+				if err != nil || !exists {
+					return unasked(err)
+				}
+				return unasked(b.EnsureLoadBalancerDeleted(ctx, "test", s))
+			})
+		}
+	}
+}
