@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -153,30 +152,6 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
-func TestSamePortForTwoProtocols(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	dns := service("dns", 53)
-	udp := dns.Spec.Ports[0]
-	udp.Protocol, udp.Name, udp.NodePort = corev1.ProtocolUDP, "udp", 31053
-	dns.Spec.Ports = append(dns.Spec.Ports, udp)
-	nodes := l.nodes("a")
-	l.settle(dns, nodes)
-	l.emulator.ResetCounters()
-	l.restart()
-	l.settle(dns, nodes)
-	if writes := l.writes(); len(writes) > 0 {
-		t.Errorf("writes after a restart: %v; each protocol's listener must be recognised", writes)
-	}
-	var listeners []string
-	for _, listener := range l.balancer().LoadbalancerListeners {
-		listeners = append(listeners, fmt.Sprintf("%d/%s", listener.Port, listener.Protocol))
-	}
-	slices.Sort(listeners)
-	if want := []string{"53/tcp", "53/udp"}; !slices.Equal(listeners, want) {
-		t.Errorf("listeners = %v, want %v", listeners, want)
-	}
-}
-
 func TestListenersAtCreation(t *testing.T) {
 	for _, treatment := range []emulator.InlineListeners{emulator.IgnoreListeners, emulator.RefuseListeners} {
 		t.Run(string(treatment), func(t *testing.T) {
@@ -200,26 +175,6 @@ func listenersAtCreation(t *testing.T, treatment emulator.InlineListeners) {
 	if left := l.leftovers(); len(left) > 0 {
 		t.Errorf("left in the cloud: %v", left)
 	}
-}
-
-func TestRestartReadsListsAndWritesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes := l.nodes("a", "b")
-		var services []*corev1.Service
-		for i := range 50 {
-			services = append(services, service(fmt.Sprintf("web%02d", i), 80, 443))
-			l.settle(services[i], nodes)
-		}
-		l.restart()
-		l.emulator.ResetCounters()
-		for _, s := range services {
-			l.settle(s, nodes)
-		}
-		if calls, writes := l.calls(), l.writes(); calls > 10 || len(writes) > 0 {
-			t.Errorf("restart with 50 Services: %d calls, writes %v; want at most 10 and none", calls, writes)
-		}
-	})
 }
 
 func TestUpdateModes(t *testing.T) {
@@ -347,34 +302,6 @@ func TestServerThatIsGoneBlocksNobody(t *testing.T) {
 	})
 }
 
-func TestRestrictedServiceIsNotOpened(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes := l.nodes("a")
-	restrict := map[string]func(*corev1.Service){
-		"internal":                 func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
-		"acl-allowed-sources":      func(s *corev1.Service) { s.Annotations[annotationPrefix+"acl-allowed-sources"] = "10.0.0.0/8" },
-		"loadBalancerSourceRanges": func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },
-	}
-	for name, change := range restrict {
-		t.Run(name, func(t *testing.T) {
-			web := service("web", 80)
-			change(web)
-			if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("error = %v, want a refusal that names %s", err, name)
-			}
-			if left := l.leftovers(); len(left) > 0 {
-				t.Errorf("created nevertheless: %v", left)
-			}
-		})
-	}
-	web := service("web", 80)
-	l.settle(web, nodes)
-	restrict["internal"](web)
-	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, append(nodes, l.nodes("b")...)); err != nil {
-		t.Errorf("an existing load balancer must go on following the nodes: %v", err)
-	}
-}
-
 func TestWhatTheCloudCannotDo(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	sctp := service("sctp", 80)
@@ -383,22 +310,6 @@ func TestWhatTheCloudCannotDo(t *testing.T) {
 	if want := "port 80/SCTP of Service shop/sctp: Thalassa Cloud load balancers have no SCTP; use TCP or UDP"; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
-}
-
-func TestForeignLoadBalancersAreNotTouched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes, web := l.nodes("a"), service("web", 80)
-		foreign := iaas.CreateLoadbalancer{Name: "a0a1b2c3dweb", Subnet: emulator.DefaultSubnet, Labels: iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}}
-		if _, err := l.api().CreateLoadbalancer(t.Context(), foreign); err != nil {
-			t.Fatal(err)
-		}
-		l.settle(web, nodes)
-		l.remove(web)
-		if left := l.leftovers(); !slices.Equal(left, []string{"load balancer a0a1b2c3dweb"}) {
-			t.Errorf("left in the cloud: %v; want the other cluster's load balancer of the same name and nothing else", left)
-		}
-	})
 }
 
 func TestHandMadeListenerStays(t *testing.T) {
@@ -415,24 +326,6 @@ func TestHandMadeListenerStays(t *testing.T) {
 	if writes := l.writes(); len(writes) > 0 {
 		t.Errorf("writes because of a listener that is not ours: %v", writes)
 	}
-}
-
-func TestSlowLoadBalancerIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 8 * time.Minute}})
-		nodes, web := l.nodes("a"), service("web", 80)
-		began := time.Now()
-		l.settle(web, nodes)
-		if took := time.Since(began); took < 8*time.Minute || took > 8*time.Minute+10*time.Second {
-			t.Errorf("the address came after %s, want soon after 8m", took)
-		}
-		if event := l.nextEvent(); !strings.Contains(event, `LoadBalancerSlow Load balancer a0a1b2c3dweb is still "creating" after 5m0s`) {
-			t.Errorf("event %q, want one that says it takes long", event)
-		}
-		if event := l.nextEvent(); event != "" {
-			t.Errorf("told again: %q", event)
-		}
-	})
 }
 
 func TestLoadBalancerDeletedByHandComesBack(t *testing.T) {

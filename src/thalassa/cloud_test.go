@@ -216,14 +216,6 @@ func TestEventsReachTheService(t *testing.T) {
 	}
 }
 
-func TestWithoutClientEventsGoNowhere(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	l.cloud.Initialize(clients{err: errors.New("forbidden")}, nil)
-	web := service("web", 80)
-	web.Annotations[annotationPrefix+"max-connections"] = "many"
-	l.settle(web, l.nodes("a"))
-}
-
 func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	if err := l.cloud.Drain(t.Context()); err != nil {

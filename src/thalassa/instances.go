@@ -40,7 +40,8 @@ func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	return exists, nil
 }
 
-// InstanceShutdown says whether the node's server exists but is stopped.
+// InstanceShutdown says whether the node's server exists but is stopped or being deleted: Kubernetes then taints the node when it is
+// not ready either.
 func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	id, err := i.identity(ctx, node)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -47,13 +48,6 @@ func TestInstanceMetadata(t *testing.T) {
 			}
 		})
 	}
-
-	l.config.InstancesV2.ZoneAndRegionEnabled = false
-	l.restart()
-	got, err := l.cloud.instances.InstanceMetadata(t.Context(), named("worker-1", ""))
-	if err != nil || got.Zone != "" || got.Region != "" {
-		t.Errorf("with zones switched off: %+v, error %v", got, err)
-	}
 }
 
 func TestInstanceMetadataFailures(t *testing.T) {
@@ -80,72 +74,23 @@ func TestInstanceMetadataFailures(t *testing.T) {
 	}
 }
 
-func TestInstanceExists(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	node := l.nodes("a")[0]
-	check := func(node *corev1.Node, want bool, wantErr string) {
-		t.Helper()
-		got, err := l.cloud.instances.InstanceExists(t.Context(), node)
-		if got != want || (err == nil) != (wantErr == "") || (err != nil && !strings.Contains(err.Error(), wantErr)) {
-			t.Errorf("InstanceExists = %v, %v; want %v, error %q", got, err, want, wantErr)
-		}
-	}
-	check(node, true, "")
-	check(named("a", ""), true, "")
-	check(named("never-initialised", ""), false, "no server with that slug")
-	check(named("a", "aws:///i-1"), false, "not of this cloud")
-	check(named("b", "thalassacloud://m-unknown"), false, "")
-
-	if err := l.emulator.StopMachine("a"); err != nil {
-		t.Fatal(err)
-	}
-	l.restart()
-	check(node, true, "")
-	if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); !off || err != nil {
-		t.Errorf("InstanceShutdown of a stopped server = %v, %v", off, err)
-	}
-	if err := l.emulator.DeleteMachine("a"); err != nil {
-		t.Fatal(err)
-	}
-	l.restart()
-	check(node, false, "")
-	if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); off || err != nil {
-		t.Errorf("InstanceShutdown of a deleted server = %v, %v", off, err)
-	}
-}
-
 // TestAnErrorIsNotAnAnswer is what keeps an outage from deleting every node.
 func TestAnErrorIsNotAnAnswer(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	node := l.nodes("a")[0]
-	l.network = &failing{next: l.network, writes: -1}
-	l.restart()
-	if exists, err := l.cloud.instances.InstanceExists(t.Context(), node); err == nil {
-		t.Errorf("InstanceExists without an answer = %v and no error", exists)
-	}
-	if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); err == nil {
-		t.Errorf("InstanceShutdown without an answer = %v and no error", off)
-	}
-	if metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
-		t.Errorf("InstanceMetadata without an answer = %v, %v", metadata, err)
-	}
-}
-
-func TestThousandNodesCostFiveCallsAtMost(t *testing.T) {
-	l := newLab(t, emulator.Config{}).overHTTP()
-	if _, err := l.emulator.AddMachines(1000); err != nil {
-		t.Fatal(err)
-	}
-	l.emulator.ResetCounters()
-	for i := range 1000 {
-		node := named(fmt.Sprintf("machine-%05d", i+1), "")
-		if _, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		node := l.nodes("a")[0]
+		l.network = &failing{next: l.network, writes: -1}
+		l.restart()
+		if exists, err := l.cloud.instances.InstanceExists(t.Context(), node); err == nil {
+			t.Errorf("InstanceExists without an answer = %v and no error", exists)
 		}
-	}
-	if calls := l.calls(); calls > 5 {
-		t.Errorf("initialising 1,000 nodes made %d calls, want at most 5: %v", calls, l.emulator.Counters())
-	}
+		if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); err == nil {
+			t.Errorf("InstanceShutdown without an answer = %v and no error", off)
+		}
+		if metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
+			t.Errorf("InstanceMetadata without an answer = %v, %v", metadata, err)
+		}
+	})
 }
 
 func TestProviderID(t *testing.T) {

@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/client-go/iaas"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -150,29 +147,6 @@ func TestDeletedButStillShown(t *testing.T) {
 	})
 }
 
-// TestLibraryDeletes goes the way of the service controller: it asks first whether anything is there, deletes only then, and
-// removes the finalizer when nothing is.
-func TestLibraryDeletes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, slowCloud)
-		web := service("web", 80)
-		good := l.network
-		l.network = &failing{next: good, writes: 1} // a target group is made, then the process dies
-		l.restart()
-		_, _ = l.ensure(web, l.nodes("a"))
-		l.network = good
-		l.restart()
-		_, exists, err := l.cloud.balancers.GetLoadBalancer(t.Context(), "", web)
-		if !exists || err != nil {
-			t.Errorf("GetLoadBalancer with a target group left = %v, %v; want that something exists", exists, err)
-		}
-		l.remove(web)
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("left in the cloud: %v", left)
-		}
-	})
-}
-
 func TestDeletionSaysWhatItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, slowCloud)
@@ -225,17 +199,6 @@ func TestStaleServiceOfANodeEventChangesMachinesOnly(t *testing.T) {
 	}
 }
 
-func TestNodeEventOfADeletedService(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80)
-	l.settle(web, nodes)
-	web.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	l.emulator.ResetCounters()
-	if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, append(nodes, l.nodes("b")...)); err != nil || len(l.writes()) > 0 {
-		t.Errorf("error %v, writes %v; want neither", err, l.writes())
-	}
-}
-
 func TestMachineThatIsBeingDeletedIsNoTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{MachineDelete: 5 * time.Minute}})
@@ -263,12 +226,6 @@ func TestRestrictionIsToldWhenItCannotBeApplied(t *testing.T) {
 	l.settle(web, nodes)
 	if event := l.nextEvent(); !strings.Contains(event, "RestrictionNotApplied spec.loadBalancerSourceRanges cannot be applied") {
 		t.Errorf("event %q; want one that says that the port stays open", event)
-	}
-
-	internal := service("internal", 80)
-	internal.Annotations[annotationPrefix+"type"] = "internal"
-	if _, err := l.ensure(internal, nodes); err == nil || !strings.Contains(err.Error(), "type: internal") {
-		t.Errorf("error = %v; a Service that asks for an internal load balancer must not get a public one", err)
 	}
 }
 
@@ -322,7 +279,7 @@ func TestDeletedByOthersMeanwhile(t *testing.T) {
 		good := l.network
 		l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete && strings.HasPrefix(request.URL.Path, "/v1/loadbalancer-target-groups/") {
-				return notFound(request), nil
+				return refusal(request, http.StatusNotFound), nil
 			}
 			return good.RoundTrip(request)
 		})
@@ -337,14 +294,6 @@ func TestDeletedByOthersMeanwhile(t *testing.T) {
 		l.restart()
 		l.remove(web)
 	})
-}
-
-// notFound is "not found" in the API's own form.
-func notFound(request *http.Request) *http.Response {
-	return &http.Response{
-		StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
-		Body: io.NopCloser(strings.NewReader(`{"message": "no such target group"}`)),
-	}
 }
 
 func TestProjectIsHandedOn(t *testing.T) {
@@ -394,17 +343,5 @@ func TestLongNamesAreCut(t *testing.T) {
 	}
 	if len(names) != 2 || names[0] == names[1] || len(names[0]) != maxName {
 		t.Errorf("names = %v; want two different ones of %d letters", names, maxName)
-	}
-}
-
-func TestHealthCheckGoesWithThePolicy(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80)
-	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
-	l.settle(web, nodes)
-	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
-	l.settle(web, nodes)
-	if check := l.group().HealthCheck; check != nil {
-		t.Errorf("health check = %+v: it asks a port that is closed now", check)
 	}
 }

@@ -19,8 +19,10 @@ type Machine struct {
 	Addresses []string
 }
 
-// Stopped says that the server exists but does not run.
-func (m Machine) Stopped() bool { return m.State == string(iaas.MachineStateStopped) }
+// Stopped says that the server exists but does not run, or is being deleted, from which it does not come back.
+func (m Machine) Stopped() bool {
+	return m.State == string(iaas.MachineStateStopped) || m.State == string(iaas.MachineStateDeleting)
+}
 
 // Gone says that the server is deleted, although the cloud still shows it for a while.
 func (m Machine) Gone() bool {

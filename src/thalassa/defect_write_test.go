@@ -1,0 +1,279 @@
+package thalassa
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// TestDefect04_TCPAndUDPOnOnePort: the existing CCM knows listeners by port number alone, and makes both UDP at the next sync.
+func TestDefect04_TCPAndUDPOnOnePort(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	dns := service("dns", 53)
+	udp := dns.Spec.Ports[0]
+	udp.Protocol, udp.Name, udp.NodePort = corev1.ProtocolUDP, "udp", 31053
+	dns.Spec.Ports = append(dns.Spec.Ports, udp)
+	nodes := l.nodes("a")
+	l.settle(dns, nodes)
+	l.emulator.ResetCounters()
+	l.restart()
+	l.settle(dns, nodes)
+	if writes := l.writes(); len(writes) > 0 {
+		t.Errorf("writes after a restart: %v; each protocol's listener must be recognised", writes)
+	}
+	var listeners []string
+	for _, listener := range l.balancer().LoadbalancerListeners {
+		listeners = append(listeners, fmt.Sprintf("%d/%s to %d/%s", listener.Port, listener.Protocol, listener.TargetGroup.TargetPort, listener.TargetGroup.Protocol))
+	}
+	slices.Sort(listeners)
+	if want := []string{"53/tcp to 30053/tcp", "53/udp to 31053/udp"}; !slices.Equal(listeners, want) {
+		t.Errorf("listeners = %v, want %v", listeners, want)
+	}
+}
+
+// TestDefect05_ReservedIPIsDetached: the existing CCM sends an empty reservedIpId with every update, which takes away an address that
+// somebody attached. Ours never sends the key, and without it the cloud leaves the address alone.
+func TestDefect05_ReservedIPIsDetached(t *testing.T) {
+	for name, annotate := range map[string]func(*corev1.Service){"no annotation": annotated(), "an empty annotation": annotated("reserved-ip", "")} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, emulator.Config{})
+			tap := l.tap()
+			nodes, web := l.nodes("a"), service("web", 80)
+			annotate(web)
+			l.settle(web, nodes)
+			reserved := l.attachReservedIP(l.balancer().Identity)
+
+			l.config.AdditionalLabels = map[string]string{"team": "shop"} // which is an update of everything
+			l.restart()
+			annotated("idle-connection-timeout", "77", "loadbalancing-policy", "RANDOM")(web)
+			if status := l.settle(web, nodes); len(status.Ingress) != 1 || status.Ingress[0].IP != reserved {
+				t.Errorf("status = %+v, want the reserved address %s", status, reserved)
+			}
+			if got := l.balancer().ExternalIpAddresses; !slices.Equal(got, []string{reserved}) {
+				t.Errorf("addresses = %v, want the reserved one, %s", got, reserved)
+			}
+			if updates := tap.heard("PUT /v1/loadbalancers/" + l.balancer().Identity); len(updates) != 2 {
+				t.Errorf("%d updates of load balancer and listener, want 2", len(updates))
+			}
+			for _, body := range tap.heard("P") {
+				if strings.Contains(body, "reservedIp") {
+					t.Errorf("sent %s: it says something about reserved IPs", body)
+				}
+			}
+		})
+	}
+}
+
+// attachReservedIP gives a load balancer a reserved address, outside of Kubernetes, and returns the address.
+func (l *lab) attachReservedIP(balancer string) string {
+	l.Helper()
+	ip, err := l.api().CreateReservedIP(l.Context(), iaas.CreateReservedIpRequest{Name: "by-hand", Region: emulator.DefaultRegion})
+	if err != nil {
+		l.Fatal(err)
+	}
+	ip, err = l.api().AssociateReservedIP(l.Context(), ip.Identity, iaas.AssociateReservedIpRequest{LoadbalancerIdentity: &balancer})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return ip.IPv4Address
+}
+
+// TestDefect07_EverySyncRewritesEverything: the existing CCM compares target groups with nothing and listeners in vain: 3 writes a port
+// and sync, also after a restart and for every node event.
+func TestDefect07_EverySyncRewritesEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		nodes := l.nodes("a", "b")
+		var services []*corev1.Service
+		for i := range 50 {
+			services = append(services, service(fmt.Sprintf("web%02d", i), 80, 443))
+			l.settle(services[i], nodes)
+		}
+		l.restart()
+		l.emulator.ResetCounters()
+		for _, s := range services {
+			l.settle(s, nodes)
+			if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", s, nodes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if calls, writes := l.calls(), l.writes(); calls > 10 || len(writes) > 0 {
+			t.Errorf("restart with 50 Services: %d calls, writes %v; want at most 10 and none", calls, writes)
+		}
+	})
+}
+
+// TestDefect08_SubnetBySlugIsWrittenAgainAndAgain: the existing CCM compares a slug with an identity.
+func TestDefect08_SubnetBySlugIsWrittenAgainAndAgain(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	l.config.DefaultSubnet = "emulator" // the slug
+	tap := l.tap()
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	if sent := tap.heard("POST /v1/loadbalancers"); len(sent) != 1 || !strings.Contains(sent[0], `"subnet":"`+emulator.DefaultSubnet+`"`) {
+		t.Errorf("sent %v, want one creation in subnet %s, by its identity", sent, emulator.DefaultSubnet)
+	}
+	l.emulator.ResetCounters()
+	for range 3 {
+		l.restart()
+		l.settle(web, nodes)
+	}
+	if writes := l.writes(); len(writes) > 0 {
+		t.Errorf("writes of unchanged syncs: %v", writes)
+	}
+}
+
+// TestDefect08_AnswerWithoutSubnetPanics: the existing CCM dereferences what the cloud may leave out.
+func TestDefect08_AnswerWithoutSubnetPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		l.tap().shown = func(_ string, object map[string]any) {
+			for key := range object {
+				if strings.HasPrefix(key, "subnet") {
+					object[key] = nil
+				}
+			}
+		}
+		l.config.DefaultSubnet = ""
+		nodes, web := l.nodes("a"), service("web", 80)
+		if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "has no subnets") {
+			t.Errorf("error = %v, want one about the VPC without subnets", err)
+		}
+		old := legacyOf(web, nil)
+		l.plant(old, nodes)
+		l.restart()
+		l.settle(web, nodes)
+		if writes := l.writes(); len(writes) > 0 {
+			t.Errorf("writes because the answer lacks the subnet: %v", writes)
+		}
+		l.remove(web)
+	})
+}
+
+// TestDefect09_OrderOfSecurityGroups: the existing CCM takes another order of the same security groups for a change, at every sync.
+func TestDefect09_OrderOfSecurityGroups(t *testing.T) {
+	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
+		t.Run(string(mode), func(t *testing.T) {
+			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+			nodes, web := l.nodes("a"), service("web", 80)
+			old := legacyOf(web, nil)
+			old.balancer.SecurityGroupAttachments = l.securityGroups("one", "two")
+			l.plant(old, nodes)
+			reversed := 0
+			l.tap().shown = func(_ string, object map[string]any) {
+				if groups, ok := object["securityGroups"].([]any); ok && len(groups) == 2 {
+					if reversed++; reversed%2 == 0 {
+						slices.Reverse(groups)
+					}
+				}
+			}
+			for range 4 {
+				l.restart()
+				l.settle(web, nodes)
+			}
+			if writes := l.writes(); reversed < 4 || len(writes) > 0 {
+				t.Errorf("with %d answers, every second in another order, these writes: %v", reversed, writes)
+			}
+
+			l.config.AdditionalLabels = map[string]string{"team": "shop"}
+			l.restart()
+			l.settle(web, nodes)
+			var attached []string
+			for _, group := range l.balancer().SecurityGroups {
+				attached = append(attached, group.Identity)
+			}
+			slices.Sort(attached)
+			slices.Sort(old.balancer.SecurityGroupAttachments)
+			if !slices.Equal(attached, old.balancer.SecurityGroupAttachments) || l.balancer().Labels["team"] != "shop" {
+				t.Errorf("security groups %v, labels %v; want both groups and the new label", attached, l.balancer().Labels)
+			}
+		})
+	}
+}
+
+// securityGroups makes security groups and returns their identities.
+func (l *lab) securityGroups(names ...string) []string {
+	l.Helper()
+	var identities []string
+	for _, name := range names {
+		group, err := l.api().CreateSecurityGroup(l.Context(), iaas.CreateSecurityGroupRequest{Name: name, VpcIdentity: emulator.DefaultVPC})
+		if err != nil {
+			l.Fatal(err)
+		}
+		identities = append(identities, group.Identity)
+	}
+	return identities
+}
+
+// TestDefect09_HealthCheckCannotBeRemoved: the existing CCM leaves out what should go, which a cloud that merges takes for "as it is".
+func TestDefect09_HealthCheckCannotBeRemoved(t *testing.T) {
+	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
+		t.Run(string(mode), func(t *testing.T) {
+			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+			tap := l.tap()
+			nodes, web := l.nodes("a"), service("web", 80)
+			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+			l.settle(web, nodes)
+			if l.group().HealthCheck == nil {
+				t.Fatal("no health check with the policy Local")
+			}
+			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
+			l.settle(web, nodes)
+			updates := tap.heard("PUT /v1/loadbalancer-target-groups/")
+			if len(updates) != 1 || !strings.Contains(updates[0], `"healthCheck":null`) {
+				t.Errorf("sent %v; want one update that says that there is none", updates)
+			}
+			if check := l.group().HealthCheck; check != nil && mode == emulator.Replace {
+				t.Errorf("health check = %+v: it asks a port that is closed now", check)
+			}
+		})
+	}
+}
+
+// TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped: when the existing CCM does not find a port's target group by its labels it
+// leaves the listener as it is and reports success. Ours follows the listener to its group, and makes another one if that is not ours.
+func TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped(t *testing.T) {
+	tests := map[string]struct {
+		labels iaas.Labels // that stay
+		groups int
+	}{
+		"the labels of the port are gone": {legacyOf(service("web"), nil).balancer.Labels, 1},
+		"all labels are gone":             {iaas.Labels{"mine": "now"}, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, emulator.Config{})
+			nodes, web := l.nodes("a"), service("web", 80)
+			l.settle(web, nodes)
+			group := l.group()
+			_, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity, UpdateTargetGroup: iaas.UpdateTargetGroup{
+				Name: group.Name, Labels: tt.labels, TargetPort: group.TargetPort, Protocol: group.Protocol}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.restart()
+			web.Spec.Ports[0].NodePort = 31000
+			l.settle(web, append(nodes, l.nodes("b")...))
+			state := l.emulator.State().LoadBalancers
+			if len(state) != 1 || len(state[0].Listeners) != 1 || len(state[0].Listeners[0].Targets) != 2 {
+				t.Errorf("after a success the cloud serves %+v, want one listener with both machines", state)
+			}
+			if got := l.balancer().LoadbalancerListeners[0].TargetGroup.TargetPort; got != 31000 {
+				t.Errorf("the listener's target port is %d, want the new node port", got)
+			}
+			if left := l.leftovers(); len(left) != 1+tt.groups {
+				t.Errorf("in the cloud: %v; want %d target groups", left, tt.groups)
+			}
+			if tt.groups == 1 && l.group().Identity != group.Identity {
+				t.Error("the listener has another target group, which closes its connections")
+			}
+		})
+	}
+}

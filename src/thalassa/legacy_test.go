@@ -1,0 +1,265 @@
+package thalassa
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// legacy is what the existing CCM leaves in the cloud for a Service; groups and listeners are those of its ports, in their order.
+type legacy struct {
+	balancer  iaas.CreateLoadbalancer
+	groups    []iaas.CreateTargetGroup
+	listeners []iaas.CreateListener
+}
+
+// legacyOf is made without any code of the provider, so that no mistake in it is in both.
+func legacyOf(s *corev1.Service, additional map[string]string) legacy {
+	name := "a" + strings.ReplaceAll(string(s.UID), "-", "")
+	labels := map[string]string{
+		"k8s.thalassa.cloud/kubernetes-cluster": "k8s-test", "k8s.thalassa.cloud/cloud-provider-managed": "true",
+		"k8s.thalassa.cloud/kubernetes-service-name": s.Name, "k8s.thalassa.cloud/kubernetes-service-namespace": s.Namespace,
+		"k8s.thalassa.cloud/kubernetes-service-uid": string(s.UID),
+	}
+	maps.Copy(labels, additional)
+	old := legacy{balancer: iaas.CreateLoadbalancer{
+		Name: name[:min(len(name), 32)], Description: "Load balancer for Service " + s.Name, Labels: labels, Subnet: emulator.DefaultSubnet,
+	}}
+	for _, port := range s.Spec.Ports {
+		old.addPort(s, port)
+	}
+	return old
+}
+
+func (o *legacy) addPort(s *corev1.Service, port corev1.ServicePort) {
+	protocol, number := strings.ToLower(string(port.Protocol)), strconv.Itoa(int(port.Port))
+	name := o.balancer.Name + "-" + port.Name
+	if port.Name == "" {
+		name = o.balancer.Name + "-" + protocol + "-p" + number
+	}
+	labels := maps.Clone(o.balancer.Labels)
+	labels["k8s.thalassa.cloud/kubernetes-service-port"], labels["k8s.thalassa.cloud/kubernetes-service-protocol"] = number, protocol
+	policy, proxy, limit, idle := iaas.LoadbalancingPolicyRoundRobin, false, uint32(10000), uint32(6000)
+	group := iaas.CreateTargetGroup{
+		Name: name, Labels: labels, Vpc: emulator.DefaultVPC, TargetPort: int(port.NodePort), Protocol: iaas.LoadbalancerProtocol(protocol),
+		LoadbalancingPolicy: &policy, EnableProxyProtocol: &proxy,
+	}
+	if s.Spec.HealthCheckNodePort > 0 {
+		group.HealthCheck = &iaas.BackendHealthCheck{Protocol: "http", Port: s.Spec.HealthCheckNodePort, Path: "/healthz",
+			PeriodSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
+	}
+	o.groups = append(o.groups, group)
+	o.listeners = append(o.listeners, iaas.CreateListener{
+		Name: name, Labels: labels, Port: int(port.Port), Protocol: group.Protocol, MaxConnections: &limit, ConnectionIdleTimeout: &idle,
+	})
+}
+
+// plant makes the objects in the cloud, with all nodes as targets, and resets the counters.
+func (l *lab) plant(old legacy, nodes []*corev1.Node) {
+	l.Helper()
+	balancer, err := l.api().CreateLoadbalancer(l.Context(), old.balancer)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for i, create := range old.groups {
+		group, err := l.api().CreateTargetGroup(l.Context(), create)
+		if err != nil {
+			l.Fatal(err)
+		}
+		var targets []iaas.AttachTarget
+		for _, node := range nodes {
+			targets = append(targets, iaas.AttachTarget{ServerIdentity: strings.TrimPrefix(node.Spec.ProviderID, "thalassacloud://")})
+		}
+		batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.Identity, Attachments: targets}
+		if err := l.api().SetTargetGroupServerAttachments(l.Context(), batch); err != nil {
+			l.Fatal(err)
+		}
+		if i >= len(old.listeners) {
+			continue // a target group that was left over
+		}
+		listener := old.listeners[i]
+		listener.TargetGroup = group.Identity
+		if _, err := l.api().CreateListener(l.Context(), balancer.Identity, listener); err != nil {
+			l.Fatal(err)
+		}
+	}
+	l.emulator.ResetCounters()
+}
+
+// takeovers are Services as the existing CCM left them.
+var takeovers = map[string]struct {
+	service    func(*corev1.Service) // what differs from a Service with the ports 80 and 443
+	additional map[string]string
+	cloud      func(*legacy) // what differs from what the existing CCM makes of such a Service
+}{
+	"nothing special":   {},
+	"additional labels": {additional: map[string]string{"team": "shop", "stage": "production"}},
+	"TCP and UDP": {service: func(s *corev1.Service) {
+		s.Spec.Ports[1].Protocol, s.Spec.Ports[1].Port = corev1.ProtocolUDP, 53
+	}},
+	"TCP and UDP on one port, by its newest version": {service: func(s *corev1.Service) {
+		s.Spec.Ports[1].Protocol, s.Spec.Ports[1].Port = corev1.ProtocolUDP, 80
+	}},
+	"a port without a name": {service: func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1]; s.Spec.Ports[0].Name = "" }},
+	"names as long as they may be": {service: func(s *corev1.Service) {
+		s.UID = "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
+		s.Spec.Ports[0].Name, s.Spec.Ports[1].Name = strings.Repeat("x", 62-32-1), strings.Repeat("y", 62-32-1)
+	}},
+	"names of another length than ours": {
+		service: func(s *corev1.Service) { s.Spec.Ports[0].Name = strings.Repeat("x", 63) },
+		cloud: func(o *legacy) {
+			o.groups[0].Name, o.listeners[0].Name = o.groups[0].Name[:62], o.listeners[0].Name[:62]
+		},
+	},
+	"policy Local": {service: func(s *corev1.Service) {
+		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+	}},
+	"every setting by annotation": {
+		service: annotated("loadbalancing-policy", "MAGLEV", "enable-proxy-protocol", "true", "idle-connection-timeout", "60", "max-connections", "500"),
+		cloud: func(o *legacy) {
+			policy, proxy, idle, limit := iaas.LoadbalancingPolicyMagLev, true, uint32(60), uint32(500)
+			for i := range o.groups {
+				o.groups[i].LoadbalancingPolicy, o.groups[i].EnableProxyProtocol = &policy, &proxy
+				o.listeners[i].ConnectionIdleTimeout, o.listeners[i].MaxConnections = &idle, &limit
+			}
+		},
+	},
+	"health check by annotation": {
+		service: annotated("health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "tcp", "health-check-interval", "30"),
+		cloud: func(o *legacy) {
+			for i := range o.groups {
+				o.groups[i].HealthCheck = &iaas.BackendHealthCheck{Protocol: "tcp", Port: 8081, Path: "/healthz",
+					PeriodSeconds: 30, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
+			}
+		},
+	},
+	"negative numbers, which it wrapped around": {
+		service: annotated("idle-connection-timeout", "-1", "max-connections", "-1"),
+		cloud: func(o *legacy) {
+			wrapped := uint32(1<<32 - 1)
+			for i := range o.listeners {
+				o.listeners[i].ConnectionIdleTimeout, o.listeners[i].MaxConnections = &wrapped, &wrapped
+			}
+		},
+	},
+	"sources by annotation": {
+		service: annotated("acl-allowed-sources", "10.0.0.0/8"),
+		cloud: func(o *legacy) {
+			for i := range o.listeners {
+				o.listeners[i].AllowedSources = []string{"10.0.0.0/8"}
+			}
+		},
+	},
+	"annotations that ask for nothing": {service: annotated("internal", "false", "security-groups", "", "create-security-group", "false", "reserved-ip", "", "subnet", "emulator")},
+	"source ranges, which it ignores":  {service: func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} }},
+}
+
+// annotated returns what puts annotations of this cloud, name and value in turn, on a Service.
+func annotated(pairs ...string) func(*corev1.Service) {
+	return func(s *corev1.Service) {
+		for pair := range slices.Chunk(pairs, 2) {
+			s.Annotations[annotationPrefix+pair[0]] = pair[1]
+		}
+	}
+}
+
+// TestTakeoverWritesNothing: what the existing CCM left is exactly what we want.
+func TestTakeoverWritesNothing(t *testing.T) {
+	for name, tt := range takeovers {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, emulator.Config{})
+			l.config.AdditionalLabels = tt.additional
+			l.restart()
+			nodes, web := l.nodes("a", "b"), service("web", 80, 443)
+			if tt.service != nil {
+				tt.service(web)
+			}
+			old := legacyOf(web, tt.additional)
+			if tt.cloud != nil {
+				tt.cloud(&old)
+			}
+			l.plant(old, nodes)
+			address := l.balancer().ExternalIpAddresses[0]
+
+			status, err := l.ensure(web, nodes)
+			if err != nil || len(status.Ingress) != 1 || status.Ingress[0].IP != address {
+				t.Errorf("status %+v, error %v; want the address %s", status, err, address)
+			}
+			if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+				t.Error(err)
+			}
+			if writes := l.writes(); len(writes) > 0 {
+				plan, _ := l.cloud.balancers.difference(t.Context(), web, nodes, 0)
+				t.Errorf("writes: %v\nstill needed: %s", writes, plan)
+			}
+		})
+	}
+}
+
+// TestTakeoverIsComplete: whatever was taken over follows its Service, keeps its address, and goes with it.
+func TestTakeoverIsComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		nodes, web := l.nodes("a", "b"), service("web", 80, 443)
+		l.plant(legacyOf(web, nil), nodes)
+		before := l.balancer()
+		web.Spec.Ports[0].NodePort = 31000
+		status := l.settle(web, append(nodes, l.nodes("c")...))
+		if after := l.balancer(); after.Identity != before.Identity || status.Ingress[0].IP != before.ExternalIpAddresses[0] {
+			t.Errorf("load balancer %s with %v, want %s as before", after.Identity, status.Ingress, before.Identity)
+		}
+		if writes := l.writes(); len(writes) != 3 {
+			t.Errorf("writes = %v; want one for the node port, and one a target group for the node", writes)
+		}
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("left in the cloud: %v", left)
+		}
+	})
+}
+
+// TestTakeoverOfALeak: when its additional labels change, the existing CCM does not find its target groups any more, makes a second
+// set and keeps the first for ever. And it never changes the labels of a load balancer.
+func TestTakeoverOfALeak(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	l.config.AdditionalLabels = map[string]string{"team": "till"}
+	l.restart()
+	nodes, web := l.nodes("a"), service("web", 80)
+	old := legacyOf(web, l.config.AdditionalLabels)
+	old.balancer.Labels = legacyOf(web, map[string]string{"team": "shop"}).balancer.Labels
+	old.groups = append(old.groups, legacyOf(web, map[string]string{"team": "shop"}).groups...)
+	l.plant(old, nodes)
+	served := l.balancer().LoadbalancerListeners[0].TargetGroup.Identity
+	l.settle(web, nodes)
+	if got := l.group().Identity; got != served {
+		t.Errorf("target group %s is left, want %s, which the listener uses", got, served)
+	}
+	if got := l.balancer().Labels["team"]; got != "till" {
+		t.Errorf("label team = %q, want the new one", got)
+	}
+	if writes := l.writes(); len(writes) != 2 {
+		t.Errorf("writes = %v; want one for the labels and one for the group that was left over", writes)
+	}
+}
+
+// TestTakeoverOfNodes: a node that the existing CCM initialised is recognised, and gets the providerID that it has.
+func TestTakeoverOfNodes(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	id, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "renamed-since"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := named("worker-1", "thalassacloud://"+id)
+	metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), node)
+	if err != nil || metadata.ProviderID != node.Spec.ProviderID {
+		t.Errorf("metadata %+v, error %v; want the same providerID", metadata, err)
+	}
+}
