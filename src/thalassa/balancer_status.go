@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,17 +12,29 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// serves says whether the load balancer is ready and has an address.
-func serves(balancer inventory.LoadBalancer) bool {
-	return strings.EqualFold(balancer.Status, statusReady) && len(balancer.ExternalAddresses) > 0
+// published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones count only
+// for a Service that asks for no others; for a public one they may be there before the public ones are.
+func published(service *corev1.Service, balancer inventory.LoadBalancer) []string {
+	internal, _ := strconv.ParseBool(service.Annotations[annotationPrefix+"internal"])
+	switch {
+	case !strings.EqualFold(balancer.Status, statusReady):
+		return nil
+	case internal && len(balancer.ExternalAddresses) == 0:
+		return balancer.InternalAddresses
+	}
+	return balancer.ExternalAddresses
+}
+
+func serves(service *corev1.Service, balancer inventory.LoadBalancer) bool {
+	return len(published(service, balancer)) > 0
 }
 
 // statusOf publishes each address with the load balancer's hostname. The mode is Proxy: nodes must not short-cut the address
 // to the pods, because the load balancer may add a PROXY header and limits of its own.
-func statusOf(balancer inventory.LoadBalancer) *corev1.LoadBalancerStatus {
+func statusOf(service *corev1.Service, balancer inventory.LoadBalancer) *corev1.LoadBalancerStatus {
 	status := &corev1.LoadBalancerStatus{}
 	mode := corev1.LoadBalancerIPModeProxy
-	for _, address := range balancer.ExternalAddresses {
+	for _, address := range published(service, balancer) {
 		status.Ingress = append(status.Ingress, corev1.LoadBalancerIngress{IP: address, Hostname: balancer.Hostname, IPMode: &mode})
 	}
 	return status

@@ -75,7 +75,7 @@ func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *core
 	if len(o.balancers) == 0 {
 		return &corev1.LoadBalancerStatus{}, true, nil
 	}
-	return statusOf(o.balancers[0]), true, nil
+	return statusOf(service, o.balancers[0]), true, nil
 }
 
 // EnsureLoadBalancer makes what the Service has in the cloud what it should be and returns its addresses. While the cloud is
@@ -97,20 +97,20 @@ func (b *balancers) ensure(ctx context.Context, service *corev1.Service, nodes [
 	if err != nil {
 		return nil, err
 	}
-	if !serves(balancer) {
+	if !serves(service, balancer) {
 		// What is known may be older than the interval of looking again, and then it is time to look.
 		latest, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), b.fresh())
 		if err != nil {
 			return nil, err
 		}
 		i := slices.IndexFunc(latest, func(lb inventory.LoadBalancer) bool { return lb.ID == balancer.ID })
-		if i < 0 || !serves(latest[i]) {
+		if i < 0 || !serves(service, latest[i]) {
 			return nil, b.pending(service, balancer)
 		}
 		balancer = latest[i]
 	}
 	b.told.Delete(service.UID)
-	return statusOf(balancer), nil
+	return statusOf(service, balancer), nil
 }
 
 // UpdateLoadBalancer gives the Service's target groups the machines of the nodes, and changes nothing else: the service

@@ -81,7 +81,7 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	kubernetes, err := clients.Client(component)
 	if err != nil {
-		klog.ErrorS(err, "No Kubernetes client for the cloud provider: what it has to say appears in this log only, not as events")
+		klog.ErrorS(err, "No Kubernetes client for the cloud provider: what it has to say appears in this log only, not as events, and changes made by hand in the cloud are not put right")
 		return
 	}
 	broadcaster := record.NewBroadcaster()

@@ -22,7 +22,7 @@ import (
 
 // TestDefect01_InternalIsSuccessWithoutAddress: the existing CCM waits 300 s for a public address that an internal load balancer never
 // gets, and then calls it a success without any. This version cannot make internal ones yet: it refuses, rather than make a
-// public one, and one that was taken over is no success before it shows an address.
+// public one, and publishes the address of one that was taken over once it has it.
 func TestDefect01_InternalIsSuccessWithoutAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -34,17 +34,19 @@ func TestDefect01_InternalIsSuccessWithoutAddress(t *testing.T) {
 		if left := l.leftovers(); len(left) > 0 {
 			t.Errorf("created nevertheless: %v", left)
 		}
-		for range 40 {
+		for _, switches := range []emulator.Switches{{}, {InternalAddressAlsoExternal: true}} {
+			l := newLab(t, emulator.Config{Switches: switches, Delays: emulator.Delays{LoadbalancerCreate: 10 * time.Second}})
+			nodes := l.nodes("a")
 			if status, err := l.takenOverInternal(nodes); err == nil {
-				t.Fatalf("success with the status %+v, although there is no address", status)
+				t.Errorf("success with the status %+v, although there is no address yet", status)
 			}
 			<-time.After(10 * time.Second)
+			status, err := l.takenOverInternal(nodes)
+			if err != nil || len(status.Ingress) != 1 || !strings.HasPrefix(status.Ingress[0].IP, "10.") {
+				t.Errorf("status %+v, error %v; want the internal address", status, err)
+			}
 		}
 	})
-	l := newLab(t, emulator.Config{Switches: emulator.Switches{InternalAddressAlsoExternal: true}})
-	if status, err := l.takenOverInternal(l.nodes("a")); err != nil || len(status.Ingress) != 1 {
-		t.Errorf("status %+v, error %v; want the address that the cloud shows", status, err)
-	}
 }
 
 // takenOverInternal syncs a Service with an internal load balancer that the existing CCM made.
