@@ -63,6 +63,7 @@ func (e *Emulator) adminRoutes() {
 	e.mux.HandleFunc("GET /_emulator/state", func(w http.ResponseWriter, _ *http.Request) {
 		e.sendJSON(w, http.StatusOK, e.State())
 	})
+	e.faultRoutes()
 }
 
 // State summarises the load balancers and reserved IPs of all organisations.
@@ -70,9 +71,9 @@ func (e *Emulator) State() State {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	now := time.Now()
+	e.settle(now)
 	state := State{LoadBalancers: []LoadBalancerState{}, ReservedIPs: []ReservedIPState{}}
 	for org := range e.store.spaces() {
-		org.sweep(now)
 		for lb := range org.loadbalancers.all() {
 			state.LoadBalancers = append(state.LoadBalancers, e.summarise(lb, now))
 		}

@@ -116,6 +116,10 @@ func (e *Emulator) flush() {
 			e.occupied[identity] = next.serve.Addresses
 		}
 	}
+	e.stopTimer(lateDeletion)
+	if at, found := e.store.nextDeferred(); found {
+		e.timers[lateDeletion] = alarm{at, time.AfterFunc(at.Sub(now), func() { e.wake(lateDeletion) })}
+	}
 }
 
 // letGo takes addresses away from load balancers before others get them: a
@@ -140,6 +144,10 @@ func (e *Emulator) letGo(changes map[string]change, now time.Time) {
 		}
 	}
 }
+
+// lateDeletion is the timer for the next deletion that was answered before it
+// happens; all others carry the identity of a load balancer.
+const lateDeletion = ""
 
 // change is what the data plane should do about a load balancer: wait until it
 // is ready, serve it, or (neither) remove it.
@@ -174,7 +182,7 @@ func (s *store) takeChanges(now time.Time) map[string]change {
 	return changes
 }
 
-// alarm is when a load balancer becomes ready.
+// alarm is when something happens by itself.
 type alarm struct {
 	at    time.Time
 	timer *time.Timer
@@ -196,9 +204,10 @@ func (e *Emulator) catchUp() {
 	}
 }
 
-// wake is called when a load balancer should be ready.
+// wake is called when a load balancer should be ready, or a late deletion is due.
 func (e *Emulator) wake(identity string) {
 	e.store.mu.Lock()
+	e.settle(time.Now())
 	for org := range e.store.spaces() {
 		if lb, found := org.loadbalancers.exact(identity); found {
 			org.trafficChanged(lb)
@@ -215,8 +224,10 @@ func (e *Emulator) stopTimer(identity string) {
 	}
 }
 
-// Close stops the traffic of all load balancers. The API goes on answering.
+// Close clears all faults and stops the traffic of all load balancers. The API
+// goes on answering.
 func (e *Emulator) Close() error {
+	e.faults.Clear()
 	e.planeMu.Lock()
 	defer e.planeMu.Unlock()
 	if e.closed {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // Config is what an emulator is made of. The zero value of everything but Seed
@@ -36,6 +37,8 @@ type Config struct {
 	// DataPlane moves the packets of load balancers; nil moves none. Close
 	// closes it; when New fails, it stays open.
 	DataPlane DataPlane
+	// Faults disturb calls from the start.
+	Faults []fault.Rule
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
 }
@@ -50,6 +53,9 @@ type Emulator struct {
 	log      *slog.Logger
 	mux      *http.ServeMux
 	encoder  encode.Encoder
+	faults   fault.Set
+	// known are the operations of the API, each a method and a path pattern.
+	known []string
 
 	plane DataPlane
 	// planeMu orders what the data plane is told; what follows is guarded by it.
@@ -84,10 +90,16 @@ func New(cfg Config) (*Emulator, error) {
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
 		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
 	}
+	e.faults.Creates = e.creates
 	e.routes()
 	e.adminRoutes()
 	e.credentialRoutes()
 	e.quotaRoutes()
+	for _, rule := range cfg.Faults {
+		if _, err := e.Inject(rule); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
@@ -175,9 +187,9 @@ func (e *Emulator) operations() map[string]handler {
 }
 
 // chain wraps an operation of the API with everything that happens around it.
-// This is the place for faults: what delays, refuses, drops or falsifies an
-// answer goes here, because here the operation is known.
 func (e *Emulator) chain(operation string, next http.Handler) http.Handler {
+	e.known = append(e.known, operation)
+	next = e.faults.Handler(operation, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.ledger.count(operation)
 		next.ServeHTTP(w, r)

@@ -49,6 +49,9 @@ func (e *Emulator) addMachines(specs ...MachineSpec) ([]string, error) {
 	defer e.flush()
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
+	now := time.Now()
+	e.settle(now)
+	defer e.remember(now)
 	var identities []string
 	for _, spec := range specs {
 		home, err := e.store.findSubnet(spec.Subnet)
@@ -56,7 +59,7 @@ func (e *Emulator) addMachines(specs ...MachineSpec) ([]string, error) {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}
 		spec.Subnet = home.Identity
-		m, err := home.vpc.org.plantMachine(spec, time.Now())
+		m, err := home.vpc.org.plantMachine(spec, now)
 		if err != nil {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}
@@ -90,10 +93,13 @@ func (e *Emulator) onMachine(doing, ref string, act func(*organisation, *machine
 	defer e.flush()
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
+	now := time.Now()
+	e.settle(now)
+	defer e.remember(now)
 	m, err := e.store.findMachine(ref)
 	if err != nil {
 		return fmt.Errorf("%s machine: %w", doing, err)
 	}
-	act(m.subnet.vpc.org, m, time.Now())
+	act(m.subnet.vpc.org, m, now)
 	return nil
 }

@@ -25,6 +25,9 @@ type store struct {
 	changed map[string]*organisation
 	// mentions are what lists say about objects that many others nest.
 	mentions mentions
+	// deferred are the deletions that were answered and are yet to happen.
+	deferred []deferred
+	past     history
 }
 
 // organisation owns all other objects; nothing refers across organisations.
