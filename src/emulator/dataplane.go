@@ -173,6 +173,8 @@ func (s *store) takeChanges(now time.Time) map[string]change {
 		case !found || !lb.wanted():
 		case lb.at(now) == creating:
 			next.wait = lb.readyAt.Sub(now)
+		case lb.creating(now):
+			// Held there; whoever ends that says so.
 		default:
 			next.serve = lb.traffic()
 		}
@@ -281,7 +283,7 @@ func (g *targetGroup) traffic() traffic.Group {
 		}
 	}
 	for a := range g.attachments.all() {
-		if !a.machine.stopped && a.machine.wanted() {
+		if !a.machine.stopped && a.machine.wanted() && len(a.machine.addresses) > 0 {
 			out.Targets = append(out.Targets, traffic.Target{
 				Machine: a.machine.Identity, Address: netip.AddrPortFrom(a.machine.addresses[0], uint16(g.port)),
 			})

@@ -54,6 +54,7 @@ type Emulator struct {
 	mux      *http.ServeMux
 	encoder  encode.Encoder
 	faults   fault.Set
+	metrics  *metrics
 	// known are the operations of the API, each a method and a path pattern.
 	known []string
 
@@ -90,7 +91,7 @@ func New(cfg Config) (*Emulator, error) {
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
 		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
 	}
-	e.faults.Creates = e.creates
+	e.faults.Creates, e.metrics = e.creates, newMetrics(e)
 	e.routes()
 	e.adminRoutes()
 	e.credentialRoutes()
@@ -190,10 +191,10 @@ func (e *Emulator) operations() map[string]handler {
 func (e *Emulator) chain(operation string, next http.Handler) http.Handler {
 	e.known = append(e.known, operation)
 	next = e.faults.Handler(operation, next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return e.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.ledger.count(operation)
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // unknown answers 501 and not 404: a client must not take an operation that the

@@ -90,16 +90,12 @@ func (e *Emulator) StartMachine(ref string) error {
 }
 
 func (e *Emulator) onMachine(doing, ref string, act func(*organisation, *machine, time.Time)) error {
-	defer e.flush()
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
-	now := time.Now()
-	e.settle(now)
-	defer e.remember(now)
-	m, err := e.store.findMachine(ref)
-	if err != nil {
-		return fmt.Errorf("%s machine: %w", doing, err)
-	}
-	act(m.subnet.vpc.org, m, now)
-	return nil
+	return e.steer(func(now time.Time) error {
+		m, err := e.store.findMachine(ref)
+		if err != nil {
+			return fmt.Errorf("%s machine: %w", doing, err)
+		}
+		act(m.subnet.vpc.org, m, now)
+		return nil
+	})
 }

@@ -153,6 +153,8 @@ type loadbalancer struct {
 	instanceSize     string
 	listeners        []*listener
 	securityGroups   []*securityGroup
+	// held is the status that SetLoadBalancerStatus chose.
+	held string
 }
 
 type listener struct {
@@ -230,7 +232,7 @@ func (s *store) findMachine(ref string) (*machine, error) {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("machine %q does not exist in any organisation", ref)
+	return nil, notFound("machine", ref)
 }
 
 // takeAddresses hands out one address of every pool, or none at all.

@@ -87,7 +87,7 @@ func (r *Rule) assign(key, text string) error {
 	all := settings()
 	i := slices.IndexFunc(all, func(s setting) bool { return s.key == key })
 	if i < 0 {
-		return fmt.Errorf("unknown key %q: %s", key, suggest(key, append(keys(false), keys(true)...)))
+		return fmt.Errorf("unknown key %q: %s", key, suggest(key, append(keys(true), keys(false)...)))
 	}
 	if err := all[i].set(r, text); err != nil {
 		return fmt.Errorf("%s %w", key, err)

@@ -48,7 +48,7 @@ func TestParseErrors(t *testing.T) {
 		"nothing":      {"", `"" is not key=value`},
 		"no value":     {"kind=status,status", `"status" is not key=value; write \, for a comma`},
 		"unknown key":  {"knd=hang", `unknown key "knd": did you mean "kind"?`},
-		"strange key":  {"somethingelse=1", `unknown key "somethingelse": use one of id, operation,`},
+		"strange key":  {"somethingelse=1", `unknown key "somethingelse": use one of kind, status,`},
 		"twice":        {"kind=hang,kind=reset", "kind is given twice"},
 		"number":       {"kind=hang,count=many", `count is "many": it must be a whole number`},
 		"fraction":     {"kind=hang,probability=often", `probability is "often": it must be a number from 0 to 1`},
