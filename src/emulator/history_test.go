@@ -126,8 +126,13 @@ func TestStaleIsAboutEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		<-time.After(time.Second)
 		p.change("POST", "/v1/loadbalancer-target-groups", `{"name":"tg","vpc":"emulator","targetPort":80,"protocol":"tcp"}`)
-		<-time.After(time.Minute)
+		<-time.After(time.Minute - 1)
+		if _, body := p.send("GET", "/v1/machines", ""); !strings.Contains(body, machine) {
+			t.Errorf("a machine that was added without the API is not in %s", body)
+		}
+		<-time.After(1)
 		p.change("POST", "/v1/loadbalancer-target-groups/tg/attach", fmt.Sprintf(`{"serverIdentity":%q}`, machine))
 		if err := p.StopMachine("one"); err != nil {
 			t.Fatal(err)

@@ -165,6 +165,9 @@ func TestSetMachineAddressesRefuses(t *testing.T) {
 	if subnet, after := c.home(t, one); subnet != "subnet-a" || !cmp.Equal(before, after) {
 		t.Errorf("the machine is in %s with %v after refusals, want %v", subnet, after, before)
 	}
+	if err := c.SetMachineAddresses(two, addrs(before...)...); err == nil {
+		t.Error("another machine could take the addresses of one that kept them")
+	}
 	// Nothing that was refused is in use.
 	if err := c.SetMachineAddresses(one, addrs("10.1.1.99")...); err != nil {
 		t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -22,13 +23,28 @@ const body = `[{"id":1},{"id":2},{"id":3},{"id":4},{"id":5}]`
 
 // target is a handler that says whether it was called, and with what.
 type target struct {
+	mu sync.Mutex
+	seen
+}
+
+type seen struct {
 	handled int
 	met     Kind
 	sent    string
 }
 
+// saw is what the handler saw so far. A client whose connection was dropped may
+// be here before the handler is through.
+func (h *target) saw() seen {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seen
+}
+
 // ServeHTTP answers lists with a body and other calls without.
 func (h *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	effect, _ := Of(r.Context())
 	sent, _ := io.ReadAll(r.Body)
 	h.handled, h.met, h.sent = h.handled+1, effect.Kind, string(sent)
@@ -126,11 +142,12 @@ func TestHandler(t *testing.T) {
 			server, h, _ := server(t, Rule{Effect: test.effect})
 			server.Start()
 			got := call(t, server.Client(), test.method, server.URL)
-			if !test.check(got) || h.handled != test.handled {
-				t.Errorf("%+v, handled %d times", got, h.handled)
+			saw := h.saw()
+			if !test.check(got) || saw.handled != test.handled {
+				t.Errorf("%+v, handled %d times", got, saw.handled)
 			}
-			if h.handled > 0 && (h.met != test.effect.Kind || h.sent != "request") {
-				t.Errorf("the handler met %q and read %q", h.met, h.sent)
+			if saw.handled > 0 && (saw.met != test.effect.Kind || saw.sent != "request") {
+				t.Errorf("the handler met %q and read %q", saw.met, saw.sent)
 			}
 		})
 	}
@@ -168,7 +185,7 @@ func TestHangEndsWithTheClient(t *testing.T) {
 			}
 			// Close waits for the handler, which would wait for an hour or forever.
 			server.Close()
-			if h.handled != 0 {
+			if h.saw().handled != 0 {
 				t.Error("the call was handled after its client left")
 			}
 		})
