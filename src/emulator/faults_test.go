@@ -230,6 +230,12 @@ func TestFaultsAdminAPI(t *testing.T) {
 	c.call(t, "POST", "/_emulator/faults", `{"id":"mine","effect":{"kind":"status","status":503},"operation":"PUT *"}`)
 	c.call(t, "GET", "/v1/vpcs", "")
 	c.call(t, "GET", "/v1/vpcs", "")
+	c.call(t, "POST", "/_emulator/faults", `{"operation":"POST *","effect":{"kind":"latency","delay":"1ns"}}`)
+	c.call(t, "POST", "/v1/loadbalancers", `{}`)
+	if _, _, body = c.call(t, "GET", "/_emulator/writes", ""); !strings.Contains(body, `"status":400,"fault":"latency"`) {
+		t.Errorf("writes = %s, want the fault that one met", body)
+	}
+	c.ClearFaults("fault-2")
 	if _, _, body = c.call(t, "GET", "/_emulator/faults", ""); !strings.Contains(body, `"matched":2,"fired":1`) || !strings.Contains(body, `"mine"`) {
 		t.Errorf("GET = %s, want both rules", body)
 	}
