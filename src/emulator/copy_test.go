@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +14,11 @@ import (
 // filled is a cloud with objects of every kind that refer to each other.
 func filled(t *testing.T) *Emulator {
 	t.Helper()
-	e, err := New(Config{Seed: DefaultSeed()})
+	seed := DefaultSeed()
+	seed.Organisations[0].Projects = []ProjectSeed{{Identity: "prj-1", Name: "shop", VPCs: []VPCSeed{{
+		Identity: "vpc-shop", Name: "shop", Region: DefaultRegion, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
+	}}}}
+	e, err := New(Config{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +44,12 @@ func filled(t *testing.T) *Emulator {
 		}
 	}
 	send("/v1/loadbalancers/lb/listeners", fmt.Sprintf(`{"name":"l","port":80,"protocol":"tcp","targetGroup":%q}`, group))
+	send("/v1/projects", `{"name":"below","parentProjectIdentity":"prj-1"}`)
+	send("/v1/cloudinits", `{"name":"x","content":"c"}`)
+	send("/v1/tfs", `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
+	send("/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`)
+	send("/v1/vpc-peering-connections", `{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
+	send("/v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`)
 	return e
 }
 
@@ -72,14 +84,15 @@ func references(v reflect.Value, way string, found map[uintptr]string) {
 	}
 }
 
-// changeable types are written to after their objects were made. Machine types
-// never change, and maps of texts are replaced as a whole.
+// changeable types are written to after their objects were made. Machine types,
+// images and keys never change, and maps of texts are replaced as a whole.
 func changeable(t reflect.Type) bool {
 	if t.Kind() == reflect.Map {
 		return t.Elem().Kind() != reflect.String
 	}
+	fixed := []reflect.Type{reflect.TypeFor[*machineType](), reflect.TypeFor[*image]()}
 	name := t.Elem().PkgPath()
-	return strings.Contains(name, "/src/emulator") && !strings.HasSuffix(name, "/wire") && t != reflect.TypeFor[*machineType]()
+	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") && !slices.Contains(fixed, t)
 }
 
 // Whoever adds a kind of object learns here that it must be copied.
@@ -95,6 +108,7 @@ func TestCopySharesNothing(t *testing.T) {
 	}
 	machineTypes := map[uintptr]string{}
 	references(reflect.ValueOf(&e.store.machineTypes).Elem(), "machineTypes", machineTypes)
+	references(reflect.ValueOf(&e.store.images).Elem(), "images", machineTypes)
 	for pointer, way := range copied {
 		if shared, found := live[pointer]; found && machineTypes[pointer] == "" {
 			t.Errorf("%s of the copy is %s of the original: copy it in a rewire method", way, shared)
@@ -106,7 +120,8 @@ func TestCopySharesNothing(t *testing.T) {
 func everything(t *testing.T, e *Emulator) string {
 	t.Helper()
 	var out strings.Builder
-	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers", "loadbalancers/lb/listeners", "loadbalancer-target-groups"} {
+	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers", "loadbalancers/lb/listeners", "loadbalancer-target-groups",
+		"projects", "cloudinits", "tfs", "vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)
 		recorder := httptest.NewRecorder()
@@ -120,7 +135,9 @@ func TestCopyIsTheSame(t *testing.T) {
 	e, other := filled(t), filled(t)
 	before := everything(t, e)
 	other.store = e.store.copy()
-	other.guard = newGuard(DefaultSeed(), other.store, 0)
+	owner := other.guard.tokens[DefaultToken]
+	owner.organisations = slices.Collect(other.store.organisations.all())
+	other.guard.tokens[DefaultToken] = owner
 	if got := everything(t, other); got != before {
 		t.Errorf("the copy says %s, its original %s", got, before)
 	}
@@ -129,6 +146,9 @@ func TestCopyIsTheSame(t *testing.T) {
 		org.removeListeners(lb)
 	}
 	if err := e.DeleteMachine("one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetQuota("", "machines", 300_000); err != nil {
 		t.Fatal(err)
 	}
 	if got := everything(t, other); got != before || everything(t, e) == before {

@@ -91,7 +91,7 @@ func New(cfg Config) (*Emulator, error) {
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
 		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
 	}
-	e.faults.Creates, e.metrics = e.creates, newMetrics(e)
+	e.faults.Creates, e.faults.Lists, e.metrics = e.creates, e.lists, newMetrics(e)
 	e.routes()
 	e.adminRoutes()
 	e.credentialRoutes()

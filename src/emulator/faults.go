@@ -53,6 +53,14 @@ func (e *Emulator) creates(operation string) bool {
 	return posts && slices.Contains(e.known, "GET "+path)
 }
 
+// lists says whether an operation reads a list, if it reads: it ends in the name
+// of a collection, or there is a longer one for a single object.
+func (e *Emulator) lists(operation string) bool {
+	return !strings.HasSuffix(operation, "}") || slices.ContainsFunc(e.known, func(longer string) bool {
+		return strings.HasPrefix(longer, operation+"/{")
+	})
+}
+
 func (e *Emulator) faultRoutes() {
 	e.mux.HandleFunc("GET /_emulator/faults", func(w http.ResponseWriter, _ *http.Request) {
 		e.sendJSON(w, http.StatusOK, e.Faults())

@@ -207,6 +207,39 @@ func TestQuotaIsForCreations(t *testing.T) {
 	}
 }
 
+// Lists have different shapes of paths; single objects are no lists.
+func TestPartialIsForLists(t *testing.T) {
+	c := newCloud(t)
+	lb := c.loadbalancer(t, "lb")
+	c.listener(t, lb.Identity, c.group(t, "tg", 80).Identity, 80)
+	c.object(t, "POST", "/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1}`, 201)
+	if _, err := c.Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Partial}}); err != nil {
+		t.Fatal(err)
+	}
+	// Of a list of one nothing is left.
+	for path, want := range map[string]string{
+		"/v1/vpc-firewall-rules/emulator": "[]", "/v1/loadbalancers/lb/listeners": "[]", "/v1/vpcs": "[]",
+		"/v1/vpcs/emulator": `{"identity"`, "/v1/loadbalancers/lb": `{"identity"`,
+	} {
+		if _, _, body := c.call(t, "GET", path, ""); !strings.HasPrefix(body, want) {
+			t.Errorf("%s = %s, want %s", path, body, want)
+		}
+	}
+	if got := c.Faults()[0].Matched; got != 3 {
+		t.Errorf("%d calls matched, want the lists", got)
+	}
+}
+
+func TestQuotaFaultsLookLikeQuotas(t *testing.T) {
+	c := newCloud(t, func(cfg *emulator.Config) {
+		cfg.Switches.QuotaStatus = 429
+		cfg.Faults = []fault.Rule{{Effect: fault.Effect{Kind: fault.Quota}}}
+	})
+	if status, _, body := c.call(t, "POST", "/v1/projects", `{"name":"x"}`); status != 429 || !strings.Contains(body, "quota") {
+		t.Errorf("got %d %s, want the status of quotas", status, body)
+	}
+}
+
 func TestFaultsOfTheToken(t *testing.T) {
 	c := newCloud(t)
 	if _, err := c.Inject(fault.Rule{Operation: "POST /oidc/token", Effect: fault.Effect{Kind: fault.Refuse, Status: 503}}); err != nil {
@@ -255,8 +288,8 @@ func TestFaultsAdminAPI(t *testing.T) {
 func TestFaultsAdminAPIRefuses(t *testing.T) {
 	c := newCloud(t)
 	for body, want := range map[string]string{
-		`{`:                            "the request body is not what is expected",
-		`{"effect":{"kind":"hang"}} x`: "something behind its JSON object",
+		`{`:                            "reading the request body",
+		``:                             "effect.kind is missing",
 		`{"effct":{"kind":"hang"}}`:    `unknown key \"effct\": did you mean \"effect\"?`,
 		`{"effect":{"kind":"hagn"}}`:   `did you mean \"hang\"?`,
 		`{"effect":{"kind":"status"}}`: "effect.status is missing",

@@ -27,7 +27,8 @@ func (e *Emulator) remember(now time.Time) {
 }
 
 // with is the history with its newest state and without what nobody asks for
-// any more: states that others replaced before the oldest time of interest.
+// any more: states that others replaced before the oldest time of interest, or
+// at once. The first state stays as long as times before it are of interest.
 func (h history) with(newest snapshot, oldest time.Time) history {
 	var next history
 	for i, past := range h {
@@ -35,7 +36,7 @@ func (h history) with(newest snapshot, oldest time.Time) history {
 		if i+1 < len(h) {
 			end = h[i+1].since
 		}
-		if end.After(oldest) && end.After(past.since) {
+		if end.After(oldest) && (i == 0 || end.After(past.since)) {
 			next = append(next, past)
 		}
 	}

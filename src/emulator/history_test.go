@@ -195,6 +195,52 @@ func summary(state emulator.State) string {
 	return strings.Join(out, ", ")
 }
 
+// What belongs to a project is found there, in the past and later.
+func TestHistoryOfProjects(t *testing.T) {
+	inVirtualTime(t, emulator.Config{}, func(p past) {
+		p.change("POST", "/v1/projects", `{"name":"shop"}`)
+		p.change("POST", "/v1/cloudinits?project=shop", `{"name":"old","content":"c"}`)
+		p.inject(stale(time.Minute))
+		p.inject(fault.Rule{Effect: fault.Effect{Kind: fault.DeleteLag, Delay: time.Minute}})
+		expect := func(path, want string) {
+			p.Helper()
+			if _, body := p.send("GET", path, ""); !strings.Contains(body, want) {
+				p.Errorf("%s: %s, want %s", path, body, want)
+			}
+		}
+		p.change("POST", "/v1/cloudinits?project=shop", `{"name":"new","content":"c"}`)
+		p.change("POST", "/v1/projects", `{"name":"later"}`)
+		p.change("DELETE", "/v1/cloudinits/old?project=shop", "")
+		for path, want := range map[string]string{
+			"/v1/cloudinits/old?project=shop": `"old"`, "/v1/cloudinits/new?project=shop": "not found",
+			"/v1/cloudinits/old": "not found", "/v1/cloudinits?project=later": "does not exist", "/v1/projects/later": "not found",
+		} {
+			expect(path, want)
+		}
+		<-time.After(time.Minute)
+		expect("/v1/cloudinits/new?project=shop", `"new"`)
+		expect("/v1/cloudinits/old?project=shop", `"old"`)
+		<-time.After(time.Minute)
+		expect("/v1/cloudinits/old?project=shop", "not found")
+	})
+}
+
+func TestStaleQuotas(t *testing.T) {
+	inVirtualTime(t, emulator.Config{}, func(p past) {
+		p.inject(stale(time.Minute))
+		if err := p.SetQuota("", "machines", 3); err != nil {
+			t.Fatal(err)
+		}
+		if _, body := p.send("GET", "/v1/quotas/machines", ""); strings.Contains(body, `"maxUsage":3,`) {
+			t.Errorf("at once: %s, want the limit before", body)
+		}
+		<-time.After(time.Minute)
+		if _, body := p.send("GET", "/v1/quotas/machines", ""); !strings.Contains(body, `"maxUsage":3,`) {
+			t.Errorf("later: %s, want the new limit", body)
+		}
+	})
+}
+
 func TestDeleteLag(t *testing.T) {
 	const groups = "/v1/loadbalancer-target-groups"
 	inVirtualTime(t, emulator.Config{}, func(p past) {

@@ -16,6 +16,9 @@ import (
 type Set struct {
 	// Creates says which operations create objects, for Quota; nil: every POST.
 	Creates func(operation string) bool
+	// Lists says which GETs read lists, for Partial; nil: those that do not end in
+	// a path parameter.
+	Lists func(operation string) bool
 
 	mu      sync.Mutex
 	entries []*entry
@@ -186,8 +189,10 @@ func (s *Set) applies(kind Kind, operation string, r *http.Request) bool {
 	case Stale:
 		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	case Partial:
-		// What ends in a wildcard reads one object.
-		return r.Method == http.MethodGet && !strings.HasSuffix(operation, "}")
+		if r.Method != http.MethodGet || s.Lists == nil {
+			return r.Method == http.MethodGet && !strings.HasSuffix(operation, "}")
+		}
+		return s.Lists(operation)
 	case DeleteLag:
 		return r.Method == http.MethodDelete
 	default:

@@ -85,6 +85,8 @@ func TestKindsApply(t *testing.T) {
 		"update":             {Quota, &Set{}, "PUT /v1/machines/{id}", "."},
 		"list":               {Partial, &Set{}, list, "p"},
 		"one":                {Partial, &Set{}, "GET /v1/machines/{id}", "."},
+		"odd list":           {Partial, &Set{Lists: func(string) bool { return true }}, "GET /v1/rules/{vpc}", "p"},
+		"no list":            {Partial, &Set{Lists: func(string) bool { return false }}, list, "."},
 		"one, stale":         {Stale, &Set{}, "GET /v1/machines/{id}", "s"},
 		"headers":            {Stale, &Set{}, "HEAD /v1/machines", "s"},
 		"write, stale":       {Stale, &Set{}, "POST /v1/machines", "."},
