@@ -34,9 +34,11 @@ func filled(t *testing.T) *Emulator {
 			t.Fatalf("POST %s: %d %s", path, recorder.Code, recorder.Body)
 		}
 	}
+	send("/v1/security-groups", `{"name":"web","vpcIdentity":"emulator","ingressRules":[]}`)
+	send("/v1/reserved-ips", `{"name":"in","region":"nl-01"}`)
 	send("/v1/loadbalancer-target-groups", `{"name":"tg","vpc":"emulator","targetPort":80,"protocol":"tcp"}`)
 	send("/v1/loadbalancer-target-groups/tg/attach", `{"serverIdentity":"vm-1"}`)
-	send("/v1/loadbalancers", `{"name":"lb","subnet":"emulator"}`)
+	send("/v1/loadbalancers", `{"name":"lb","subnet":"emulator","securityGroupAttachments":["web"],"reservedIpId":"in"}`)
 	var group string
 	for org := range e.store.organisations.all() {
 		for g := range org.targetGroups.all() {
@@ -50,6 +52,8 @@ func filled(t *testing.T) *Emulator {
 	send("/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`)
 	send("/v1/vpc-peering-connections", `{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
 	send("/v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`)
+	send("/v1/nat-gateways", `{"name":"out","subnetIdentity":"emulator","configureDefaultRoute":true,"securityGroupAttachments":["web"]}`)
+	send("/v1/route-tables/default/routes", `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`)
 	return e
 }
 
@@ -121,7 +125,8 @@ func everything(t *testing.T, e *Emulator) string {
 	t.Helper()
 	var out strings.Builder
 	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers", "loadbalancers/lb/listeners", "loadbalancer-target-groups",
-		"projects", "cloudinits", "tfs", "vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images"} {
+		"projects", "cloudinits", "tfs", "vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
+		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
 		request.Header.Set("Authorization", "Token "+DefaultToken)
 		recorder := httptest.NewRecorder()
@@ -141,12 +146,19 @@ func TestCopyIsTheSame(t *testing.T) {
 	if got := everything(t, other); got != before {
 		t.Errorf("the copy says %s, its original %s", got, before)
 	}
-	for org := range e.store.organisations.all() {
-		lb, _ := org.loadbalancers.find("lb")
-		org.removeListeners(lb)
+	remove := func(path string) {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil)
+		request.Header.Set("Authorization", "Token "+DefaultToken)
+		recorder := httptest.NewRecorder()
+		if e.ServeHTTP(recorder, request); recorder.Code >= 300 {
+			t.Errorf("DELETE %s: %d %s", path, recorder.Code, recorder.Body)
+		}
 	}
-	if err := e.DeleteMachine("one"); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{
+		"loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x", "security-groups/web",
+		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x", "projects/below",
+	} {
+		remove("/v1/" + path)
 	}
 	if err := e.SetQuota("", "machines", 300_000); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type past struct {
 	*emulator.Emulator
 }
 
-func inVirtualTime(t *testing.T, cfg emulator.Config, test func(p past)) {
+func withPast(t *testing.T, cfg emulator.Config, test func(p past)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cfg.Seed = emulator.DefaultSeed()
@@ -83,7 +83,7 @@ func stale(by time.Duration) fault.Rule {
 
 func TestStaleReads(t *testing.T) {
 	delays := emulator.Delays{LoadbalancerCreate: 3 * time.Second, LoadbalancerDelete: 2 * time.Second}
-	inVirtualTime(t, emulator.Config{Delays: delays}, func(p past) {
+	withPast(t, emulator.Config{Delays: delays}, func(p past) {
 		start := time.Now()
 		// at does something at a second, and then looks at a list.
 		at := func(second int, do func(), query, want string) {
@@ -120,7 +120,7 @@ func TestStaleReads(t *testing.T) {
 }
 
 func TestStaleIsAboutEverything(t *testing.T) {
-	inVirtualTime(t, emulator.Config{}, func(p past) {
+	withPast(t, emulator.Config{}, func(p past) {
 		p.inject(stale(time.Minute))
 		machine, err := p.AddMachine(emulator.MachineSpec{Name: "one"})
 		if err != nil {
@@ -158,7 +158,7 @@ func TestStaleListsAreOldLists(t *testing.T) {
 	const lag = 7
 	delays := emulator.Delays{LoadbalancerCreate: 2500 * time.Millisecond, LoadbalancerDelete: 1500 * time.Millisecond, LoadbalancerLinger: time.Second}
 	for seed := range uint64(5) {
-		inVirtualTime(t, emulator.Config{Delays: delays}, func(p past) {
+		withPast(t, emulator.Config{Delays: delays}, func(p past) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			p.inject(stale(lag * time.Second))
 			p.inject(fault.Rule{Probability: 0.5, Seed: seed, Effect: fault.Effect{Kind: fault.DeleteLag, Delay: 2 * time.Second}})
@@ -197,7 +197,7 @@ func summary(state emulator.State) string {
 
 // What belongs to a project is found there, in the past and later.
 func TestHistoryOfProjects(t *testing.T) {
-	inVirtualTime(t, emulator.Config{}, func(p past) {
+	withPast(t, emulator.Config{}, func(p past) {
 		p.change("POST", "/v1/projects", `{"name":"shop"}`)
 		p.change("POST", "/v1/cloudinits?project=shop", `{"name":"old","content":"c"}`)
 		p.inject(stale(time.Minute))
@@ -226,7 +226,7 @@ func TestHistoryOfProjects(t *testing.T) {
 }
 
 func TestStaleQuotas(t *testing.T) {
-	inVirtualTime(t, emulator.Config{}, func(p past) {
+	withPast(t, emulator.Config{}, func(p past) {
 		p.inject(stale(time.Minute))
 		if err := p.SetQuota("", "machines", 3); err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func TestStaleQuotas(t *testing.T) {
 
 func TestDeleteLag(t *testing.T) {
 	const groups = "/v1/loadbalancer-target-groups"
-	inVirtualTime(t, emulator.Config{}, func(p past) {
+	withPast(t, emulator.Config{}, func(p past) {
 		p.inject(fault.Rule{Effect: fault.Effect{Kind: fault.DeleteLag, Delay: 10 * time.Second}})
 		expect := func(when, path string, want int) {
 			p.Helper()
@@ -284,7 +284,7 @@ func groupNamed(name string) string {
 // impossible from the start is refused as always.
 func TestDeleteLagOfWhatIsInUse(t *testing.T) {
 	const groups, listeners = "/v1/loadbalancer-target-groups", "/v1/loadbalancers/lb/listeners"
-	inVirtualTime(t, emulator.Config{}, func(p past) {
+	withPast(t, emulator.Config{}, func(p past) {
 		p.change("POST", "/v1/loadbalancers", `{"name":"lb","subnet":"emulator"}`)
 		_, body := p.send("POST", groups, groupNamed("tg"))
 		var group struct{ Identity string }
@@ -307,7 +307,7 @@ func TestDeleteLagOfWhatIsInUse(t *testing.T) {
 // The data plane is told without any further request.
 func TestDeleteLagOfTraffic(t *testing.T) {
 	plane := &recorder{}
-	inVirtualTime(t, emulator.Config{DataPlane: plane}, func(p past) {
+	withPast(t, emulator.Config{DataPlane: plane}, func(p past) {
 		p.inject(fault.Rule{Effect: fault.Effect{Kind: fault.DeleteLag, Delay: time.Minute}})
 		for _, name := range []string{"one", "two"} {
 			p.change("POST", "/v1/loadbalancers", fmt.Sprintf(`{"name":%q,"subnet":"emulator"}`, name))
@@ -329,7 +329,7 @@ func TestDeleteLagOfTraffic(t *testing.T) {
 }
 
 func TestLatencyInVirtualTime(t *testing.T) {
-	inVirtualTime(t, emulator.Config{}, func(p past) {
+	withPast(t, emulator.Config{}, func(p past) {
 		p.inject(fault.Rule{Effect: fault.Effect{Kind: fault.Latency, Delay: 500 * time.Millisecond}})
 		start := time.Now()
 		p.send("GET", "/v1/vpcs", "")
