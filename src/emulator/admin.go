@@ -63,6 +63,9 @@ func (e *Emulator) adminRoutes() {
 	e.mux.HandleFunc("GET /_emulator/state", func(w http.ResponseWriter, _ *http.Request) {
 		e.sendJSON(w, http.StatusOK, e.State())
 	})
+	e.mux.Handle("GET /_emulator/metrics", e.metrics.handler())
+	e.faultRoutes()
+	e.steeringRoutes()
 }
 
 // State summarises the load balancers and reserved IPs of all organisations.
@@ -70,9 +73,9 @@ func (e *Emulator) State() State {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	now := time.Now()
+	e.settle(now)
 	state := State{LoadBalancers: []LoadBalancerState{}, ReservedIPs: []ReservedIPState{}}
 	for org := range e.store.spaces() {
-		org.sweep(now)
 		for lb := range org.loadbalancers.all() {
 			state.LoadBalancers = append(state.LoadBalancers, e.summarise(lb, now))
 		}
@@ -88,7 +91,7 @@ func (e *Emulator) summarise(lb *loadbalancer, now time.Time) LoadBalancerState 
 		Identity: lb.Identity, Name: lb.Name, Organisation: lb.subnet.vpc.org.Identity,
 		Status: lb.status(now), Addresses: []string{}, Listeners: []ListenerState{},
 	}
-	if lb.at(now) != creating {
+	if !lb.creating(now) {
 		out.Addresses = texts(lb.addresses())
 	}
 	served := e.served(lb)

@@ -1,13 +1,16 @@
 package emulator_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // Many clients at once must neither race nor see each other's half-done work.
@@ -45,6 +48,39 @@ func TestConcurrentClients(t *testing.T) {
 	if got := counters["POST /v1/loadbalancers"]; got != want {
 		t.Errorf("%d load balancers were created, want %d", got, want)
 	}
+}
+
+// Faults come and go while clients work; whatever is disturbed, nothing is torn.
+func TestConcurrentClientsMeetFaults(t *testing.T) {
+	c := newCloud(t)
+	machines, err := c.AddMachines(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	for i := range 4 {
+		// What the client makes of it is not the question.
+		running.Go(func() { _ = c.cycle(t, fmt.Sprintf("service-%d", i), machines) })
+	}
+	running.Go(func() {
+		for i := range 50 {
+			for _, effect := range []fault.Effect{
+				{Kind: fault.Stale, Delay: 5 * time.Millisecond}, {Kind: fault.DeleteLag, Delay: 5 * time.Millisecond},
+				{Kind: fault.Partial}, {Kind: fault.Latency, Delay: time.Millisecond},
+			} {
+				if _, err := c.Inject(fault.Rule{Probability: 0.5, Seed: uint64(i), Effect: effect}); err != nil {
+					t.Error(err)
+				}
+			}
+			if status, _, body := c.call(t, "GET", "/v1/loadbalancer-target-groups", ""); status != 200 || !json.Valid([]byte(body)) {
+				t.Errorf("list = %d %s", status, body)
+			}
+			c.Faults()
+			c.samples(t)
+			c.ClearFaults()
+		}
+	})
+	running.Wait()
 }
 
 // cycle creates and deletes everything that a Service needs, a few times.

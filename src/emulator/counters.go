@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // maxWrites bounds the log of writes; the oldest are dropped beyond it.
@@ -22,6 +24,10 @@ type Write struct {
 	// the request failed.
 	Identity string `json:"identity,omitempty"`
 	Status   int    `json:"status"`
+	// Fault is the kind of fault that the request met, if any: its client may
+	// have got another answer, or none. Requests that a fault kept from being
+	// handled are not in the log.
+	Fault fault.Kind `json:"fault,omitempty"`
 }
 
 // ledger counts requests and keeps the log of writes.

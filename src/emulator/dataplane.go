@@ -116,6 +116,10 @@ func (e *Emulator) flush() {
 			e.occupied[identity] = next.serve.Addresses
 		}
 	}
+	e.stopTimer(lateDeletion)
+	if at, found := e.store.nextDeferred(); found {
+		e.timers[lateDeletion] = alarm{at, time.AfterFunc(at.Sub(now), func() { e.wake(lateDeletion) })}
+	}
 }
 
 // letGo takes addresses away from load balancers before others get them: a
@@ -141,6 +145,10 @@ func (e *Emulator) letGo(changes map[string]change, now time.Time) {
 	}
 }
 
+// lateDeletion is the timer for the next deletion that was answered before it
+// happens; all others carry the identity of a load balancer.
+const lateDeletion = ""
+
 // change is what the data plane should do about a load balancer: wait until it
 // is ready, serve it, or (neither) remove it.
 type change struct {
@@ -165,6 +173,8 @@ func (s *store) takeChanges(now time.Time) map[string]change {
 		case !found || !lb.wanted():
 		case lb.at(now) == creating:
 			next.wait = lb.readyAt.Sub(now)
+		case lb.creating(now):
+			// Held there; whoever ends that says so.
 		default:
 			next.serve = lb.traffic()
 		}
@@ -174,7 +184,7 @@ func (s *store) takeChanges(now time.Time) map[string]change {
 	return changes
 }
 
-// alarm is when a load balancer becomes ready.
+// alarm is when something happens by itself.
 type alarm struct {
 	at    time.Time
 	timer *time.Timer
@@ -196,9 +206,10 @@ func (e *Emulator) catchUp() {
 	}
 }
 
-// wake is called when a load balancer should be ready.
+// wake is called when a load balancer should be ready, or a late deletion is due.
 func (e *Emulator) wake(identity string) {
 	e.store.mu.Lock()
+	e.settle(time.Now())
 	for org := range e.store.spaces() {
 		if lb, found := org.loadbalancers.exact(identity); found {
 			org.trafficChanged(lb)
@@ -215,8 +226,10 @@ func (e *Emulator) stopTimer(identity string) {
 	}
 }
 
-// Close stops the traffic of all load balancers. The API goes on answering.
+// Close clears all faults and stops the traffic of all load balancers. The API
+// goes on answering.
 func (e *Emulator) Close() error {
+	e.faults.Clear()
 	e.planeMu.Lock()
 	defer e.planeMu.Unlock()
 	if e.closed {
@@ -270,7 +283,7 @@ func (g *targetGroup) traffic() traffic.Group {
 		}
 	}
 	for a := range g.attachments.all() {
-		if !a.machine.stopped && a.machine.wanted() {
+		if !a.machine.stopped && a.machine.wanted() && len(a.machine.addresses) > 0 {
 			out.Targets = append(out.Targets, traffic.Target{
 				Machine: a.machine.Identity, Address: netip.AddrPortFrom(a.machine.addresses[0], uint16(g.port)),
 			})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 func readme(t *testing.T) string {
@@ -69,6 +70,34 @@ func TestReadmeSeedWorks(t *testing.T) {
 	request.Header.Set("Authorization", "Token demo-token")
 	if body := serve(e, request).Body.String(); strings.Count(body, `"machineType"`) != len(seed.Organisations[0].Machines) {
 		t.Errorf("machines %s, want those of the seed", body)
+	}
+}
+
+func TestReadmeHasEveryKindOfFault(t *testing.T) {
+	text := readme(t)
+	for _, kind := range fault.Kinds() {
+		if !regexp.MustCompile("(?m)^\\| [^|]*`" + string(kind) + "`[^|]* \\| (yes|no|later) \\|").MatchString(text) {
+			t.Errorf("README.md lacks kind %s, or whether it is handled", kind)
+		}
+	}
+}
+
+func TestReadmeFaultsWork(t *testing.T) {
+	text := readme(t)
+	blocks := strings.Split(text, "```yaml\n")
+	list, _, _ := strings.Cut(blocks[2], "```")
+	rules, err := fault.ReadRules(strings.NewReader(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text, "--fault='")
+	flag, _, _ := strings.Cut(rest, "'")
+	rule, err := fault.Parse(flag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rules) != 1 || rules[0] != rule {
+		t.Errorf("the file says %+v, the flag %+v", rules, rule)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // Config is what an emulator is made of. The zero value of everything but Seed
@@ -37,6 +38,8 @@ type Config struct {
 	// DataPlane moves the packets of load balancers; nil moves none. Close
 	// closes it; when New fails, it stays open.
 	DataPlane DataPlane
+	// Faults disturb calls from the start.
+	Faults []fault.Rule
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
 }
@@ -51,6 +54,10 @@ type Emulator struct {
 	log      *slog.Logger
 	mux      *http.ServeMux
 	encoder  encode.Encoder
+	faults   fault.Set
+	metrics  *metrics
+	// known are the operations of the API, each a method and a path pattern.
+	known []string
 
 	plane DataPlane
 	// planeMu orders what the data plane is told; what follows is guarded by it.
@@ -85,10 +92,16 @@ func New(cfg Config) (*Emulator, error) {
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
 		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
 	}
+	e.faults.Creates, e.faults.Lists, e.metrics = e.creates, e.lists, newMetrics(e)
 	e.routes()
 	e.adminRoutes()
 	e.credentialRoutes()
 	e.quotaRoutes()
+	for _, rule := range cfg.Faults {
+		if _, err := e.Inject(rule); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
@@ -183,13 +196,13 @@ func (e *Emulator) computeOperations() map[string]handler {
 }
 
 // chain wraps an operation of the API with everything that happens around it.
-// This is the place for faults: what delays, refuses, drops or falsifies an
-// answer goes here, because here the operation is known.
 func (e *Emulator) chain(operation string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	e.known = append(e.known, operation)
+	next = e.faults.Handler(operation, next)
+	return e.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.ledger.count(operation)
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // unknown answers 501 and not 404: a client must not take an operation that the

@@ -49,6 +49,9 @@ func (e *Emulator) addMachines(specs ...MachineSpec) ([]string, error) {
 	defer e.flush()
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
+	now := time.Now()
+	e.settle(now)
+	defer e.remember(now)
 	var identities []string
 	for _, spec := range specs {
 		home, err := e.store.findSubnet(spec.Subnet)
@@ -56,7 +59,7 @@ func (e *Emulator) addMachines(specs ...MachineSpec) ([]string, error) {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}
 		spec.Subnet = home.Identity
-		m, err := home.vpc.org.plantMachine(spec, time.Now())
+		m, err := home.vpc.org.plantMachine(spec, now)
 		if err != nil {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}
@@ -87,13 +90,12 @@ func (e *Emulator) StartMachine(ref string) error {
 }
 
 func (e *Emulator) onMachine(doing, ref string, act func(*organisation, *machine, time.Time)) error {
-	defer e.flush()
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
-	m, err := e.store.findMachine(ref)
-	if err != nil {
-		return fmt.Errorf("%s machine: %w", doing, err)
-	}
-	act(m.subnet.vpc.org, m, time.Now())
-	return nil
+	return e.steer(func(now time.Time) error {
+		m, err := e.store.findMachine(ref)
+		if err != nil {
+			return fmt.Errorf("%s machine: %w", doing, err)
+		}
+		act(m.subnet.vpc.org, m, now)
+		return nil
+	})
 }

@@ -9,7 +9,17 @@ import (
 )
 
 // status is in lower case, the only spelling that clients compare with.
-func (lb *loadbalancer) status(now time.Time) string { return lb.at(now).String() }
+func (lb *loadbalancer) status(now time.Time) string {
+	if lb.held != "" && lb.wanted() {
+		return lb.held
+	}
+	return lb.at(now).String()
+}
+
+// creating says whether the load balancer has no address and no traffic yet.
+func (lb *loadbalancer) creating(now time.Time) bool {
+	return lb.at(now) == creating || lb.wanted() && lb.held == creating.String()
+}
 
 func (lb *loadbalancer) resource() (kind, identity string) { return resourceLoadbalancer, lb.Identity }
 func (lb *loadbalancer) reach() *addressing                { return &lb.addressing }
@@ -54,7 +64,7 @@ func (e *Emulator) viewLoadbalancer(lb *loadbalancer, now time.Time) wire.Loadba
 	for _, l := range lb.listeners {
 		view.LoadbalancerListeners = append(view.LoadbalancerListeners, l.view())
 	}
-	if lb.at(now) == creating {
+	if lb.creating(now) {
 		return view
 	}
 	if lb.internal {

@@ -81,6 +81,9 @@ func (m *machine) view(now time.Time) wire.Machine {
 }
 
 func (m *machine) interfaces() []wire.Interface {
+	if len(m.addresses) == 0 {
+		return nil
+	}
 	return []wire.Interface{{
 		Name: "default", MACAddress: macAddress(m.addresses[0]), IPAddresses: texts(m.addresses),
 	}}

@@ -168,9 +168,7 @@ const (
 func (e *Emulator) SetQuota(organisation, name string, limit int) error {
 	org, err := e.organisation(organisation)
 	if err == nil {
-		e.store.mu.Lock()
-		defer e.store.mu.Unlock()
-		err = org.setLimit(name, limit, time.Now())
+		err = e.steer(func(now time.Time) error { return org.setLimit(name, limit, now) })
 	}
 	if err != nil {
 		return fmt.Errorf("setting a quota: %w", err)

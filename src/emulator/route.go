@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -95,17 +96,16 @@ type route struct {
 
 func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := rt.answer(w, r)
-	if refused, ok := errors.AsType[*problem](err); ok {
-		answer = reply{status: rt.emulator.switches.status(refused.status), body: wire.Error{Message: err.Error()}}
-	} else if err != nil {
-		answer = reply{status: http.StatusInternalServerError, body: wire.Error{Message: err.Error()}}
+	if err != nil {
+		answer = rt.emulator.refusal(err)
 	} else {
 		answer.status = rt.emulator.switches.status(answer.status)
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if writes(r) {
+		met, _ := fault.Of(r.Context())
 		rt.emulator.ledger.write(Write{
 			Time: time.Now(), Operation: rt.operation, Path: r.URL.Path,
-			Identity: answer.identity, Status: answer.status,
+			Identity: answer.identity, Status: answer.status, Fault: met.Kind,
 		})
 		rt.emulator.flush()
 	}
@@ -114,6 +114,17 @@ func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rt.emulator.log.Debug("client went away", "operation", rt.operation, "error", err)
 	}
 }
+
+// refusal is the answer that an error makes.
+func (e *Emulator) refusal(err error) reply {
+	status := http.StatusInternalServerError
+	if refused, ok := errors.AsType[*problem](err); ok {
+		status = e.switches.status(refused.status)
+	}
+	return reply{status: status, body: wire.Error{Message: err.Error()}}
+}
+
+func writes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
 func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 	user, err := rt.emulator.guard.authenticate(r)
@@ -140,17 +151,33 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 	s := rt.emulator.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Method == http.MethodGet {
-		defer s.share()()
-	}
 	c.now = time.Now()
-	if c.org != nil {
-		if c.org, err = rt.emulator.space(c); err != nil {
-			return reply{}, err
-		}
-		c.org.sweep(c.now)
+	rt.emulator.settle(c.now)
+	if writes(r) {
+		defer rt.emulator.remember(c.now)
 	}
-	return rt.handler(c)
+	// The faults that nobody else can carry out.
+	switch met, _ := fault.Of(r.Context()); met.Kind {
+	case fault.Stale:
+		rt.emulator.goBack(c, met.Delay)
+	case fault.DeleteLag:
+		return rt.emulator.deleteLater(c, rt.handler, met.Delay)
+	}
+	return rt.emulator.handle(c, rt.handler)
+}
+
+// handle answers a call where its objects live. The store is locked.
+func (e *Emulator) handle(c *call, h handler) (answer reply, err error) {
+	if c.org == nil {
+		return h(c)
+	}
+	if c.org, err = e.space(c); err != nil {
+		return reply{}, err
+	}
+	if c.Method == http.MethodGet {
+		defer c.org.store.share()()
+	}
+	return h(c)
 }
 
 // flushSize is how much of a list is kept before it is sent.

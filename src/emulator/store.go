@@ -25,6 +25,9 @@ type store struct {
 	changed map[string]*organisation
 	// mentions are what lists say about objects that many others nest.
 	mentions mentions
+	// deferred are the deletions that were answered and are yet to happen.
+	deferred []deferred
+	past     history
 }
 
 // organisation owns all other objects; nothing refers across organisations.
@@ -150,6 +153,8 @@ type loadbalancer struct {
 	instanceSize     string
 	listeners        []*listener
 	securityGroups   []*securityGroup
+	// held is the status that SetLoadBalancerStatus chose.
+	held string
 }
 
 type listener struct {
@@ -227,7 +232,7 @@ func (s *store) findMachine(ref string) (*machine, error) {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("machine %q does not exist in any organisation", ref)
+	return nil, notFound("machine", ref)
 }
 
 // takeAddresses hands out one address of every pool, or none at all.

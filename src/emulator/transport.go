@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 )
 
 // Transport reaches the emulator without a network, whatever host a request
@@ -23,11 +24,15 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer := &memory{header: http.Header{}, status: http.StatusOK}
 	d.handler.ServeHTTP(answer, r)
+	if answer.dropped != nil {
+		return nil, answer.dropped
+	}
+	body, length := answer.content()
 	return &http.Response{
 		Status:     fmt.Sprintf("%d %s", answer.status, http.StatusText(answer.status)),
 		StatusCode: answer.status, Header: answer.header, Request: r,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()),
+		Body: io.NopCloser(body), ContentLength: length,
 	}, nil
 }
 
@@ -36,7 +41,29 @@ type memory struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	// dropped is why there is no response.
+	dropped error
 }
+
+// Drop implements fault.Dropper.
+func (m *memory) Drop(reason error) { m.dropped = reason }
+
+// content is the body and its length; one that is shorter than was promised ends
+// as it would on a connection that is cut.
+func (m *memory) content() (io.Reader, int64) {
+	length := int64(m.body.Len())
+	promised, err := strconv.ParseInt(m.header.Get("Content-Length"), 10, 64)
+	if err != nil || promised <= length {
+		return &m.body, length
+	}
+	return io.MultiReader(&m.body, cut{}), promised
+}
+
+// cut is the end of a connection in the middle of a body.
+type cut struct{}
+
+// Read implements io.Reader.
+func (cut) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // Header implements http.ResponseWriter.
 func (m *memory) Header() http.Header { return m.header }

@@ -3,6 +3,7 @@ package address
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 )
 
@@ -93,3 +94,8 @@ func (p *Pool) Reserve(addr netip.Addr) error {
 
 // Release takes an address back. Addresses of other prefixes are ignored.
 func (p *Pool) Release(addr netip.Addr) { delete(p.used, addr) }
+
+// Clone is a pool of its own with the same addresses in use.
+func (p *Pool) Clone() *Pool {
+	return &Pool{prefix: p.prefix, next: p.next, used: maps.Clone(p.used)}
+}

@@ -66,3 +66,19 @@ func TestPoolReserve(t *testing.T) {
 		t.Errorf("Take() = %v, %v, want 10.0.0.3", addr, err)
 	}
 }
+
+func TestClone(t *testing.T) {
+	pool := NewPool(netip.MustParsePrefix("10.0.0.0/29"))
+	first, err := pool.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := pool.Clone()
+	clone.Release(first)
+	if _, err := clone.Take(); err != nil || pool.Used() != 1 || clone.Used() != 1 {
+		t.Errorf("%d and %d addresses are in use, %v, want 1 each", pool.Used(), clone.Used(), err)
+	}
+	if err := clone.Reserve(first); err != nil || pool.Used() != 1 {
+		t.Errorf("the clone's addresses are those of the pool: %v", err)
+	}
+}

@@ -32,6 +32,8 @@ type options struct {
 	delays                               emulator.Delays
 	switches                             emulator.Switches
 	updates, inline                      string
+	faultRules                           []string
+	faultFile                            string
 }
 
 // New makes the command. It serves until its context ends.
@@ -50,6 +52,7 @@ func New() *cobra.Command {
 	o.addServerFlags(cmd)
 	o.addCloudFlags(cmd)
 	o.addSwitchFlags(cmd)
+	o.addFaultFlags(cmd)
 	cmd.AddCommand(newToken())
 	return cmd
 }
@@ -114,6 +117,10 @@ func (o *options) run(ctx context.Context, out, errors io.Writer) error {
 	o.switches.Updates = emulator.UpdateMode(o.updates)
 	o.switches.InlineListeners = emulator.InlineListeners(o.inline)
 	cfg := emulator.Config{Switches: o.switches, Delays: o.delays, Logger: log}
+	var err error
+	if cfg.Faults, err = o.faults(); err != nil {
+		return err
+	}
 	network, err := o.connect(&cfg, log)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func describe(seed emulator.Seed, network netip.Prefix) Ready {
 }
 
 // serve answers requests until ctx ends.
-func (o *options) serve(ctx context.Context, api http.Handler, ready Ready, out io.Writer, log *slog.Logger) error {
+func (o *options) serve(ctx context.Context, api *emulator.Emulator, ready Ready, out io.Writer, log *slog.Logger) error {
 	// One left by a run that was killed would mislead whoever waits for ours.
 	if err := retract(o.readyFile); err != nil {
 		return err
@@ -67,7 +67,9 @@ func (o *options) serve(ctx context.Context, api http.Handler, ready Ready, out 
 		scheme = "https"
 	}
 	ready.Endpoint = scheme + "://" + listener.Addr().String()
-	server := &http.Server{Handler: api, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: api, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
+	// Faults drop connections; those of HTTP/2 belong to many requests.
+	server.Protocols.SetHTTP1(true)
 	failed := make(chan error, 1)
 	go func() {
 		if o.certFile != "" {
@@ -85,6 +87,8 @@ func (o *options) serve(ctx context.Context, api http.Handler, ready Ready, out 
 		return errors.Join(fmt.Errorf("serving %s: %w", ready.Endpoint, err), retract(o.readyFile))
 	case <-ctx.Done():
 	}
+	// Requests that hang on purpose would hold up the end.
+	api.ClearFaults()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	err = errors.Join(server.Shutdown(grace), retract(o.readyFile))

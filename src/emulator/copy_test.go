@@ -1,0 +1,169 @@
+package emulator
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// filled is a cloud with objects of every kind that refer to each other.
+func filled(t *testing.T) *Emulator {
+	t.Helper()
+	seed := DefaultSeed()
+	seed.Organisations[0].Projects = []ProjectSeed{{Identity: "prj-1", Name: "shop", VPCs: []VPCSeed{{
+		Identity: "vpc-shop", Name: "shop", Region: DefaultRegion, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
+	}}}}
+	e, err := New(Config{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.AddMachine(MachineSpec{Identity: "vm-1", Name: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	send := func(path, body string) {
+		t.Helper()
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+		request.Header.Set("Authorization", "Token "+DefaultToken)
+		recorder := httptest.NewRecorder()
+		if e.ServeHTTP(recorder, request); recorder.Code >= 300 {
+			t.Fatalf("POST %s: %d %s", path, recorder.Code, recorder.Body)
+		}
+	}
+	send("/v1/security-groups", `{"name":"web","vpcIdentity":"emulator","ingressRules":[]}`)
+	send("/v1/reserved-ips", `{"name":"in","region":"nl-01"}`)
+	send("/v1/loadbalancer-target-groups", `{"name":"tg","vpc":"emulator","targetPort":80,"protocol":"tcp"}`)
+	send("/v1/loadbalancer-target-groups/tg/attach", `{"serverIdentity":"vm-1"}`)
+	send("/v1/loadbalancers", `{"name":"lb","subnet":"emulator","securityGroupAttachments":["web"],"reservedIpId":"in"}`)
+	var group string
+	for org := range e.store.organisations.all() {
+		for g := range org.targetGroups.all() {
+			group = g.Identity
+		}
+	}
+	send("/v1/loadbalancers/lb/listeners", fmt.Sprintf(`{"name":"l","port":80,"protocol":"tcp","targetGroup":%q}`, group))
+	send("/v1/projects", `{"name":"below","parentProjectIdentity":"prj-1"}`)
+	send("/v1/cloudinits", `{"name":"x","content":"c"}`)
+	send("/v1/tfs", `{"name":"x","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
+	send("/v1/vpc-firewall-rules/emulator", `{"name":"x","protocols":{"any":true},"direction":"inbound","action":"drop","priority":1,"sourceSubnetIdentity":"emulator"}`)
+	send("/v1/vpc-peering-connections", `{"name":"x","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop"}`)
+	send("/v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`)
+	send("/v1/nat-gateways", `{"name":"out","subnetIdentity":"emulator","configureDefaultRoute":true,"securityGroupAttachments":["web"]}`)
+	send("/v1/route-tables/default/routes", `{"destinationCidrBlock":"10.244.0.0/24","gatewayAddress":"10.0.0.9"}`)
+	return e
+}
+
+// references walks over everything that can be reached and names the way to
+// each pointer and map that may be changed in place: those of the store's own
+// types and the bookkeeping of collections.
+func references(v reflect.Value, way string, found map[uintptr]string) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map:
+		if v.IsNil() || found[v.Pointer()] != "" {
+			return
+		}
+		if changeable(v.Type()) {
+			found[v.Pointer()] = way
+		}
+		if v.Kind() == reflect.Pointer {
+			references(v.Elem(), way, found)
+			return
+		}
+		for entries := v.MapRange(); entries.Next(); {
+			references(entries.Key(), way+"[key]", found)
+			references(entries.Value(), way+"[value]", found)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			references(v.Field(i), way+"."+v.Type().Field(i).Name, found)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			references(v.Index(i), fmt.Sprintf("%s[%d]", way, i), found)
+		}
+	}
+}
+
+// changeable types are written to after their objects were made. Machine types,
+// images and keys never change, and maps of texts are replaced as a whole.
+func changeable(t reflect.Type) bool {
+	if t.Kind() == reflect.Map {
+		return t.Elem().Kind() != reflect.String
+	}
+	fixed := []reflect.Type{reflect.TypeFor[*machineType](), reflect.TypeFor[*image]()}
+	name := t.Elem().PkgPath()
+	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") && !slices.Contains(fixed, t)
+}
+
+// Whoever adds a kind of object learns here that it must be copied.
+func TestCopySharesNothing(t *testing.T) {
+	e := filled(t)
+	live, copied := map[uintptr]string{}, map[uintptr]string{}
+	twin := e.store.copy()
+	references(reflect.ValueOf(&twin.organisations).Elem(), "organisations", copied)
+	references(reflect.ValueOf(&twin.regions).Elem(), "regions", copied)
+	references(reflect.ValueOf(e.store), "store", live)
+	if len(copied) < 30 {
+		t.Errorf("only %d references were found", len(copied))
+	}
+	machineTypes := map[uintptr]string{}
+	references(reflect.ValueOf(&e.store.machineTypes).Elem(), "machineTypes", machineTypes)
+	references(reflect.ValueOf(&e.store.images).Elem(), "images", machineTypes)
+	for pointer, way := range copied {
+		if shared, found := live[pointer]; found && machineTypes[pointer] == "" {
+			t.Errorf("%s of the copy is %s of the original: copy it in a rewire method", way, shared)
+		}
+	}
+}
+
+// everything is what the lists of a cloud say.
+func everything(t *testing.T, e *Emulator) string {
+	t.Helper()
+	var out strings.Builder
+	for _, path := range []string{"regions", "vpcs", "subnets", "machines", "loadbalancers", "loadbalancers/lb/listeners", "loadbalancer-target-groups",
+		"projects", "cloudinits", "tfs", "vpc-firewall-rules/emulator", "vpc-peering-connections", "quotas", "images",
+		"security-groups", "reserved-ips", "nat-gateways", "route-tables", "route-tables/default/routes"} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/"+path, nil)
+		request.Header.Set("Authorization", "Token "+DefaultToken)
+		recorder := httptest.NewRecorder()
+		e.ServeHTTP(recorder, request)
+		out.WriteString(recorder.Body.String())
+	}
+	return out.String()
+}
+
+func TestCopyIsTheSame(t *testing.T) {
+	e, other := filled(t), filled(t)
+	before := everything(t, e)
+	other.store = e.store.copy()
+	owner := other.guard.tokens[DefaultToken]
+	owner.organisations = slices.Collect(other.store.organisations.all())
+	other.guard.tokens[DefaultToken] = owner
+	if got := everything(t, other); got != before {
+		t.Errorf("the copy says %s, its original %s", got, before)
+	}
+	remove := func(path string) {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil)
+		request.Header.Set("Authorization", "Token "+DefaultToken)
+		recorder := httptest.NewRecorder()
+		if e.ServeHTTP(recorder, request); recorder.Code >= 300 {
+			t.Errorf("DELETE %s: %d %s", path, recorder.Code, recorder.Body)
+		}
+	}
+	for _, path := range []string{
+		"loadbalancers/lb", "nat-gateways/out", "loadbalancer-target-groups/tg", "machines/one", "tfs/x", "security-groups/web",
+		"reserved-ips/in", "vpc-firewall-rules/emulator/x", "vpc-peering-connections/x", "cloudinits/x", "projects/below",
+	} {
+		remove("/v1/" + path)
+	}
+	if err := e.SetQuota("", "machines", 300_000); err != nil {
+		t.Fatal(err)
+	}
+	if got := everything(t, other); got != before || everything(t, e) == before {
+		t.Error("the copy changed with its original")
+	}
+}
