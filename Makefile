@@ -30,6 +30,10 @@ test: bin/gotest bin/lab ## run every test, with the race detector if there is a
 	@exec bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
+.PHONY: fuzz
+fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the first time compiles for minutes)
+	@exec bin/fuzz $(if $(FUZZTIME),-time=$(FUZZTIME))
+
 # KEEP and CLUSTER count only on make's own command line: a variable that happens to be in the environment uses nobody's cluster.
 .PHONY: demo
 demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
@@ -75,7 +79,7 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 # These contain the Kubernetes and Helm libraries.
 bin/demo bin/labbuild: note := , which takes minutes at first and seconds later
 
-bin/demo bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
+bin/demo bin/fuzz bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

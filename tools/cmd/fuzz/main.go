@@ -1,0 +1,31 @@
+// Command fuzz lets every fuzz target try new inputs for a while; it is what `make fuzz` calls.
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/fuzz"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+func main() {
+	each := flag.Duration("time", 10*time.Second, "how long each target tries inputs")
+	flag.Parse()
+	os.Exit(program.Run("fuzz", os.Stderr, func(ctx context.Context) error { return run(ctx, *each) }))
+}
+
+func run(ctx context.Context, each time.Duration) error {
+	root, err := repo.Root()
+	if err != nil {
+		return err
+	}
+	targets, err := fuzz.Targets(root, "src", "tools", "ci")
+	if err != nil {
+		return err
+	}
+	return fuzz.Run(ctx, root, targets, each, os.Stdout)
+}
