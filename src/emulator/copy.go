@@ -195,8 +195,8 @@ func (n *natGateway) rewire(t *twins) {
 	n.defaultRoute, n.routes = twin(t, n.defaultRoute), twinKeys(t, n.routes)
 }
 
-func (rt *routeTable) rewire(t *twins) {
-	rt.vpc, rt.routes, rt.subnets = twin(t, rt.vpc), twinCollection(t, rt.routes), twinCollection(t, rt.subnets)
+func (t *routeTable) rewire(made *twins) {
+	t.vpc, t.routes, t.subnets = twin(made, t.vpc), twinCollection(made, t.routes), twinCollection(made, t.subnets)
 }
 
 func (r *routeEntry) rewire(t *twins) {

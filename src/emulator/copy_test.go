@@ -77,6 +77,8 @@ func references(v reflect.Value, way string, found map[uintptr]string) {
 			references(entries.Key(), way+"[key]", found)
 			references(entries.Value(), way+"[value]", found)
 		}
+	case reflect.Interface:
+		references(v.Elem(), way, found)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			references(v.Field(i), way+"."+v.Type().Field(i).Name, found)
@@ -85,6 +87,8 @@ func references(v reflect.Value, way string, found map[uintptr]string) {
 		for i := range v.Len() {
 			references(v.Index(i), fmt.Sprintf("%s[%d]", way, i), found)
 		}
+	default:
+		// Nothing else leads further.
 	}
 }
 

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -45,9 +46,9 @@ func (h history) with(newest snapshot, oldest time.Time) history {
 
 // at is the state at some time, or the oldest known, and the time it is for.
 func (h history) at(when time.Time) (snapshot, time.Time) {
-	for i := len(h) - 1; i >= 0; i-- {
-		if !h[i].since.After(when) {
-			return h[i], when
+	for _, past := range slices.Backward(h) {
+		if !past.since.After(when) {
+			return past, when
 		}
 	}
 	return h[0], h[0].since
@@ -73,19 +74,19 @@ type deferred struct {
 // deleteLater answers a deletion as if it had happened, and lets it happen later.
 // Whether it is possible is tried on a copy; when it no longer is by then, it
 // silently fails, as in a cloud that works through a queue.
-func (e *Emulator) deleteLater(c *call, delete handler, lag time.Duration) (reply, error) {
+func (e *Emulator) deleteLater(c *call, remove handler, lag time.Duration) (reply, error) {
 	rehearsal := *c
 	if c.org != nil {
 		rehearsal.org, _ = e.store.copy().organisations.exact(c.org.Identity)
 	}
-	answer, err := e.handle(&rehearsal, delete)
+	answer, err := e.handle(&rehearsal, remove)
 	if err != nil {
 		return reply{}, err
 	}
 	due, home := c.now.Add(lag), c.org
 	e.store.wait(deferred{due, func() {
 		c.now, c.org, c.machines = due, home, nil
-		if _, err := e.handle(c, delete); err != nil {
+		if _, err := e.handle(c, remove); err != nil {
 			e.log.Info("a late deletion failed", "path", c.URL.Path, "error", err)
 		}
 	}})

@@ -162,6 +162,8 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 		rt.emulator.goBack(c, met.Delay)
 	case fault.DeleteLag:
 		return rt.emulator.deleteLater(c, rt.handler, met.Delay)
+	default:
+		// Carried out before and after.
 	}
 	return rt.emulator.handle(c, rt.handler)
 }

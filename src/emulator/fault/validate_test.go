@@ -15,6 +15,8 @@ func valid(kind Kind) Effect {
 		e.Status = 503
 	case Latency, Stale, DeleteLag:
 		e.Delay = time.Second
+	default:
+		// Needs nothing.
 	}
 	return e
 }
