@@ -46,6 +46,7 @@ type outcome struct {
 	foreign string            // difference of what belongs to others
 	touched []emulator.Write
 	seen    map[string]seen // lists that other runs need not decode again
+	idle    map[string]bool // lists that other runs need not read before the work
 }
 
 // stage is where a work starts.
@@ -57,27 +58,33 @@ type stage struct {
 }
 
 // stage makes a new cloud and brings it to where the work starts.
-func (s Scenario) stage(t *testing.T, known map[string]seen) *stage {
+func (s Scenario) stage(t *testing.T, undisturbed outcome) *stage {
 	t.Helper()
 	cloud, err := emulator.New(s.Cloud)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := &stage{lookout: lookout{cloud: cloud, seed: s.Cloud.Seed, seen: maps.Clone(known)}}
+	at := &stage{lookout: lookout{
+		cloud: cloud, seed: s.Cloud.Seed, seen: maps.Clone(undisturbed.seen), idle: undisturbed.idle,
+	}}
 	if s.Foreign != nil {
 		s.Foreign(t, cloud)
 	}
-	at.theirs = at.look(t).identities()
+	first := at.look(t, at.idle)
+	at.theirs = first.identities()
 	at.start = s.Begin(t, cloud)
-	at.before = at.look(t)
+	at.before = at.look(t, at.idle)
+	if at.idle == nil {
+		at.idle = at.before.empty(first)
+	}
 	cloud.ResetCounters()
 	return at
 }
 
-// look is everything in the cloud.
-func (s *stage) look(t *testing.T) state {
+// look is everything in the cloud, but for the lists to skip.
+func (s *stage) look(t *testing.T, skip map[string]bool) state {
 	t.Helper()
-	found, err := s.everything(t.Context())
+	found, err := s.everything(t.Context(), skip)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +96,7 @@ func (s *stage) look(t *testing.T) state {
 // undisturbed one itself.
 func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome {
 	t.Helper()
-	at := s.stage(t, undisturbed.seen)
+	at := s.stage(t, undisturbed)
 	n := &network{
 		cloud: at.cloud.Transport(), most: someCalls + manyTimes*len(undisturbed.calls),
 		disturb: d.at, earlier: map[string]answer{},
@@ -100,14 +107,14 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 	got := outcome{cloud: at.cloud, end: end, certain: d.certain, writes: at.cloud.Writes()}
 	got.calls, got.hits = n.calm()
 	<-time.After(settling)
-	after := at.look(t)
+	after := at.look(t, nil)
 	if end == nil {
 		at.cloud.ResetCounters()
 		got.end = again(ctx, work)
 		got.more = at.cloud.Writes()
 	}
 	got.compare(at.before, after, at.theirs)
-	got.seen = at.seen
+	got.seen, got.idle = at.seen, at.idle
 	return got
 }
 
