@@ -142,8 +142,7 @@ func readSecret(name string) ([]byte, error) {
 
 // reason is the error without the path, which the message has already.
 func reason(err error) string {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err.Error()
 	}
 	return err.Error()

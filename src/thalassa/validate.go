@@ -26,8 +26,7 @@ func Validate(getenv func(string) string) func(path string, files bool) (effecti
 }
 
 func linesOf(err error) []string {
-	var problems config.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
 		return problems.Lines()
 	}
 	return []string{err.Error()}
