@@ -7,6 +7,9 @@ need() { command -v "$1" >/dev/null || packages+=("$2"); }
 
 need git git
 need make make
+# The examples of the emulator's README are run.
+need curl curl
+need jq jq
 # The race detector needs a compiler and the C library's headers.
 echo '#include <stdlib.h>' | gcc -x c -fsyntax-only - 2>/dev/null || packages+=(gcc libc6-dev)
 if [[ $(id -u) == 0 ]]; then

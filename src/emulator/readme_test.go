@@ -1,162 +1,158 @@
 package emulator_test
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"io"
+	"bytes"
+	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
 )
 
-// shell understands just enough of the README's examples: assignments, and curl
-// with -s, -u, -H, -X and -d, optionally piped into `jq -r .field`.
-type shell struct {
-	t    *testing.T
-	vars map[string]string
+// strict makes bash end at the first command that fails, and jq fail when the
+// field it is asked for is missing.
+const strict = `set -euo pipefail
+jq() { command jq --exit-status "$@"; }
+`
+
+// witness notes what is answered on the way to a server.
+type witness struct {
+	http.Handler
+	mu       sync.Mutex
+	requests int
+	// refused are the answers of 400 and above: method, path and status.
+	refused []string
 }
 
-var assignment = regexp.MustCompile(`^([A-Z]+)=(.*)$`)
+func (w *witness) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	answer := &statusWriter{ResponseWriter: writer}
+	w.Handler.ServeHTTP(answer, request)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests++
+	if answer.status >= http.StatusBadRequest {
+		w.refused = append(w.refused, fmt.Sprintf("%s %s %d", request.Method, request.URL.Path, answer.status))
+	}
+}
 
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets faults take the connection over.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// A reader pastes one block after another into one shell, against an emulator
+// with the defaults of the command line.
 func TestReadmeExamples(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	script := examples(t)
+	cloud := newEmulator(t, func(cfg *emulator.Config) { cfg.Delays = commandDelays(t) })
+	seen := &witness{Handler: cloud}
+	server := httptest.NewServer(seen)
+	output, err := runBash(t, strings.Replace(script, defaultEndpoint(t), server.URL, 1))
+	// Waits for the handlers, which may end later than their answers arrive.
+	server.Close()
+	if err != nil {
+		t.Errorf("an example failed: %v\n%s", err, output)
+	}
+	if want := strings.Count(script, "curl "); seen.requests != want {
+		t.Errorf("%d requests arrived, README.md has %d", seen.requests, want)
+	}
+	if want := announced(script); !slices.Equal(statuses(seen.refused), want) {
+		t.Errorf("refused were %q, README.md announces %q\n%s", seen.refused, want, output)
+	}
+}
+
+// examples are the blocks of README.md as one script.
+func examples(t *testing.T) string {
+	t.Helper()
+	var script strings.Builder
+	for _, part := range strings.Split(readme(t), "```sh\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		script.WriteString(block)
+	}
+	if !strings.HasPrefix(script.String(), "URL="+defaultEndpoint(t)+"\n") {
+		t.Fatalf("the examples of README.md do not begin with URL=%s", defaultEndpoint(t))
+	}
+	return script.String()
+}
+
+// defaultEndpoint is where the command serves without flags.
+func defaultEndpoint(t *testing.T) string {
+	t.Helper()
+	address, err := command.New().Flags().GetString("listen")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh := shell{t: t, vars: map[string]string{}}
-	requests := 0
-	for _, part := range strings.Split(string(readme), "```sh\n")[1:] {
-		script, _, _ := strings.Cut(part, "```")
-		requests += sh.run(newCloud(t), script)
-	}
-	if requests < 29 {
-		t.Errorf("only %d requests were found in README.md", requests)
-	}
+	return "http://" + address
 }
 
-// run runs a script against a cloud and returns how many requests it sent.
-func (sh shell) run(c *cloud, script string) (requests int) {
-	sh.t.Helper()
-	sh.vars["URL"] = c.url
-	for line := range strings.Lines(script) {
-		line = strings.TrimSpace(line)
-		switch match := assignment.FindStringSubmatch(line); {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case match == nil:
-			sh.curl(line)
-			requests++
-		case strings.HasPrefix(match[2], "$("):
-			sh.vars[match[1]] = sh.captured(match[2])
-			requests++
-		case match[1] != "URL":
-			sh.vars[match[1]] = sh.words(match[2])[0]
+// commandDelays are those that the command has without flags, of what the
+// examples use.
+func commandDelays(t *testing.T) emulator.Delays {
+	t.Helper()
+	flag := func(name string) time.Duration {
+		delay, err := command.New().Flags().GetDuration(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return delay
+	}
+	return emulator.Delays{LoadbalancerCreate: flag("lb-create-delay"), LoadbalancerDelete: flag("lb-delete-delay")}
+}
+
+// runBash runs a script with the machine's bash, curl and jq, and with nothing
+// of the environment that could send it elsewhere, such as a proxy.
+func runBash(t *testing.T, script string) (output string, err error) {
+	t.Helper()
+	for _, program := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Fatalf("the examples of README.md are run with %s: %v; install it, as ci/setup.sh does", program, err)
 		}
 	}
-	return requests
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-x")
+	cmd.WaitDelay = time.Second // for a curl that outlives bash
+	cmd.Stdin = strings.NewReader(strict + script)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	var all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &all, &all
+	err = cmd.Run()
+	return all.String(), err
 }
 
-// captured runs `$(curl ... | jq -r .field)`.
-func (sh shell) captured(text string) string {
-	sh.t.Helper()
-	text = strings.TrimSuffix(strings.TrimPrefix(text, "$("), ")")
-	command, field, _ := strings.Cut(text, " | jq -r .")
-	var object map[string]any
-	if err := json.Unmarshal([]byte(sh.curl(command)), &object); err != nil {
-		sh.t.Fatalf("%s: %v", command, err)
+// announced are the statuses that examples say they are refused with, in a
+// comment at the end of the line.
+func announced(script string) []string {
+	var all []string
+	for _, match := range regexp.MustCompile(`(?m)^[^#].* # ([45][0-9]{2})$`).FindAllStringSubmatch(script, -1) {
+		all = append(all, match[1])
 	}
-	value, _ := object[field].(string)
-	if value == "" {
-		sh.t.Fatalf("%s: no %s in %v", command, field, object)
-	}
-	return value
+	return all
 }
 
-// curl sends a request and returns the body of a successful answer.
-func (sh shell) curl(command string) string {
-	sh.t.Helper()
-	words := sh.words(command)
-	method, url, body := "", "", ""
-	header := http.Header{}
-	for i := 1; i < len(words); i++ {
-		switch words[i] {
-		case "-s":
-			continue
-		case "-X":
-			method = words[i+1]
-		case "-d":
-			body = words[i+1]
-		case "-u":
-			header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(words[i+1])))
-		case "-H":
-			key, value, _ := strings.Cut(words[i+1], ": ")
-			header.Set(key, value)
-		default:
-			url = words[i]
-			continue
-		}
-		i++
+// statuses are the last words.
+func statuses(refused []string) []string {
+	var all []string
+	for _, line := range refused {
+		all = append(all, line[strings.LastIndex(line, " ")+1:])
 	}
-	if method == "" && body != "" {
-		method = http.MethodPost
-	}
-	return sh.send(command, method, url, body, header)
-}
-
-func (sh shell) send(command, method, url, body string, header http.Header) string {
-	sh.t.Helper()
-	request, err := http.NewRequestWithContext(sh.t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		sh.t.Fatalf("%s: %v", command, err)
-	}
-	request.Header = header
-	if body != "" {
-		// What curl says about every -d, also when the body is JSON.
-		header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		sh.t.Fatalf("%s: %v", command, err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= 300 {
-		sh.t.Fatalf("%s: status %d %s, %v", command, response.StatusCode, answer, err)
-	}
-	return string(answer)
-}
-
-// words splits a command the way a shell does.
-func (sh shell) words(command string) []string {
-	var words []string
-	var word strings.Builder
-	quote, escaped, open := rune(0), false, false
-	for _, r := range command {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped = true
-		case r == quote:
-			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			quote, open = r, true
-		case quote == 0 && r == ' ':
-			if open {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			open = false
-		default:
-			word.WriteRune(r)
-			open = true
-		}
-	}
-	words = append(words, word.String())
-	for i := range words {
-		words[i] = os.Expand(words[i], func(name string) string { return sh.vars[name] })
-	}
-	return words
+	return all
 }
