@@ -32,7 +32,7 @@ func TestReadmeHasEveryFlag(t *testing.T) {
 			t.Errorf("README.md lacks --%s: %s", flag.Name, flag.Usage)
 		}
 	}
-	program := command.New()
+	program := command.New("")
 	program.Flags().VisitAll(check)
 	for _, part := range program.Commands() {
 		part.Flags().VisitAll(check)

@@ -96,7 +96,7 @@ func examples(t *testing.T) string {
 // defaultEndpoint is where the command serves without flags.
 func defaultEndpoint(t *testing.T) string {
 	t.Helper()
-	address, err := command.New().Flags().GetString("listen")
+	address, err := command.New("").Flags().GetString("listen")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func defaultEndpoint(t *testing.T) string {
 func commandDelays(t *testing.T) emulator.Delays {
 	t.Helper()
 	flag := func(name string) time.Duration {
-		delay, err := command.New().Flags().GetDuration(name)
+		delay, err := command.New("").Flags().GetDuration(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
 )
 
+// version is set by the linker: -X main.version=v1.2.3.
+var version = "devel"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command.New().ExecuteContext(ctx)
+	err := command.New(version).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		os.Exit(1)

@@ -66,3 +66,10 @@ func TestErrorsEndIt(t *testing.T) {
 		t.Errorf("ended with %v and output %q, want an error", err, output)
 	}
 }
+
+func TestVersion(t *testing.T) {
+	output, err := rerun(t, "--version").CombinedOutput()
+	if err != nil || string(output) != "thalassa-emulator "+version+"\n" {
+		t.Errorf("--version printed %q and ended with %v", output, err)
+	}
+}

@@ -3,6 +3,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
@@ -36,19 +38,25 @@ type options struct {
 	faultFile                            string
 }
 
-// New makes the command. It serves until its context ends.
-func New() *cobra.Command {
+// New makes the command. It serves until its context ends. The version is what
+// --version prints.
+func New(version string) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "thalassa-emulator",
-		Short: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
-		Args:  cobra.NoArgs,
+		Use:     "thalassa-emulator",
+		Short:   "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
+		Version: version,
+		Args:    cobra.NoArgs,
 		// An error while running is not a misuse of the flags.
 		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd.Flags()); err != nil {
+				return err
+			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	o.addServerFlags(cmd)
 	o.addCloudFlags(cmd)
 	o.addSwitchFlags(cmd)
@@ -65,6 +73,7 @@ func (o *options) addServerFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.plainHTTP, "allow-plain-http", false, "allow HTTP without TLS on addresses other than loopback")
 	flags.StringVar(&o.readyFile, "ready-file", "", "file to write once the API is served: JSON with endpoint, network, organisation, vpc and subnet; removed at the end")
 	flags.BoolVar(&o.verbose, "verbose", false, "log refused connections and the like")
+	flags.Bool("version", false, "print the version and quit")
 	cmd.MarkFlagsRequiredTogether("tls-cert-file", "tls-key-file")
 }
 
@@ -84,7 +93,7 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.delays.NetworkLinger, "network-linger", 0, "how long they are then still listed as deleted")
 	flags.DurationVar(&o.delays.ReservedIPCreate, "reserved-ip-create-delay", 0, "how long a new reserved IP is creating")
 	flags.DurationVar(&o.delays.NATGatewayCreate, "nat-gateway-create-delay", 0, "how long a new NAT gateway is creating")
-	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour, "how long bearer tokens are good for")
+	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour, "how long bearer tokens are good for; 0 is an hour")
 }
 
 func (o *options) addSwitchFlags(cmd *cobra.Command) {
@@ -108,12 +117,26 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil, "query keys that lists ignore; matchLabels stands for all label filters")
 }
 
-func (o *options) run(ctx context.Context, out, errors io.Writer) error {
+// check refuses numbers that would otherwise mean zero without a word.
+func (o *options) check(flags *pflag.FlagSet) error {
+	var problems []error
+	if o.machines < 0 {
+		problems = append(problems, fmt.Errorf("--machines=%d: use 0 or more", o.machines))
+	}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if delay, err := flags.GetDuration(flag.Name); err == nil && delay < 0 {
+			problems = append(problems, fmt.Errorf("--%s=%s: use 0 or more, such as 90s", flag.Name, delay))
+		}
+	})
+	return errors.Join(problems...)
+}
+
+func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(errors, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level}))
 	o.switches.Updates = emulator.UpdateMode(o.updates)
 	o.switches.InlineListeners = emulator.InlineListeners(o.inline)
 	cfg := emulator.Config{Switches: o.switches, Delays: o.delays, Logger: log}

@@ -13,15 +13,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -86,7 +90,7 @@ func start(t *testing.T, args ...string) started {
 }
 
 func execute(ctx context.Context, output, log *bytes.Buffer, args ...string) error {
-	cmd := New()
+	cmd := New("v1.2.3")
 	cmd.SetArgs(args)
 	cmd.SetOut(output)
 	cmd.SetErr(log)
@@ -338,6 +342,46 @@ func TestRefusedFlags(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Delays below zero have no meaning, whatever the flag.
+func TestNegativeFlagsAreRefused(t *testing.T) {
+	wants := map[string]string{"--machines=-1": "--machines=-1: use 0 or more"}
+	New("").Flags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Value.Type() == "duration" {
+			wants["--"+flag.Name+"=-90s"] = "--" + flag.Name + "=-1m30s: use 0 or more, such as 90s"
+		}
+	})
+	if want := reflect.TypeFor[emulator.Delays]().NumField() + 1; len(wants) != want {
+		t.Errorf("%d flags, want --machines and one for every delay: %d", len(wants), want)
+	}
+	// All mistakes are reported at once.
+	all := slices.Collect(maps.Keys(wants))
+	for arg, want := range wants {
+		for _, args := range [][]string{{arg}, all} {
+			if _, err := executeEnded(t, args...); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want %q", args, err, want)
+			}
+		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	output, err := executeEnded(t, "--version")
+	if err != nil || output != "thalassa-emulator v1.2.3\n" {
+		t.Errorf("--version printed %q and returned %v", output, err)
+	}
+}
+
+// executeEnded runs a command that is expected to end before it serves; one that
+// serves is stopped at once.
+func executeEnded(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var output, log bytes.Buffer
+	err := execute(ctx, &output, &log, append(args, "--listen=127.0.0.1:0")...)
+	return output.String(), err
 }
 
 func TestReachableFromOutsideIsWarnedAbout(t *testing.T) {
