@@ -31,8 +31,8 @@ test: bin/gotest bin/lab ## run every test, with the race detector if there is a
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
 .PHONY: fuzz
-fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the first time compiles for minutes)
-	@exec bin/fuzz $(if $(FUZZTIME),-time=$(FUZZTIME))
+fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the first time compiles for minutes; GUIDED=0 does not)
+	@exec bin/fuzz $(if $(FUZZTIME),-time=$(FUZZTIME)) $(if $(filter 0,$(GUIDED)),-guided=false)
 
 # KEEP and CLUSTER count only on make's own command line: a variable that happens to be in the environment uses nobody's cluster.
 .PHONY: demo

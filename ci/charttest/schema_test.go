@@ -92,7 +92,7 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 		"cloudConfig.loadBalancer.driftPeriod=-1", "cloudConfig.inventory.machineAge=0", "cloudConfig.inventory.balancerAge=5m",
 		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "cloudConfig.api.burst=many",
 		"credentials.workloadIdentity.enabled=yes", "credentials.workloadIdentity.lifetime=59", "credentials.workloadIdentity.audience=",
-		"caBundle.pem=text", "caBundle.existing.kind=Pod", "caBundle.existing.key=",
+		"caBundle.pem=text", "caBundle.pem=-----BEGIN CERTIFICATE----------BEGIN PRIVATE KEY-----", "caBundle.existing.kind=Pod", "caBundle.existing.key=",
 		"cloudConfig=null", "credentials=null", "image=null", "rbac=null", "serviceAccount=null",
 	} {
 		t.Run(set, func(t *testing.T) {

@@ -103,7 +103,7 @@ func (f *File) decodeValue(path string, node *yaml.Node, target reflect.Value) {
 	default:
 		number, whole := wholeNumber(node)
 		if !whole || target.OverflowInt(number) {
-			f.report(path, node.Line, describe(node), "want a whole number")
+			f.report(path, node.Line, describe(node), wantWhole)
 			return
 		}
 		target.SetInt(number)

@@ -13,7 +13,8 @@ const (
 	kindBool   = "true or false"
 	kindNumber = "a number"
 
-	wantText = "want text (put it in quotes)"
+	wantText  = "want text (put it in quotes)"
+	wantWhole = "want a whole number"
 )
 
 // kindOf names what a value is, without repeating it: where text is wanted, it may be a secret without quotes.

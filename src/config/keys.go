@@ -135,6 +135,16 @@ func (f *File) Apply(keys []Key, getenv func(string) string) {
 			continue
 		}
 		key.Rule.check(f, key.Path, value)
+		f.complete(key)
+	}
+}
+
+// complete says of a value of the wrong type what else is wanted: "5s" for seconds needs the unit more than the type.
+func (f *File) complete(key Key) {
+	for i := range f.problems {
+		if f.problems[i].Path == key.Path && f.problems[i].Want == wantWhole && key.Rule.Want != "" {
+			f.problems[i].Want = "want " + key.Rule.Want
+		}
 	}
 }
 

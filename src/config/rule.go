@@ -36,6 +36,9 @@ func Whole(minimum, maximum int, unit string) Rule {
 // Matching allows text that matches the pattern completely; want says in words what that is.
 func Matching(pattern, want string) Rule { return Rule{Want: want, Pattern: pattern} }
 
+// Allows says whether a text is allowed.
+func (r Rule) Allows(text string) bool { return whole(r.Pattern, text) }
+
 // check reports what the rule does not allow about the key at path.
 func (r Rule) check(f *File, path string, value reflect.Value) {
 	switch value.Kind() {

@@ -34,9 +34,12 @@ func openable(service *corev1.Service, ports []loadbalancer.Port, o observed) ([
 	if len(open) == len(ports) {
 		return ports, nil
 	}
-	return open, fmt.Errorf("%s cannot be applied by this version yet, and a port that is open to everybody is not what Service %s/%s asks for: "+
-		"%d of its ports are not opened; remove it if they may be public", asked, service.Namespace, service.Name, len(ports)-len(open))
+	return open, restrictionError{fmt.Errorf("%s cannot be applied by this version yet, and a port that is open to everybody is not what Service %s/%s asks for: "+
+		"%d of its ports are not opened; remove it if they may be public", asked, service.Namespace, service.Name, len(ports)-len(open))}
 }
+
+// restrictionError is why ports are not opened.
+type restrictionError struct{ error }
 
 // restrictionOf names what the Service asks for, "" when nothing.
 func restrictionOf(service *corev1.Service) string {

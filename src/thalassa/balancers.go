@@ -68,8 +68,13 @@ func (b *balancers) GetLoadBalancerName(_ context.Context, _ string, service *co
 // GetLoadBalancer says whether anything of the Service is in the cloud: its caller removes the finalizer when nothing is,
 // so a target group that is left over counts too.
 func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	defer b.services.lock(service)()
+	if !wantsBalancer(service) {
+		// Whoever asks removes the finalizer when nothing is there, and then nothing may be made any more.
+		b.settled.forget(service.UID)
+	}
 	o, err := b.observe(ctx, service, b.fresh())
-	if err != nil || o.empty() {
+	if err != nil || (o.empty() && !b.inventory.Doubtful(string(service.UID))) {
 		return nil, false, err
 	}
 	if len(o.balancers) == 0 {
@@ -121,17 +126,20 @@ func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *c
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
-	b.settled.nodesChanged(service.UID, nodes)
+	b.settled.changed(service.UID, nodes, false)
 	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge())
 	if err != nil || len(o.balancers) == 0 {
 		return err
 	}
-	targets, err := b.existing(ctx, loadbalancer.ChooseTargets(nodes, identify))
+	targets, err := b.existing(ctx, loadbalancer.ChooseTargets(nodes, identify), b.config.Inventory.balancerAge())
 	if err != nil {
 		return err
 	}
-	plan := b.planner.membership(targets, o)
-	return b.apply(ctx, service, plan)
+	if err := b.apply(ctx, service, b.planner.membership(targets, o)); err != nil {
+		return err
+	}
+	b.settled.changed(service.UID, nodes, true)
+	return nil
 }
 
 // EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it returns
@@ -148,11 +156,15 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	if err := b.apply(ctx, service, plan); err != nil {
 		return err
 	}
-	if o, err = b.observe(ctx, service, b.config.Inventory.balancerAge()); err != nil {
+	// That everything is gone is believed only from lists that began after the last deletion: an accepted one may take its time.
+	if o, err = b.observe(ctx, service, afterWrites(plan, b.fresh())); err != nil {
 		return err
 	}
 	if !o.empty() {
 		return api.NewRetryError("the cloud is still deleting "+o.String(), b.config.LoadBalancer.pollInterval())
+	}
+	if b.inventory.Doubtful(string(service.UID)) {
+		return api.NewRetryError("something may still be there: a creation ended without an answer, and the cloud's lists may not show it yet", b.config.LoadBalancer.pollInterval())
 	}
 	b.told.Delete(service.UID)
 	return nil
@@ -164,7 +176,7 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 	if err != nil {
 		return inventory.LoadBalancer{}, err
 	}
-	if d.Targets, err = b.existing(ctx, d.Targets); err != nil {
+	if d.Targets, err = b.existing(ctx, d.Targets, b.config.Inventory.balancerAge()); err != nil {
 		return inventory.LoadBalancer{}, err
 	}
 	b.tellProblems(service, problems)
@@ -196,6 +208,9 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired
 	if len(o.balancers) == 0 {
 		if refused != nil {
 			return nil, refused, nil
+		}
+		if b.inventory.Doubtful(string(service.UID)) {
+			return nil, nil, api.NewRetryError("the creation of the load balancer ended without an answer; whether it exists shows within a minute", b.config.LoadBalancer.pollInterval())
 		}
 		if d.subnet, err = b.subnet(ctx); err != nil {
 			return nil, nil, err
@@ -233,8 +248,8 @@ func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desir
 
 // existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
 // refuses the whole set because of one of them. What is left out makes the set incomplete.
-func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
-	existing, err := b.inventory.TargetMachines(ctx, targets.Identities)
+func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets, maxAge time.Duration) (loadbalancer.Targets, error) {
+	existing, err := b.inventory.TargetMachines(ctx, targets.Identities, maxAge)
 	if err != nil {
 		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}
@@ -269,6 +284,14 @@ func (b *balancers) apply(ctx context.Context, service *corev1.Service, plan loa
 		plan[i].Do = func(ctx context.Context) error { return do(client.WithCause(ctx, cause)) }
 	}
 	return plan.Apply(ctx)
+}
+
+// afterWrites is how old lists may be that are looked at after a plan: none of those before it, if it wrote anything.
+func afterWrites(plan loadbalancer.Plan, otherwise time.Duration) time.Duration {
+	if len(plan) > 0 {
+		return inventory.Anew
+	}
+	return otherwise
 }
 
 // whenToReturn hands on when the cloud asked to come back.

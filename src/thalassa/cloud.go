@@ -8,8 +8,11 @@ package thalassa
 import (
 	"context"
 	"net/http"
+	"net/netip"
+	"net/url"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -47,6 +50,7 @@ func New(version string, getenv func(string) string) func(ctx context.Context, p
 		if err != nil {
 			return nil, err
 		}
+		c.warn()
 		cloud, err := build(c, secrets, version, nil)
 		if err != nil {
 			return nil, err
@@ -57,6 +61,22 @@ func New(version string, getenv func(string) string) func(ctx context.Context, p
 		}
 		return cloud, nil
 	}
+}
+
+// warn logs what is allowed and dangerous.
+func (c Config) warn() {
+	endpoint, err := url.Parse(c.Endpoint)
+	if err == nil && endpoint.Scheme == "http" && !isLoopback(endpoint.Hostname()) {
+		klog.InfoS("Warning: endpoint begins with http://, so everybody on the way to the cloud can read the credentials; use https://", "endpoint", endpoint.Redacted())
+	}
+	if c.Insecure {
+		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and everybody on the way to the cloud can read the credentials; use caBundle")
+	}
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && address.IsLoopback())
 }
 
 // build makes the cloud; network carries its calls, nil is the real one.
@@ -79,24 +99,39 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 
 // Initialize begins to record the provider's events; they go on until stop is closed.
 func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	kubernetes, err := clients.Client(component)
-	if err != nil {
-		klog.ErrorS(err, "No Kubernetes client for the cloud provider: what it has to say appears in this log only, not as events, and changes made by hand in the cloud are not put right")
-		return
-	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartStructuredLogging(0)
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubernetes.CoreV1().Events("")})
 	c.balancers.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 	if c.reloader != nil {
 		c.reloader.recordTo(c.balancers.recorder)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go drift{balancers: c.balancers, period: c.config.LoadBalancer.driftPeriod(), services: kubernetes.CoreV1()}.run(ctx)
+	c.attend(ctx, clients, broadcaster)
 	go func() {
 		<-stop
 		cancel()
 		broadcaster.Shutdown()
+	}()
+}
+
+// attend makes events of what the provider has to say and looks for drift, as soon as there is a client of Kubernetes: its API
+// may be away right now.
+func (c *Cloud) attend(ctx context.Context, clients cloudprovider.ControllerClientBuilder, broadcaster record.EventBroadcaster) {
+	attend := func(client kubernetes.Interface) {
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+		go drift{balancers: c.balancers, period: c.config.LoadBalancer.driftPeriod(), services: client.CoreV1()}.run(ctx)
+	}
+	client, err := clients.Client(component)
+	if err == nil {
+		attend(client)
+		return
+	}
+	klog.ErrorS(err, "No Kubernetes client for the cloud provider yet: until there is one, what it has to say appears in this log only, and changes made by hand in the cloud are not put right")
+	go func() {
+		// The manager's builder waits until it has one, or the process ends.
+		if late := clients.ClientOrDie(component); late != nil && ctx.Err() == nil {
+			attend(late)
+		}
 	}()
 }
 

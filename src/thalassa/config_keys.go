@@ -17,7 +17,11 @@ const (
 	// labelReserved begins the keys of labels that the CCM sets itself.
 	labelReserved = "k8s.thalassa.cloud/"
 	// endpointPattern is a scheme, a host and perhaps a port.
-	endpointPattern = `https?://(?:[0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?/?`
+	endpointPattern = `[Hh][Tt][Tt][Pp][Ss]?://(?:` + hostPattern + `|\[[0-9A-Fa-f:.]+\])(?::` + portPattern + `)?/?`
+	hostPattern     = `[0-9A-Za-z][0-9A-Za-z_-]*(?:\.[0-9A-Za-z_-]+)*\.?`
+	portPattern     = `(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])`
+	// pathPattern is an absolute path. What does not look like one is not repeated: it may be the secret that should be in the file.
+	pathPattern = `/[^\r\n]*`
 	// day bounds durations: more is a mistake in the unit.
 	day = 86400
 )
@@ -43,7 +47,7 @@ func cloudKeys() []config.Key {
 				Want: "a URL of scheme and host, perhaps with a port, like https://api.thalassa.cloud"}},
 		{Path: "caBundle", Since: "0.1.0", Example: "/etc/thalassa-ccm/ca/ca.crt",
 			Effect: "Certificates that are trusted beside the public ones, for an API behind a private certificate authority.",
-			Rule:   config.Rule{Want: "the path of a PEM file with at least one certificate"}},
+			Rule:   config.Matching(pathPattern, "the absolute path of a PEM file with at least one certificate")},
 		{Path: "insecure", Since: "0.1.0", Example: "true",
 			Effect: "Skips the verification of the API's certificate, only for tests: anybody on the way can then read the credentials. " +
 				"Not together with caBundle."},
@@ -69,20 +73,19 @@ func cloudKeys() []config.Key {
 // credentialKeys are the four forms of credentials.
 func credentialKeys() []config.Key {
 	const path, identity = pathCredentials + ".", pathWorkloadIdentity + "."
-	const visible = `[!-~]+`
 	return []config.Key{
 		{Path: path + "personalAccessToken", Since: "0.1.0", Secret: true, Example: `"<token>"`,
 			Effect: "A personal access token. Better kept in a file, see directory.",
-			Rule:   config.Matching(visible, "a token without blanks and line ends")},
+			Rule:   tokenRule()},
 		{Path: path + "clientID", Since: "0.1.0", Example: "ccm-client",
 			Effect: "The OIDC client, together with clientSecret.",
-			Rule:   config.Matching(visible, "an identifier without blanks and line ends")},
+			Rule:   clientIDRule()},
 		{Path: path + "clientSecret", Since: "0.1.0", Secret: true, Example: `"<secret>"`,
 			Effect: "The secret of the OIDC client. Better kept in a file, see directory.",
-			Rule:   config.Matching(`[^\r\n]+`, "a secret on one line")},
+			Rule:   clientSecretRule()},
 		{Path: path + "directory", Since: "0.1.0", Example: "/etc/thalassa-ccm/credentials",
 			Effect: "A directory with the file personalAccessToken, or with the files clientID and clientSecret, like a mounted Secret.",
-			Rule:   config.Rule{Want: "the path of a directory"}},
+			Rule:   config.Matching(pathPattern, "the absolute path of a directory")},
 		{Path: identity + "serviceAccountID", Since: "0.1.0", Required: true, Environment: envServiceAccount, Example: "sa-0123456789",
 			Effect: "The cloud's service account that the subject token is exchanged for.",
 			Rule:   config.Matching(identityPattern, `the identity of a service account, like "sa-…"`+identityLetters)},
@@ -91,11 +94,24 @@ func credentialKeys() []config.Key {
 			Rule:   config.Matching(identityPattern, "the organisation's identity"+identityLetters)},
 		{Path: identity + "subjectTokenFile", Since: "0.1.0", Environment: envSubjectTokenFile, Example: subjectTokenFile,
 			Effect: "The token that is exchanged, for example a projected service account token. It is read at each exchange.",
-			Rule:   config.Rule{Want: "the path of a file"}},
+			Rule:   config.Matching(pathPattern, "the absolute path of a file")},
 		{Path: identity + "lifetime", Since: "0.1.0", Example: "3600",
 			Effect: "How long the token is valid that it is exchanged for.",
 			Rule:   config.Whole(60, day, "seconds")},
 	}
+}
+
+// The rules of secrets hold wherever they are: in the cloud-config or in files.
+func tokenRule() config.Rule {
+	return config.Matching(`[!-~]+`, "a token without blanks, line ends and special letters")
+}
+
+func clientIDRule() config.Rule {
+	return config.Matching(`[!-~]+`, "an identifier without blanks, line ends and special letters")
+}
+
+func clientSecretRule() config.Rule {
+	return config.Matching(`[^\r\n]+`, "a secret on one line")
 }
 
 // behaviourKeys say what is done, how often and how fast.
@@ -136,6 +152,8 @@ func explainEndpoint(text string) string {
 		return "a URL with a user name or a password"
 	case u.Host == "":
 		return "a URL without a host"
+	case u.Port() != "" && !config.Matching(portPattern, "").Allows(u.Port()):
+		return "a URL with an impossible port"
 	case u.Path != "" && u.Path != "/":
 		return "a URL with a path"
 	case u.RawQuery != "" || u.ForceQuery:

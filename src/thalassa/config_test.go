@@ -142,7 +142,7 @@ func TestConfigProblems(t *testing.T) {
 			`vpcIdentity: found text with a blank or a line end in it, want the identity of the VPC that the cluster's machines are in, like "vpc-…"` + letters,
 			`cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
 			"project: found text, want the project's identity" + letters,
-			"cloudCredentials.personalAccessToken: found text with a blank or a line end in it, want a token without blanks and line ends",
+			"cloudCredentials.personalAccessToken: found text with a blank or a line end in it, want a token without blanks, line ends and special letters",
 		}},
 		{"no scheme", required + "endpoint: api.thalassa.cloud", []string{"endpoint: found text that does not begin with https:// or http://, " + endpoint}},
 		{"no host", required + "endpoint: https://", []string{"endpoint: found a URL without a host, " + endpoint}},

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
@@ -26,131 +25,89 @@ const (
 	reasonRepaired = "LoadBalancerRepaired"
 )
 
-// settledServices are the Services whose load balancers are as they should be, with what they were made from. The zero value is
-// ready to use.
-type settledServices struct {
-	mu    sync.Mutex
-	known map[types.UID]settledService
-}
+// maxRepairPause is the longest pause before a repair that is not finished is looked at again.
+const maxRepairPause = time.Minute
 
-type settledService struct {
-	service *corev1.Service
-	nodes   []*corev1.Node
-	// repairing: a load balancer was made anew and its address is not in the Service's status yet.
-	repairing bool
-}
-
-func (s *settledServices) remember(service *corev1.Service, nodes []*corev1.Node) {
-	s.put(service.UID, settledService{service: service, nodes: nodes})
-}
-
-func (s *settledServices) put(uid types.UID, settled settledService) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil {
-		s.known = map[types.UID]settledService{}
-	}
-	s.known[uid] = settled
-}
-
-func (s *settledServices) nodesChanged(uid types.UID, nodes []*corev1.Node) {
-	if settled, known := s.get(uid); known {
-		settled.nodes = nodes
-		s.put(uid, settled)
-	}
-}
-
-func (s *settledServices) forget(uid types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, uid)
-}
-
-func (s *settledServices) get(uid types.UID) (settledService, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	settled, known := s.known[uid]
-	return settled, known
-}
-
-func (s *settledServices) list() []*corev1.Service {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	services := make([]*corev1.Service, 0, len(s.known))
-	for _, settled := range s.known {
-		services = append(services, settled.service)
-	}
-	return services
-}
-
-// drift looks from time to time whether somebody changed or removed by hand what Services have in the cloud, says so and puts it
-// right. Services that the service controller is still busy with are left to it.
+// drift looks from time to time whether what Services have in the cloud is still what they should have, says so when it is not
+// and puts it right. Services that the service controller is still busy with are left to it.
 type drift struct {
 	balancers *balancers
 	period    time.Duration // 0: never
 	services  typedcorev1.CoreV1Interface
 }
 
-// run looks until ctx ends. While something that was removed is being made anew it looks more often, to publish the new address.
+// run looks until ctx ends. Between the periods it looks after those that it is repairing, ever more rarely.
 func (d drift) run(ctx context.Context) {
 	if d.period <= 0 {
 		return
 	}
-	for next := d.period; ; {
+	pause, due := d.period, time.Now().Add(d.period)
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(next):
+		case <-time.After(min(pause, max(time.Until(due), 0))):
 		}
-		next = d.period
-		if repairing := d.pass(ctx); repairing {
-			next = min(d.period, d.balancers.config.LoadBalancer.pollInterval())
+		all := !time.Now().Before(due)
+		if all {
+			due = time.Now().Add(d.period)
+		}
+		switch repairing := d.pass(ctx, d.balancers.settled.list(!all)); {
+		case !repairing:
+			pause = d.period
+		case all && pause == d.period:
+			pause = d.balancers.config.LoadBalancer.pollInterval()
+		default:
+			pause = min(2*pause, maxRepairPause)
 		}
 	}
 }
 
-// pass compares all settled Services with one set of lists. It reports whether any of them is still being repaired.
-func (d drift) pass(ctx context.Context) (repairing bool) {
+// pass compares Services with one set of lists. It reports whether any of them is not right yet.
+func (d drift) pass(ctx context.Context, services []settledService) (repairing bool) {
 	began := time.Now()
-	for _, service := range d.balancers.settled.list() {
-		err := d.repair(ctx, service, began)
-		var again *api.RetryError
-		switch {
-		case ctx.Err() != nil:
+	for _, settled := range services {
+		if ctx.Err() != nil {
 			return false
-		case errors.As(err, &again):
-			repairing = true
-		case err != nil:
-			klog.FromContext(ctx).Info("Looking for drift failed; it is done again in the next period",
-				"service", klog.KObj(service), "period", d.period, "err", err.Error())
+		}
+		if err := d.repair(ctx, settled.service, began); err != nil {
+			klog.FromContext(ctx).V(1).Info("Looking for drift is not finished; it goes on by itself",
+				"service", klog.KObj(settled.service), "reason", err.Error())
 		}
 	}
-	return repairing
+	return len(d.balancers.settled.list(true)) > 0
 }
 
-// repair puts right what differs for one Service, and publishes its addresses when a load balancer had to be made anew.
+// repair puts right what differs for one Service, and publishes its addresses when they are others now.
 func (d drift) repair(ctx context.Context, service *corev1.Service, began time.Time) error {
 	b := d.balancers
 	defer b.services.lock(service)()
 	settled, known := b.settled.get(service.UID)
-	if !known {
+	if !known || settled.changing {
 		return nil // deleted, or under way again, meanwhile
 	}
-	plan, err := b.difference(ctx, settled.service, settled.nodes, time.Since(began))
-	if err != nil || (len(plan) == 0 && !settled.repairing) {
+	plan, refused := b.difference(ctx, settled.service, settled.nodes, began)
+	if len(plan) == 0 && refused == nil && !settled.repairing {
+		return nil
+	}
+	if len(plan) == 0 && refused != nil {
+		return d.refused(settled, refused)
+	}
+	current, err := d.current(ctx, settled.service)
+	if err != nil || current == nil {
 		return err
 	}
+	settled.repairing = true
+	b.settled.put(service.UID, settled)
+	status, err := b.ensure(ctx, settled.service, settled.nodes)
 	if len(plan) > 0 {
 		b.recorder.Eventf(settled.service, corev1.EventTypeWarning, reasonDrifted,
-			"Something other than Kubernetes changed what this Service has in the cloud; putting it right: %s. Change the Service instead.", summary(plan))
-		settled.repairing = true
-		b.settled.put(service.UID, settled)
+			"What this Service has in the cloud was not what it should have, without a change in Kubernetes. It is put right: %s. To change it, change the Service.", summary(plan))
 	}
-	status, err := b.ensure(ctx, settled.service, settled.nodes)
 	if err != nil {
 		return err
 	}
-	if err := d.publish(ctx, settled.service, status); err != nil {
+	if err := d.publish(ctx, current, status); err != nil {
 		return err
 	}
 	settled.repairing = false
@@ -158,52 +115,85 @@ func (d drift) repair(ctx context.Context, service *corev1.Service, began time.T
 	return nil
 }
 
-// difference is the plan for a Service as the cloud is now.
-func (b *balancers) difference(ctx context.Context, service *corev1.Service, nodes []*corev1.Node, maxAge time.Duration) (loadbalancer.Plan, error) {
+// refused keeps a Service under repair whose difference cannot be put right now. What lasts is told once; what cannot be known now
+// is nothing to tell.
+func (d drift) refused(settled settledService, refused error) error {
+	var again *api.RetryError
+	var restricted restrictionError
+	if errors.As(refused, &again) || errors.As(refused, &restricted) {
+		settled.repairing = true
+		d.balancers.settled.put(settled.service.UID, settled)
+		d.balancers.tellOnce(settled.service, reasonDrifted,
+			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %v", refused)
+	}
+	return refused
+}
+
+// current is the Service as the cluster has it, nil when it is to have no load balancer any more: then it is forgotten, because
+// nobody would remove what is made now.
+func (d drift) current(ctx context.Context, service *corev1.Service) (*corev1.Service, error) {
+	current, err := d.services.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading Service %s before its load balancer is changed: %w", klog.KObj(service), err)
+	}
+	if err != nil || current.UID != service.UID || !wantsBalancer(current) || !helpers.HasLBFinalizer(current) {
+		d.balancers.settled.forget(service.UID)
+		return nil, nil
+	}
+	return current, nil
+}
+
+// wantsBalancer says whether the Service is to have a load balancer.
+func wantsBalancer(service *corev1.Service) bool {
+	return service.DeletionTimestamp == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// difference is the plan for a Service as the cloud is now, from lists that began after the given time, and why it is empty when
+// not because nothing differs.
+func (b *balancers) difference(ctx context.Context, service *corev1.Service, nodes []*corev1.Node, began time.Time) (loadbalancer.Plan, error) {
 	d, _, err := b.desire(service, nodes)
 	if err != nil {
 		return nil, err
 	}
-	if d.Targets, err = b.existing(ctx, d.Targets); err != nil {
+	if d.Targets, err = b.existing(ctx, d.Targets, time.Since(began)); err != nil {
 		return nil, err
 	}
-	o, err := b.observe(ctx, service, maxAge)
+	o, err := b.observe(ctx, service, time.Since(began))
 	if err != nil {
 		return nil, err
 	}
-	plan, _, err := b.plan(ctx, service, d, o)
+	plan, refused, err := b.plan(ctx, service, d, o)
+	if err == nil && len(plan) == 0 {
+		err = refused
+	}
 	return plan, err
 }
 
 // publish makes the addresses the Service's status, if they are not yet: the service controller does so only after its own syncs.
-func (d drift) publish(ctx context.Context, service *corev1.Service, status *corev1.LoadBalancerStatus) error {
-	current, err := d.services.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading Service %s to publish its new addresses: %w", klog.KObj(service), err)
-	}
-	if current.UID != service.UID || current.DeletionTimestamp != nil || helpers.LoadBalancerStatusEqual(&current.Status.LoadBalancer, status) {
+func (d drift) publish(ctx context.Context, current *corev1.Service, status *corev1.LoadBalancerStatus) error {
+	if helpers.LoadBalancerStatusEqual(&current.Status.LoadBalancer, status) {
 		return nil
 	}
 	updated := current.DeepCopy()
 	updated.Status.LoadBalancer = *status
 	if _, err := helpers.PatchService(d.services, current, updated); err != nil {
-		return fmt.Errorf("publishing the new addresses of Service %s: %w", klog.KObj(service), err)
+		return fmt.Errorf("publishing the new addresses of Service %s: %w", klog.KObj(current), err)
 	}
-	d.balancers.recorder.Eventf(service, corev1.EventTypeWarning, reasonRepaired,
-		"The load balancer was made anew and has other addresses: %s become %s. Point DNS at them, if it is not done automatically.",
-		addressesOf(current.Status.LoadBalancer), addressesOf(*status))
+	before, after := addressesOf(current.Status.LoadBalancer), addressesOf(*status)
+	if len(before) > 0 && !slices.Equal(before, after) {
+		d.balancers.recorder.Eventf(current, corev1.EventTypeWarning, reasonRepaired,
+			"The load balancer has other addresses now: %s became %s. Point DNS at them, if that is not done automatically.",
+			strings.Join(before, ", "), strings.Join(after, ", "))
+	}
 	return nil
 }
 
-func addressesOf(status corev1.LoadBalancerStatus) string {
+func addressesOf(status corev1.LoadBalancerStatus) []string {
 	addresses := make([]string, 0, len(status.Ingress))
 	for _, ingress := range status.Ingress {
 		addresses = append(addresses, ingress.IP)
 	}
-	return strings.Join(addresses, ", ")
+	return addresses
 }
 
 // maxSummary bounds how many operations of a plan are named in an event.

@@ -15,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // driftPeriod is the period of these tests.
@@ -27,6 +29,8 @@ func (l *lab) watching(services ...*corev1.Service) *fake.Clientset {
 	l.Helper()
 	cluster := fake.NewClientset()
 	for _, service := range services {
+		service = service.DeepCopy()
+		service.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
 		if _, err := cluster.CoreV1().Services(service.Namespace).Create(l.Context(), service, metav1.CreateOptions{}); err != nil {
 			l.Fatal(err)
 		}
@@ -133,7 +137,7 @@ func TestDeletedLoadBalancerIsMadeAnew(t *testing.T) {
 			current.Status.LoadBalancer.Ingress[0].IP != state[0].Addresses[0] {
 			t.Errorf("the Service shows %v, the cloud has %v", current.Status.LoadBalancer, state)
 		}
-		for _, want := range []string{"Warning LoadBalancerDrifted", "Warning LoadBalancerRepaired The load balancer was made anew"} {
+		for _, want := range []string{"Warning LoadBalancerDrifted", "Warning LoadBalancerRepaired The load balancer has other addresses now: 198.18.0.2 became 198.18."} {
 			if event := l.nextEvent(); !strings.HasPrefix(event, want) {
 				t.Errorf("event = %q, want %q", event, want)
 			}
@@ -209,4 +213,185 @@ func (c *cutLine) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errors.New("the line is cut")
 	}
 	return c.next.RoundTrip(request)
+}
+
+// TestNothingIsMadeForAServiceThatIsGone: somebody removed everything by hand, and then the Service, whose finalizer goes because
+// nothing is there. What would be made now nobody would ever remove.
+func TestNothingIsMadeForAServiceThatIsGone(t *testing.T) {
+	tests := map[string]func(*testing.T, *lab, *fake.Clientset, *corev1.Service){
+		"the controller has asked": func(t *testing.T, l *lab, _ *fake.Clientset, web *corev1.Service) {
+			<-time.After(2 * time.Minute) // what was just created may be missing in lists
+			web.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+			if _, exists, err := l.cloud.balancers.GetLoadBalancer(t.Context(), "", web); exists || err != nil {
+				t.Errorf("exists %v, %v", exists, err)
+			}
+		},
+		"the cluster has it no more": func(t *testing.T, _ *lab, cluster *fake.Clientset, _ *corev1.Service) {
+			if err := cluster.CoreV1().Services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"it is of another type": func(t *testing.T, _ *lab, cluster *fake.Clientset, web *corev1.Service) {
+			other := web.DeepCopy()
+			other.Spec.Type = corev1.ServiceTypeClusterIP
+			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), other, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, gone := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				web := service("web", 80)
+				l.settle(web, l.nodes("a"))
+				cluster := l.watching(web)
+				l.removeByHand()
+				gone(t, l, cluster, web.DeepCopy())
+				<-time.After(3 * driftPeriod)
+				if left := l.leftovers(); len(left) > 0 {
+					t.Errorf("made for a Service that is gone: %v", left)
+				}
+			})
+		})
+	}
+}
+
+// removeByHand deletes all load balancers and target groups.
+func (l *lab) removeByHand() {
+	l.Helper()
+	balancers, err := l.api().ListLoadbalancers(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, balancer := range balancers {
+		if err := l.api().DeleteLoadbalancer(l.Context(), balancer.Identity); err != nil {
+			l.Fatal(err)
+		}
+	}
+	groups, err := l.api().ListTargetGroups(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, group := range groups {
+		if err := l.api().DeleteTargetGroup(l.Context(), iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// TestRestrictedServiceIsNotOpenedAnew: its ports are not opened to everybody, and its owner hears why, once.
+func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a")
+		l.settle(web, nodes)
+		web.Annotations[annotationPrefix+"acl-allowed-sources"] = "10.0.0.0/8"
+		l.settle(web, nodes)
+		for l.nextEvent() != "" {
+			continue
+		}
+		l.watching(web)
+		l.removeByHand()
+		<-time.After(3 * driftPeriod)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("made without the restriction: %v", left)
+		}
+		event := l.nextEvent()
+		if !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, "cannot be put right now") || !strings.Contains(event, "acl-allowed-sources") {
+			t.Errorf("event = %q", event)
+		}
+		if more := l.nextEvent(); more != "" {
+			t.Errorf("another event %q", more)
+		}
+	})
+}
+
+// TestStuckDeletionIsToldAndCostsLittle: it is looked at ever more rarely, and its owner hears of it once.
+func TestStuckDeletionIsToldAndCostsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 2 * time.Hour}})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		l.watching(web)
+		balancers, err := l.api().ListLoadbalancers(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.api().DeleteLoadbalancer(t.Context(), balancers[0].Identity); err != nil {
+			t.Fatal(err)
+		}
+		l.emulator.ResetCounters()
+		<-time.After(time.Hour)
+		if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > 90 {
+			t.Errorf("%d lists in an hour", lists)
+		}
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, "is being deleted, not by this cluster") {
+			t.Errorf("event = %q", event)
+		}
+		if more := l.nextEvent(); more != "" {
+			t.Errorf("another event %q", more)
+		}
+	})
+}
+
+// TestFailedRepairIsRepeatedSoon: not only after another period.
+func TestFailedRepairIsRepeatedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		l.watching(web)
+		l.removeByHand()
+		if _, err := l.emulator.Inject(fault.Rule{Operation: "POST /v1/loadbalancers", Count: 1, Effect: fault.Effect{Kind: fault.Reset}}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(driftPeriod + 3*time.Minute)
+		if state := l.emulator.State().LoadBalancers; len(state) != 1 {
+			t.Errorf("load balancers = %v, want one", state)
+		}
+	})
+}
+
+// TestDeletionIsFinishedWhenListsSaySo: the cloud has accepted it, which is not the same.
+func TestDeletionIsFinishedWhenListsSaySo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		rule := fault.Rule{Operation: "DELETE /v1/loadbalancer-target-groups/{id}", Effect: fault.Effect{Kind: fault.DeleteLag, Delay: 5 * time.Minute}}
+		if _, err := l.emulator.Inject(rule); err != nil {
+			t.Fatal(err)
+		}
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("the deletion is finished, and the cloud has %v", left)
+		}
+	})
+}
+
+// TestLostCreationKeepsTheFinalizer: its answer was lost and lists do not show it yet, so nobody may say that nothing is there.
+func TestLostCreationKeepsTheFinalizer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a")
+		for _, rule := range []fault.Rule{
+			{Operation: "GET /v1/loadbalancer*", Until: 40 * time.Second, Effect: fault.Effect{Kind: fault.Stale, Delay: 30 * time.Second}},
+			{Operation: "POST /v1/loadbalancer-target-groups", Count: 1, Effect: fault.Effect{Kind: fault.Drop}},
+		} {
+			if _, err := l.emulator.Inject(rule); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.ensure(web, nodes); err == nil {
+			t.Error("success without an answer")
+		}
+		if _, exists, err := l.cloud.balancers.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
+			t.Errorf("exists %v, %v: the finalizer goes now", exists, err)
+		}
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("leaked: %v", left)
+		}
+	})
 }

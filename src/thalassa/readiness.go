@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // probeInterval is how often readiness probes may cause a call to the cloud.
@@ -46,5 +48,16 @@ func (r *readiness) ask(probe func(context.Context) error) {
 	err := probe(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.tell(err)
 	r.answered, r.failure = r.answered || err == nil, err
+}
+
+// tell logs why the cloud cannot be used when that changes: who looks at the log of a process that is not ready finds it there.
+func (r *readiness) tell(err error) {
+	switch {
+	case err == nil && r.failure != nil:
+		klog.InfoS("The cloud can be used again")
+	case err != nil && (r.failure == nil || r.failure.Error() != err.Error()):
+		klog.ErrorS(err, "The cloud cannot be used: this process is not ready, and goes on trying")
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
@@ -38,6 +39,7 @@ type reloader struct {
 
 	mu       sync.Mutex
 	recorder record.EventRecorder // nil before Initialize, as on a standby
+	untold   string               // the trouble that lasts and could not be made an event yet
 
 	// Only run uses these.
 	current client.Secrets // in use
@@ -85,7 +87,7 @@ func (r *reloader) look(ctx context.Context) {
 	secrets, err := r.read()
 	switch {
 	case err != nil:
-		r.trouble(ctx, "unreadable", fmt.Errorf("reading the files with credentials and CA certificates: %w", err))
+		r.trouble(ctx, "unreadable", err.Error(), fmt.Errorf("reading the files with credentials and CA certificates: %w", err))
 	case reflect.DeepEqual(secrets, r.current):
 		r.settle()
 	case reflect.DeepEqual(secrets, r.refused) && time.Now().Before(r.retryAt):
@@ -98,15 +100,15 @@ func (r *reloader) look(ctx context.Context) {
 func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 	if err := r.adopt(ctx, secrets); err != nil {
 		if !reflect.DeepEqual(secrets, r.refused) {
-			r.refused, r.pause = secrets, reloadPeriod
+			r.refused, r.pause, r.told = secrets, reloadPeriod, ""
 		}
 		r.pause = min(2*r.pause, maxReloadPause)
 		r.retryAt = time.Now().Add(r.pause)
 		result := "refused"
-		if errors.Is(err, client.ErrUnavailable) {
+		if errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) || errors.Is(err, client.ErrMalformed) {
 			result = "untried"
 		}
-		r.trouble(ctx, result, fmt.Errorf("trying %s: %w", secrets.Credentials, client.Plain(err)))
+		r.trouble(ctx, result, result, fmt.Errorf("trying %s: %w", secrets.Credentials, client.Plain(err)))
 		return
 	}
 	r.current = secrets
@@ -120,18 +122,21 @@ func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 func (r *reloader) settle() {
 	r.told, r.refused, r.pause = "", client.Secrets{}, 0
 	r.failing.Set(0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.untold = ""
 }
 
-// trouble tells once why the old secrets stay in use.
-func (r *reloader) trouble(ctx context.Context, result string, err error) {
+// trouble tells why the old secrets stay in use, once for what is the same trouble.
+func (r *reloader) trouble(ctx context.Context, result, same string, err error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
 	r.failing.Set(1)
-	if r.told == err.Error() {
+	if r.told == same {
 		return
 	}
-	r.told = err.Error()
+	r.told = same
 	r.reloads.WithLabelValues(result).Inc()
 	r.tell(ctx, corev1.EventTypeWarning, reasonNotReloaded,
 		fmt.Sprintf("The files with the secrets for the cloud have changed, but what they hold now is not used, so the old ones stay in use: %v", err))
@@ -141,16 +146,23 @@ func (r *reloader) tell(ctx context.Context, kind, reason, message string) {
 	klog.FromContext(ctx).Info(message, "reason", reason)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.recorder != nil && r.about != nil {
+	switch {
+	case r.about == nil:
+	case r.recorder != nil:
 		r.recorder.Event(r.about, kind, reason, message)
+	case kind == corev1.EventTypeWarning:
+		r.untold = message
 	}
 }
 
-// recordTo makes events of what is told from now on.
+// recordTo makes events of what is told from now on, and of the trouble that there is already.
 func (r *reloader) recordTo(recorder record.EventRecorder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.recorder = recorder
+	if r.recorder = recorder; r.untold != "" {
+		r.recorder.Event(r.about, corev1.EventTypeWarning, reasonNotReloaded, r.untold)
+		r.untold = ""
+	}
 }
 
 func (r *reloader) collectors() []prometheus.Collector {
@@ -163,5 +175,5 @@ func ownPod(getenv func(string) string) *corev1.ObjectReference {
 	if name == "" || namespace == "" {
 		return nil
 	}
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID(getenv("POD_UID"))}
 }

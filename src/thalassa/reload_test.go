@@ -169,7 +169,7 @@ func TestOwnPod(t *testing.T) {
 	if pod := ownPod(func(string) string { return "" }); pod != nil {
 		t.Errorf("pod = %v outside of one", pod)
 	}
-	want := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "pod_namespace", Name: "pod_name"}
+	want := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "pod_namespace", Name: "pod_name", UID: "pod_uid"}
 	if diff := cmp.Diff(want, ownPod(strings.ToLower)); diff != "" {
 		t.Error(diff)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -66,21 +65,30 @@ func readCredentials(directory string, problems reporter) client.Credentials {
 		current = target
 	}
 	var c client.Credentials
-	for name, value := range map[string]*string{"personalAccessToken": &c.PersonalAccessToken, "clientID": &c.ClientID, "clientSecret": &c.ClientSecret} {
-		content, err := readSecret(filepath.Join(current, name))
+	for _, file := range []struct {
+		name  string
+		value *string
+		rule  config.Rule
+	}{
+		{"personalAccessToken", &c.PersonalAccessToken, tokenRule()},
+		{"clientID", &c.ClientID, clientIDRule()},
+		{"clientSecret", &c.ClientSecret, clientSecretRule()},
+	} {
+		content, err := readSecret(filepath.Join(current, file.name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			problems.Add(path, filepath.Join(directory, name), "want a file that can be read: "+reason(err))
+			problems.Add(path, filepath.Join(directory, file.name), "want a file that can be read: "+reason(err))
 			return client.Credentials{}
 		}
-		*value = strings.TrimSpace(string(content))
+		*file.value = strings.TrimSpace(string(content))
+		if *file.value != "" && !file.rule.Allows(*file.value) {
+			problems.Add(path, "something else in the file "+filepath.Join(directory, file.name), "want "+file.rule.Want)
+			return client.Credentials{}
+		}
 	}
 	token, oidc := c.PersonalAccessToken != "", c.ClientID != "" && c.ClientSecret != ""
 	half := c.ClientID != "" || c.ClientSecret != ""
-	switch {
-	case token == oidc || half != oidc:
+	if token == oidc || half != oidc {
 		problems.Add(path, directory, "want it to hold either the file personalAccessToken, or the files clientID and clientSecret")
-	case strings.ContainsFunc(c.PersonalAccessToken, unicode.IsSpace):
-		problems.Add(path, filepath.Join(directory, "personalAccessToken")+" with a blank or a line end in the middle", "want the token and nothing else")
 	}
 	return c
 }

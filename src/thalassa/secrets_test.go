@@ -44,7 +44,11 @@ func TestCredentialsDirectory(t *testing.T) {
 		{"half a client", map[string]string{"clientID": "i"}, client.Credentials{}, either},
 		{"token and half a client", map[string]string{"personalAccessToken": "s3cret", "clientID": "i"}, client.Credentials{}, either},
 		{"two tokens", map[string]string{"personalAccessToken": "s3cret\ns3cret"}, client.Credentials{},
-			"found DIR/personalAccessToken with a blank or a line end in the middle, want the token and nothing else"},
+			"found something else in the file DIR/personalAccessToken, want a token without blanks, line ends and special letters"},
+		{"identifier with a blank", map[string]string{"clientID": "s3cret one", "clientSecret": "s3cret"}, client.Credentials{},
+			"found something else in the file DIR/clientID, want an identifier without blanks, line ends and special letters"},
+		{"secret of two lines", map[string]string{"clientID": "id", "clientSecret": "s3c\nret"}, client.Credentials{},
+			"found something else in the file DIR/clientSecret, want a secret on one line"},
 		{"huge", map[string]string{"personalAccessToken": strings.Repeat("s3cret", maxSecret/6+1)}, client.Credentials{},
 			"found DIR/personalAccessToken, want a file that can be read: it is larger than 1048576 bytes"},
 	}

@@ -10,10 +10,15 @@ import (
 // without secrets, or what is wrong with it, one line each. files says whether those are looked at that it refers to.
 func Validate(getenv func(string) string) func(path string, files bool) (effective []byte, problems []string) {
 	return func(path string, files bool) ([]byte, []string) {
-		c, err := ReadConfig(path, getenv)
+		// The file is read once: it may be a pipe.
+		read := ReadConfig
 		if files {
-			c, _, err = readConfigAndSecrets(path, getenv)
+			read = func(path string, getenv func(string) string) (Config, error) {
+				c, _, err := readConfigAndSecrets(path, getenv)
+				return c, err
+			}
 		}
+		c, err := read(path, getenv)
 		if err != nil {
 			return nil, linesOf(err)
 		}

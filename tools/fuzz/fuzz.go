@@ -73,22 +73,54 @@ func targetsIn(root, path string) ([]Target, error) {
 	return targets, nil
 }
 
+// run runs one target and returns what it printed.
+func run(ctx context.Context, root string, target Target, o Options) ([]byte, error) {
+	if o.Guided {
+		return command(ctx, root, "go", "test", "-run=^$", "-fuzz=^"+target.Name+"$", "-fuzztime="+o.Each.String(), target.Package)
+	}
+	folder, err := os.MkdirTemp("", "fuzz")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	binary := filepath.Join(folder, "fuzz.test")
+	if output, err := command(ctx, root, "go", "test", "-c", "-o", binary, target.Package); err != nil {
+		return output, err
+	}
+	return command(ctx, filepath.Join(root, target.Package), binary, "-test.run=^$", "-test.fuzz=^"+target.Name+"$",
+		"-test.fuzztime="+o.Each.String(), "-test.fuzzcachedir="+filepath.Join(folder, "inputs"))
+}
+
+// command runs a program in a folder and returns what it printed.
+func command(ctx context.Context, folder, name string, arguments ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, arguments...)
+	cmd.Dir, cmd.WaitDelay = folder, grace
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	return cmd.CombinedOutput()
+}
+
 // ErrFailed says that an input was found that makes a target fail; go wrote it below the package's testdata/fuzz.
 var ErrFailed = errors.New("fuzzing found failures")
 
-// Run lets one target after the other try inputs for the given time, in the workspace at root, and reports each to out. Its
+// Options say how targets are run.
+type Options struct {
+	// Each is how long one target tries inputs.
+	Each time.Duration
+	// Guided builds everything a target needs for it anew, which for Kubernetes' libraries takes minutes, so that inputs are
+	// chosen by the code they reach; without it they are chosen by chance.
+	Guided bool
+}
+
+// Run lets one target after the other try inputs, in the workspace at root, and reports each to out. Its
 // error is ErrFailed, or why there was nothing to run.
-func Run(ctx context.Context, root string, targets []Target, each time.Duration, out io.Writer) error {
+func Run(ctx context.Context, root string, targets []Target, o Options, out io.Writer) error {
 	if len(targets) == 0 {
 		return errors.New("there are no fuzz targets")
 	}
 	var failed []string
 	for _, target := range targets {
 		began := time.Now()
-		cmd := exec.CommandContext(ctx, "go", "test", "-run=^$", "-fuzz=^"+target.Name+"$", "-fuzztime="+each.String(), target.Package)
-		cmd.Dir, cmd.WaitDelay = root, grace
-		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-		output, err := cmd.CombinedOutput()
+		output, err := run(ctx, root, target, o)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

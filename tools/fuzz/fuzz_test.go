@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,17 +51,19 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	err = Run(t.Context(), root, targets, 100*time.Millisecond, &out)
-	if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "./bad FuzzBad") || strings.Contains(err.Error(), "Good") {
-		t.Errorf("error = %v", err)
-	}
-	for _, want := range []string{"ok    ./good FuzzGood", "FAIL  ./bad FuzzBad", "no good"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, out.String())
+	for _, guided := range []bool{false, true} {
+		var out bytes.Buffer
+		err = Run(t.Context(), root, targets, Options{Each: 100 * time.Millisecond, Guided: guided}, &out)
+		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "./bad FuzzBad") || strings.Contains(err.Error(), "Good") {
+			t.Errorf("error = %v", err)
+		}
+		for _, want := range []string{"ok    ./good FuzzGood", "FAIL  ./bad FuzzBad", "no good"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("guided %v: the report lacks %q:\n%s", guided, want, out.String())
+			}
 		}
 	}
-	if err := Run(t.Context(), root, nil, time.Second, &out); err == nil {
+	if err := Run(t.Context(), root, nil, Options{}, io.Discard); err == nil {
 		t.Error("fuzzing nothing is a success")
 	}
 }

@@ -87,6 +87,8 @@ func renderConfig(entries []config.Entry) string {
 	for _, line := range variables(entries) {
 		page.WriteString(line)
 	}
+	page.WriteString("\n`POD_NAME`, `POD_NAMESPACE` and `POD_UID` name the pod that events about credentials are made on; the chart sets them. " +
+		"Without them such events are in the log only.\n")
 	return page.String()
 }
 

@@ -119,6 +119,10 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: metadata.namespace
+  - name: POD_UID
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.uid
   {{- with .Values.kubernetesServiceHost }}
   - name: KUBERNETES_SERVICE_HOST
     value: {{ . | quote }}

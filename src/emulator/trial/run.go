@@ -108,10 +108,11 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 	got.calls, got.hits = n.calm()
 	<-time.After(settling)
 	after := at.look(t, nil)
+	got.more = at.cloud.Writes()[len(got.writes):] // what came late counts as well
 	if end == nil {
 		at.cloud.ResetCounters()
 		got.end = again(ctx, work)
-		got.more = at.cloud.Writes()
+		got.more = append(got.more, at.cloud.Writes()...)
 	}
 	got.compare(at.before, after, at.theirs)
 	got.seen, got.idle = at.seen, at.idle

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // Secrets are what a client needs to get in, and what may change while it works.
@@ -22,7 +23,8 @@ type access struct {
 	credentials authorization
 }
 
-func newAccess(o Options, secrets Secrets) (*access, error) {
+// newAccess makes the access that secrets give; tokenCalls is put around the network for the calls that fetch access tokens.
+func newAccess(o Options, secrets Secrets, tokenCalls func(http.RoundTripper) http.RoundTripper) (*access, error) {
 	network := o.Network
 	if network == nil {
 		roots, err := rootsWith(secrets.CABundle)
@@ -31,8 +33,11 @@ func newAccess(o Options, secrets Secrets) (*access, error) {
 		}
 		network = newNetwork(o.Insecure, roots)
 	}
-	return &access{network: network, credentials: secrets.Credentials.authorize(o.Endpoint, network)}, nil
+	return &access{network: network, credentials: secrets.Credentials.authorize(o.Endpoint, tokenCalls(network))}, nil
 }
+
+// pingAfter is how long a connection may be silent while somebody waits for an answer before it is asked whether it lives.
+const pingAfter = 5 * time.Second
 
 // close gives up idle connections; calls under way go on.
 func (a *access) close() {
@@ -64,6 +69,9 @@ func newNetwork(insecure bool, roots *x509.CertPool) http.RoundTripper {
 	network.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure, RootCAs: roots}
 	// One host gets all calls: the library's default of two idle connections would open new ones all the time.
 	network.MaxIdleConnsPerHost = 16
+	// All calls share one HTTP/2 connection. Without pings a dead one, whose NAT entry is gone, would be used until TCP gives up
+	// after a quarter of an hour.
+	network.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter / 2}
 	return network
 }
 

@@ -106,3 +106,17 @@ func TestOperations(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedTokensAreCounted: with credentials that are no good nothing else is called, so this is all there is to see.
+func TestRefusedTokensAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, Credentials{ClientID: "id", ClientSecret: "wrong"}, answer(401, `{"error": "invalid_client"}`))
+		_, _ = c.GetVpc(t.Context(), "vpc-1")
+		if got := testutil.ToFloat64(c.transport.metrics.failures.WithLabelValues(tokenOperation, "unauthorised")); got < 1 {
+			t.Errorf("%v refused tokens were counted", got)
+		}
+		if count := testutil.CollectAndCount(c.transport.metrics.duration); count != 1 {
+			t.Errorf("durations of %d operations, want the token's", count)
+		}
+	})
+}

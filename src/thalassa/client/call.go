@@ -142,7 +142,7 @@ func (c *call) read(response *http.Response) error {
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		// A redirection would carry the credentials elsewhere and turn writes into reads.
-		return malformedError(fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", response.Header.Get("Location")))
+		return malformedError(fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", redirection(response)))
 	}
 	if c.request.Method == http.MethodPost {
 		return c.readCreated(response)
@@ -165,6 +165,20 @@ func (c *call) readCreated(response *http.Response) error {
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return c.consume(response)
 }
+
+// redirection is where a redirect leads, without a password in it.
+func redirection(response *http.Response) string {
+	target, err := response.Location()
+	if err != nil {
+		return "nowhere"
+	}
+	return clean(target.Redacted())
+}
+
+// localError is a mistake on this side: the cloud has not been asked.
+type localError struct{ error }
+
+func (e localError) Unwrap() error { return e.error }
 
 // malformedError is what is wrong with an answer that claims success.
 type malformedError string
@@ -204,18 +218,21 @@ func (c *call) failure(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
-	failure := &Error{Method: c.request.Method, Path: c.request.URL.Path, Status: c.status, Kind: ErrUnavailable, Message: err.Error(), cause: err}
+	failure := &Error{Method: c.request.Method, Path: c.request.URL.Path, Status: c.status, Kind: ErrUnavailable, Message: clean(err.Error()), cause: err}
 	var refused *oauth2.RetrieveError
 	var malformed malformedError
+	var local localError
 	untrusted := &tls.CertificateVerificationError{}
 	switch {
 	case errors.As(err, &untrusted):
 		failure.untrusted = true
 	case errors.As(err, &refused):
-		failure.Status, failure.Kind = refused.Response.StatusCode, kindOfRefusedToken(refused)
+		failure.Status, failure.Kind = refused.Response.StatusCode, kindOfRefusedToken(refused.Response.StatusCode)
 		failure.RetryAfter = retryAfter(refused.Response.Header, time.Now())
 	case errors.As(err, &malformed):
 		failure.Kind = ErrMalformed
+	case errors.As(err, &local):
+		failure.Kind = ErrUnauthorised
 	case errors.Is(err, errDraining):
 		failure.Kind = ErrShutdown
 	case errors.Is(err, errPaused):

@@ -92,7 +92,7 @@ func (c *Client) Collectors() []prometheus.Collector { return c.transport.metric
 // Adopt changes over to other secrets after trying them: probe makes a call with the context it gets, which goes out with the new
 // secrets, while all other calls use the old ones. When the probe fails the old ones stay, and its error is returned.
 func (c *Client) Adopt(ctx context.Context, secrets Secrets, probe func(context.Context) error) error {
-	candidate, err := newAccess(c.options, secrets)
+	candidate, err := newAccess(c.options, secrets, c.transport.tokenCalls)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,10 +103,27 @@ func (t *tokens) header(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("waiting for an access token for %s: %w", t.owner, context.Cause(ctx))
 	case result := <-fetched:
 		if result.Err != nil {
-			return "", fmt.Errorf("fetching an access token for %s: %w", t.owner, result.Err)
+			return "", fmt.Errorf("fetching an access token for %s: %w", t.owner, withoutAnswer(result.Err))
 		}
 		return bearer(result.Val.(*oauth2.Token)), nil
 	}
+}
+
+// refusal is what the token endpoint says, without the rest of its answer: it is the one endpoint that is told secrets.
+type refusal struct{ *oauth2.RetrieveError }
+
+func (r refusal) Error() string {
+	said := strings.TrimSpace(r.ErrorCode + " " + r.ErrorDescription)
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Response.StatusCode, said))
+}
+
+func (r refusal) Unwrap() error { return r.RetrieveError }
+
+func withoutAnswer(err error) error {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return refusal{refused}
+	}
+	return err
 }
 
 func bearer(token *oauth2.Token) string { return "Bearer " + token.AccessToken }

@@ -99,8 +99,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// maxMessage bounds what is repeated of an answer that is no JSON: a proxy may send a whole page.
-const maxMessage = 200
+// maxMessage bounds what is repeated of what others wrote, in bytes: a proxy may send a whole page.
+const maxMessage = 500
 
 func statusError(request *http.Request, response *http.Response, body []byte, now time.Time) *Error {
 	failure := &Error{
@@ -152,8 +152,25 @@ func message(body []byte) string {
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(body, &answer) == nil && answer.Message != "" {
-		return answer.Message
+		return clean(answer.Message)
 	}
-	text := strings.Join(strings.Fields(string(body)), " ")
-	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
+	return clean(string(body))
+}
+
+// clean makes one line of bounded length of what others wrote: it goes into events and the log.
+func clean(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxMessage {
+		text = text[:maxMessage] + "…"
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+// Uncertain says whether a write that ended with err may have happened: there was no answer, or one that nobody understands.
+func Uncertain(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err != nil
+	}
+	return !e.unsent && !errors.Is(e, errOpen) && (errors.Is(e, ErrUnavailable) || errors.Is(e, ErrMalformed))
 }

@@ -40,7 +40,7 @@ const maxTokenAnswer = 1 << 20
 func (e *Exchange) token(ctx context.Context, client *http.Client, tokenURL string) (*oauth2.Token, error) {
 	subject, err := os.ReadFile(e.SubjectTokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the subject token: %w", err)
+		return nil, localError{fmt.Errorf("reading the subject token: %w", err)}
 	}
 	form := url.Values{
 		"grant_type":            {"urn:ietf:params:oauth:grant-type:token-exchange"},
@@ -82,7 +82,7 @@ func refusedToken(response *http.Response, body []byte) error {
 }
 
 // errNoToken: the answer's content is not repeated, it may hold part of a token.
-var errNoToken = errors.New("the answer of the token endpoint holds no access token")
+const errNoToken = malformedError("the answer of the token endpoint holds no access token")
 
 func readToken(body []byte, now time.Time) (*oauth2.Token, error) {
 	var answer struct {

@@ -84,8 +84,9 @@ func TestTokenExchangeThatFails(t *testing.T) {
 		"refused":        {400, `{"error": "invalid_grant", "error_description": "the audience is not trusted"}`, ErrUnauthorised, "the audience is not trusted"},
 		"unauthorised":   {401, `{"error": "invalid_client"}`, ErrUnauthorised, `service account "sa-1" of organisation "o-1"`},
 		"server error":   {500, `{}`, ErrUnavailable, "500"},
-		"no token":       {200, `{"token_type": "Bearer"}`, ErrUnavailable, "holds no access token"},
-		"no JSON":        {200, `at-1`, ErrUnavailable, "holds no access token"},
+		"no token":       {200, `{"token_type": "Bearer"}`, ErrMalformed, "holds no access token"},
+		"no JSON":        {200, `at-1`, ErrMalformed, "holds no access token"},
+		"a page":         {403, "<html>\n" + strings.Repeat("s3cret ", 10_000), ErrUnauthorised, "HTTP 403"},
 		"accepted later": {202, `{}`, ErrUnauthorised, "202"},
 	}
 	for name, tt := range tests {
@@ -96,7 +97,7 @@ func TestTokenExchangeThatFails(t *testing.T) {
 				if !errors.Is(err, tt.kind) || !strings.Contains(fmt.Sprint(err), tt.says) {
 					t.Errorf("error = %v, want kind %v with %q", err, tt.kind, tt.says)
 				}
-				if strings.Contains(fmt.Sprint(err), "s3cret") {
+				if said := fmt.Sprint(err); len(said) > 1000 || strings.Contains(said, "s3cret") {
 					t.Errorf("error %v shows the subject token", err)
 				}
 			})
@@ -108,7 +109,7 @@ func TestMissingSubjectToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credentials := Credentials{Exchange: &Exchange{SubjectTokenFile: filepath.Join(t.TempDir(), "none")}}
 		_, err := newClient(t, credentials, (&exchanging{}).serve).GetVpc(t.Context(), "vpc-1")
-		if err == nil || !strings.Contains(err.Error(), "reading the subject token: open "+credentials.Exchange.SubjectTokenFile) {
+		if !errors.Is(err, ErrUnauthorised) || !strings.Contains(err.Error(), "reading the subject token: open "+credentials.Exchange.SubjectTokenFile) {
 			t.Errorf("error = %v", err)
 		}
 	})

@@ -240,3 +240,33 @@ func TestCallerWhoGivesUpSaysNothingAboutTheCloud(t *testing.T) {
 		}
 	})
 }
+
+// TestUncertain: only what may have happened is uncertain.
+func TestUncertain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(http.ResponseWriter, *http.Request)
+		want   bool
+	}{
+		"no answer":     {nil, true},
+		"server error":  {answer(500, `{}`), true},
+		"half":          {answer(201, `{"iden`), true},
+		"refused":       {answer(400, `{}`), false},
+		"not permitted": {answer(403, `{}`), false},
+		"over quota":    {answer(403, `{"message": "quota reached"}`), false},
+		"conflict":      {answer(409, `{}`), false},
+		"throttled":     {answer(429, `{}`, "Retry-After", "60"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{answers: []func(http.ResponseWriter, *http.Request){tt.answer}}
+				_, err := Create[thing](t.Context(), s.client(t), "/v1/things", thing{Identity: "a"})
+				if err == nil || Uncertain(err) != tt.want {
+					t.Errorf("Uncertain(%v) = %v", err, Uncertain(err))
+				}
+			})
+		})
+	}
+	if Uncertain(nil) {
+		t.Error("success is uncertain")
+	}
+}

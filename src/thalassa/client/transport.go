@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/oauth2"
 )
 
 // transport is what every call goes through.
@@ -25,10 +23,6 @@ type transport struct {
 }
 
 func newTransport(o Options) (*transport, error) {
-	initial, err := newAccess(o, o.Secrets)
-	if err != nil {
-		return nil, err
-	}
 	t := &transport{
 		limiter: newLimiter(o.Rate, o.Burst),
 		writes:  newWrites(),
@@ -40,6 +34,10 @@ func newTransport(o Options) (*transport, error) {
 		t.timeout = DefaultCallTimeout
 	}
 	t.circuit = newCircuit(t.metrics.circuit)
+	initial, err := newAccess(o, o.Secrets, t.tokenCalls)
+	if err != nil {
+		return nil, err
+	}
 	t.access.Store(initial)
 	return t, nil
 }
@@ -138,7 +136,8 @@ func (t *transport) exchange(ctx context.Context, c *call, via *access) *Error {
 		return nil
 	}
 	failure.renewed = failure.Status == http.StatusUnauthorized && via.credentials.renew(header)
-	if errors.Is(failure, ErrThrottled) {
+	// What is only tried must not hold up those that work.
+	if errors.Is(failure, ErrThrottled) && candidateOf(ctx) == nil {
 		t.limiter.pause(failure.RetryAfter)
 	}
 	return failure
@@ -170,8 +169,8 @@ func (t *transport) remember(c *call, trouble error) {
 }
 
 // kindOfRefusedToken says what the token endpoint's refusal means.
-func kindOfRefusedToken(refused *oauth2.RetrieveError) error {
-	if kind := kindOf(refused.Response.StatusCode); !errors.Is(kind, ErrBadRequest) {
+func kindOfRefusedToken(status int) error {
+	if kind := kindOf(status); !errors.Is(kind, ErrBadRequest) {
 		return kind
 	}
 	return ErrUnauthorised // how RFC 6749 refuses unknown credentials

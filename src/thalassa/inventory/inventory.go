@@ -36,6 +36,8 @@ type Inventory struct {
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
 	absent    absences
+	doubts    doubts
+	owner     string // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope says which objects are read.
@@ -49,7 +51,7 @@ type Scope struct {
 
 // New returns an empty inventory. It makes no call.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC}
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.balancers = newKind("load balancers", i.listLoadBalancers(scope.Owned), func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
@@ -62,9 +64,10 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 func ownerKey(owner string) string { return "owner/" + owner }
 
 // TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
-// is missing comes from one list that began after it was first missed, and is remembered for MachineAge.
-func (i *Inventory) TargetMachines(ctx context.Context, ids []string) ([]string, error) {
-	targets, missing, err := i.siftTargets(ctx, ids)
+// is missing comes from one list that began after it was first missed, and is remembered for MachineAge; that one is there may be
+// known for maxAge.
+func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge time.Duration) ([]string, error) {
+	targets, missing, err := i.siftTargets(ctx, ids, maxAge)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +75,10 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string) ([]string,
 	if len(missing) == 0 {
 		return targets, nil
 	}
-	if err := i.machines.refresh(ctx, listAnew); err != nil {
+	if err := i.machines.refresh(ctx, Anew); err != nil {
 		return nil, err
 	}
-	late, missing, err := i.siftTargets(ctx, missing)
+	late, missing, err := i.siftTargets(ctx, missing, maxAge)
 	for _, id := range missing {
 		i.absent.add(id)
 	}
@@ -84,9 +87,9 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string) ([]string,
 	return targets, err
 }
 
-func (i *Inventory) siftTargets(ctx context.Context, ids []string) (targets, missing []string, err error) {
+func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets, missing []string, err error) {
 	for _, id := range ids {
-		known, err := i.machines.find(ctx, id, BalancerAge)
+		known, err := i.machines.find(ctx, id, maxAge)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -158,11 +161,10 @@ func (i *Inventory) inVPC() filters.Filter {
 	return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: i.vpc}
 }
 
-// uncertain passes the error of a write on. Unless it is a plain refusal, the write may have happened, or the copies are wrong
-// about the object: they are not trusted any more.
+// uncertain passes the error of a write on. When the write may have happened, or the copies are wrong about the object, they are
+// not trusted any more.
 func (i *Inventory) uncertain(err error) error {
-	refused := errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrThrottled)
-	if !refused {
+	if client.Uncertain(err) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict) {
 		i.balancers.distrust()
 		i.groups.distrust()
 	}

@@ -11,8 +11,8 @@ import (
 // must not list all machines again and again.
 const minRefreshInterval = 2 * time.Second
 
-// listAnew as an age accepts only a list that began after the reader came.
-const listAnew = time.Duration(-1)
+// Anew as an age accepts only a list that began after the reader came.
+const Anew = time.Duration(-1)
 
 // visibleAfter is how long after its creation an object may be missing in lists: how soon the API shows it is not documented, and
 // taking it for gone would make a second one.

@@ -155,7 +155,7 @@ func TestDoubtMakesTheNextReaderList(t *testing.T) {
 		// A list that was under way when the doubt arose is good for who came before the doubt, and for nobody after it.
 		s.set(object{"1", "a", "y"})
 		done := make(chan string)
-		go func() { done <- values(t, k, "key/a", listAnew) }()
+		go func() { done <- values(t, k, "key/a", Anew) }()
 		synctest.Wait()
 		s.set(object{"1", "a", "z"})
 		k.distrust()

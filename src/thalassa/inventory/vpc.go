@@ -30,7 +30,7 @@ func (i *Inventory) VPC(ctx context.Context) (VPC, error) {
 		return VPC{}, err
 	}
 	if len(found) == 0 {
-		return VPC{}, fmt.Errorf("the cloud answered with another VPC than %s: %w; set vpcIdentity to the VPC's identity, not its name", i.vpc, client.ErrMalformed)
+		return VPC{}, i.otherVPC()
 	}
 	return found[0], nil
 }
@@ -42,10 +42,34 @@ func (i *Inventory) Probe(ctx context.Context) error {
 	return err
 }
 
-// ProbeWith asks for the VPC with what the context carries, and leaves everything that is known as it is.
+// ProbeWith reads everything once with what the context carries, and leaves what is known as it is: credentials that may see
+// only some of it are no good.
 func (i *Inventory) ProbeWith(ctx context.Context) error {
-	_, err := i.getVPC(ctx)
-	return err
+	vpcs, err := i.getVPC(ctx)
+	if err != nil {
+		return err
+	}
+	if vpcs[0].ID != i.vpc {
+		return i.otherVPC()
+	}
+	for _, list := range []func(context.Context) error{ignore(i.machines.list), ignore(i.balancers.list), ignore(i.groups.list)} {
+		if err := list(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ignore makes a list count only for its error.
+func ignore[T any](list func(context.Context) ([]T, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := list(ctx)
+		return err
+	}
+}
+
+func (i *Inventory) otherVPC() error {
+	return fmt.Errorf("the cloud answered with another VPC than %s: %w; set vpcIdentity to the VPC's identity, not its name", i.vpc, client.ErrMalformed)
 }
 
 // vpcItem is as much of the API's VPC as is needed.

@@ -22,6 +22,7 @@ const StatusDeleting = "deleting"
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLoadbalancer) (LoadBalancer, error) {
 	created, err := client.Create[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create)
 	if err = shown(err, created.Identity, "load balancer "+create.Name); err != nil {
+		i.doubts.note(create.Labels[i.owner], err)
 		return LoadBalancer{}, i.uncertain(err)
 	}
 	balancer := created.object()
@@ -104,6 +105,7 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (T
 		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
 	})
 	if err = shown(err, created.Identity, "target group "+group.Name); err != nil {
+		i.doubts.note(group.Labels[i.owner], err)
 		return TargetGroup{}, i.uncertain(err)
 	}
 	group = created.object()
@@ -152,7 +154,9 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 	}
 	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.ID, Attachments: attachments}
 	if err := i.cloud.SetTargetGroupServerAttachments(ctx, batch); err != nil {
-		i.machines.distrust() // one of them may be gone
+		if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict) {
+			i.machines.distrust() // one of them may be gone
+		}
 		return i.uncertain(err)
 	}
 	if latest, known := i.groups.get(group.ID); known {

@@ -13,12 +13,14 @@ import (
 )
 
 func main() {
-	each := flag.Duration("time", 10*time.Second, "how long each target tries inputs")
+	var o fuzz.Options
+	flag.DurationVar(&o.Each, "time", 10*time.Second, "how long each target tries inputs")
+	flag.BoolVar(&o.Guided, "guided", true, "choose inputs by the code they reach, which compiles everything anew")
 	flag.Parse()
-	os.Exit(program.Run("fuzz", os.Stderr, func(ctx context.Context) error { return run(ctx, *each) }))
+	os.Exit(program.Run("fuzz", os.Stderr, func(ctx context.Context) error { return run(ctx, o) }))
 }
 
-func run(ctx context.Context, each time.Duration) error {
+func run(ctx context.Context, o fuzz.Options) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
@@ -27,5 +29,5 @@ func run(ctx context.Context, each time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return fuzz.Run(ctx, root, targets, each, os.Stdout)
+	return fuzz.Run(ctx, root, targets, o, os.Stdout)
 }
