@@ -42,6 +42,7 @@ func TestCompatibilityChecklist(t *testing.T) {
 }
 
 func checkBodies(t *testing.T) {
+	t.Helper()
 	c := populated(t)
 	c.call(t, "POST", "/v1/machines", `{"name":"two","subnet":"emulator","machineType":"pgp-small"}`)
 	for _, request := range [][3]string{
@@ -63,6 +64,7 @@ func checkBodies(t *testing.T) {
 }
 
 func checkPaths(t *testing.T) {
+	t.Helper()
 	c := newCloud(t)
 	for _, path := range []string{"/v1/vpcs", "//v1//vpcs", "/v1/vpcs/", "/api/v1/vpcs", "//api/v1/vpcs//emulator/"} {
 		if status, _, body := c.call(t, "GET", path, ""); status != 200 {
@@ -72,6 +74,7 @@ func checkPaths(t *testing.T) {
 }
 
 func checkAuthentication(t *testing.T) {
+	t.Helper()
 	c := newCloud(t)
 	exchange := vendor.OIDCTokenExchangeConfig{
 		TokenURL: c.url + "//oidc/token", SubjectToken: c.subjectToken(t, "", "", 0),
@@ -104,6 +107,7 @@ func checkAuthentication(t *testing.T) {
 }
 
 func checkTenancy(t *testing.T) {
+	t.Helper()
 	c := newCloud(t, withProject, neighbour)
 	for name, test := range map[string]struct {
 		options []vendor.Option
@@ -129,6 +133,7 @@ func checkTenancy(t *testing.T) {
 }
 
 func checkLabelFilters(t *testing.T) {
+	t.Helper()
 	c := newCloud(t)
 	labels := map[string]string{"k8s.thalassa.cloud/kubernetes-cluster": "k8s-1", "plain": "x"}
 	if _, err := c.AddMachine(emulator.MachineSpec{Name: "labelled", Labels: labels}); err != nil {
@@ -146,6 +151,7 @@ func checkLabelFilters(t *testing.T) {
 }
 
 func checkReferences(t *testing.T) {
+	t.Helper()
 	c := populated(t)
 	lb, err := c.api.GetLoadbalancer(t.Context(), "web")
 	if err != nil {
@@ -172,11 +178,13 @@ func checkReferences(t *testing.T) {
 }
 
 func checkShapes(t *testing.T) {
+	t.Helper()
 	TestNoEmptyTimestamps(t)
 	TestNestedObjectsAreThere(t)
 }
 
 func checkReferencesOfGroups(t *testing.T) {
+	t.Helper()
 	c := populated(t)
 	list := func() int {
 		groups, err := c.api.ListTargetGroups(t.Context(), nil)
@@ -203,6 +211,7 @@ func checkReferencesOfGroups(t *testing.T) {
 }
 
 func checkAttachments(t *testing.T) {
+	t.Helper()
 	c := newCloud(t)
 	group, a, b := c.group(t, "g", 80), c.machine(t, "a"), c.machine(t, "b")
 	for _, set := range [][]string{{a, b}, {b}, {}} {
@@ -221,6 +230,7 @@ func checkAttachments(t *testing.T) {
 }
 
 func checkAddresses(t *testing.T) {
+	t.Helper()
 	// The delay never ends here; virtual time proves the rest.
 	c := newCloud(t, func(cfg *emulator.Config) { cfg.Delays.LoadbalancerCreate = time.Hour })
 	if lb := c.loadbalancer(t, "a"); lb.Status != "creating" || len(lb.ExternalIpAddresses) > 0 {
@@ -240,6 +250,7 @@ func checkAddresses(t *testing.T) {
 }
 
 func checkRefusals(t *testing.T) {
+	t.Helper()
 	c := newCloud(t)
 	if err := c.SetQuota("", "loadbalancers", 0); err != nil {
 		t.Fatal(err)
@@ -264,6 +275,7 @@ func checkRefusals(t *testing.T) {
 }
 
 func checkSpelling(t *testing.T) {
+	t.Helper()
 	c := populated(t)
 	c.call(t, "POST", "/v1/tfs", `{"name":"f","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator","subnetIdentity":"emulator"}`)
 	c.call(t, "POST", "/v1/machines", `{"name":"disk","subnet":"emulator","machineType":"pgp-small","rootVolume":{"size":1}}`)
@@ -278,6 +290,7 @@ func checkSpelling(t *testing.T) {
 }
 
 func checkLargeLists(t *testing.T) {
+	t.Helper()
 	c := newCloud(t)
 	if _, err := c.AddMachines(1000); err != nil {
 		t.Fatal(err)

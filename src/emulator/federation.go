@@ -171,7 +171,7 @@ func (m AudienceMatch) accepts(trusted, said []string) bool {
 	inSaid := func(audience string) bool { return slices.Contains(said, audience) }
 	missing := slices.ContainsFunc(trusted, func(audience string) bool { return !inSaid(audience) })
 	foreign := slices.ContainsFunc(said, func(audience string) bool { return !slices.Contains(trusted, audience) })
-	switch m {
+	switch m { //nolint:exhaustive // any is the default
 	case MatchExact:
 		return !missing && !foreign
 	case MatchAll:

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
@@ -162,10 +163,8 @@ func (p *peering) connect(c *call, in wire.PeeringInput) error {
 
 func (p *peering) overlaps() bool {
 	for _, ours := range p.requester.cidrs {
-		for _, theirs := range p.accepter.cidrs {
-			if ours.Overlaps(theirs) {
-				return true
-			}
+		if slices.ContainsFunc(p.accepter.cidrs, ours.Overlaps) {
+			return true
 		}
 	}
 	return false

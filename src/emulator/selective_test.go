@@ -70,15 +70,15 @@ func TestMentionsEndWithTheRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if org.short() == org.short() {
+	if org.short() == org.short() { //nolint:staticcheck // two readings must be the same
 		t.Error("outside of reads, descriptions are shared")
 	}
 	stop := e.store.share()
-	if org.short() != org.short() {
+	if org.short() != org.short() { //nolint:staticcheck // two readings must be the same
 		t.Error("during a read, descriptions are not shared")
 	}
 	stop()
-	if org.short() == org.short() {
+	if org.short() == org.short() { //nolint:staticcheck // two readings must be the same
 		t.Error("after a read, descriptions are shared")
 	}
 	for _, method := range []string{"GET", "PUT"} {

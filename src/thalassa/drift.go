@@ -107,7 +107,7 @@ func (d drift) repair(ctx context.Context, service *corev1.Service, began time.T
 	if err != nil {
 		return err
 	}
-	if err := d.publish(ctx, current, status); err != nil {
+	if err := d.publish(current, status); err != nil {
 		return err
 	}
 	settled.repairing = false
@@ -133,14 +133,15 @@ func (d drift) refused(settled settledService, refused error) error {
 // nobody would remove what is made now.
 func (d drift) current(ctx context.Context, service *corev1.Service) (*corev1.Service, error) {
 	current, err := d.services.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
 		return nil, fmt.Errorf("reading Service %s before its load balancer is changed: %w", klog.KObj(service), err)
+	case current.UID == service.UID && wantsBalancer(current) && helpers.HasLBFinalizer(current):
+		return current, nil
 	}
-	if err != nil || current.UID != service.UID || !wantsBalancer(current) || !helpers.HasLBFinalizer(current) {
-		d.balancers.settled.forget(service.UID)
-		return nil, nil
-	}
-	return current, nil
+	d.balancers.settled.forget(service.UID)
+	return nil, nil
 }
 
 // wantsBalancer says whether the Service is to have a load balancer.
@@ -170,7 +171,7 @@ func (b *balancers) difference(ctx context.Context, service *corev1.Service, nod
 }
 
 // publish makes the addresses the Service's status, if they are not yet: the service controller does so only after its own syncs.
-func (d drift) publish(ctx context.Context, current *corev1.Service, status *corev1.LoadBalancerStatus) error {
+func (d drift) publish(current *corev1.Service, status *corev1.LoadBalancerStatus) error {
 	if helpers.LoadBalancerStatusEqual(&current.Status.LoadBalancer, status) {
 		return nil
 	}

@@ -48,13 +48,16 @@ func TestDriftIsRepaired(t *testing.T) {
 		told   string
 	}{
 		"a listener is deleted": {func(t *testing.T, api *iaas.Client, lb iaas.VpcLoadbalancer) error {
+			t.Helper()
 			return api.DeleteListener(t.Context(), lb.Identity, lb.LoadbalancerListeners[0].Identity)
 		}, "create listener"},
 		"the machines are detached": {func(t *testing.T, api *iaas.Client, lb iaas.VpcLoadbalancer) error {
+			t.Helper()
 			group := lb.LoadbalancerListeners[0].TargetGroup.Identity
 			return api.SetTargetGroupServerAttachments(t.Context(), iaas.TargetGroupAttachmentsBatch{TargetGroupID: group, Attachments: []iaas.AttachTarget{}})
 		}, "0 machines become 2"},
 		"a target group gets another port": {func(t *testing.T, api *iaas.Client, lb iaas.VpcLoadbalancer) error {
+			t.Helper()
 			group := lb.LoadbalancerListeners[0].TargetGroup
 			_, err := api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity, UpdateTargetGroup: iaas.UpdateTargetGroup{
 				Name: group.Name, Labels: group.Labels, TargetPort: 1, Protocol: group.Protocol}})
@@ -220,6 +223,7 @@ func (c *cutLine) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestNothingIsMadeForAServiceThatIsGone(t *testing.T) {
 	tests := map[string]func(*testing.T, *lab, *fake.Clientset, *corev1.Service){
 		"the controller has asked": func(t *testing.T, l *lab, _ *fake.Clientset, web *corev1.Service) {
+			t.Helper()
 			<-time.After(2 * time.Minute) // what was just created may be missing in lists
 			web.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 			if _, exists, err := l.cloud.balancers.GetLoadBalancer(t.Context(), "", web); exists || err != nil {
@@ -227,11 +231,13 @@ func TestNothingIsMadeForAServiceThatIsGone(t *testing.T) {
 			}
 		},
 		"the cluster has it no more": func(t *testing.T, _ *lab, cluster *fake.Clientset, _ *corev1.Service) {
+			t.Helper()
 			if err := cluster.CoreV1().Services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"it is of another type": func(t *testing.T, _ *lab, cluster *fake.Clientset, web *corev1.Service) {
+			t.Helper()
 			other := web.DeepCopy()
 			other.Spec.Type = corev1.ServiceTypeClusterIP
 			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), other, metav1.UpdateOptions{}); err != nil {

@@ -72,7 +72,7 @@ func (e *Encoder) compile(t reflect.Type) writer {
 	case marshals(t):
 		return writeForeign
 	}
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // all other kinds are the default
 	case reflect.Bool:
 		return writeBool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:

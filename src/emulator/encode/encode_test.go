@@ -44,11 +44,11 @@ type embedded struct {
 type outer struct {
 	embedded
 	Hidden   string `json:"-"`
-	Dash     string `json:"-,"`
+	Dash     string `json:"-,"` //nolint:staticcheck // what encoding/json makes of it is the test
 	Empty    string `json:"empty,omitempty"`
 	None     []int  `json:"none,omitempty"`
 	Zero     int    `json:"zero,omitempty"`
-	Struct   inner  `json:"struct,omitempty"`
+	Struct   inner  `json:"struct,omitempty"` //nolint:modernize // what encoding/json makes of it is the test
 	Pointer  *inner `json:"pointer,omitempty"`
 	Also     *inner
 	Later    *time.Time `json:"later,omitempty"`

@@ -101,7 +101,7 @@ func omission(t reflect.Type, options string) (omit func(reflect.Value) bool, kn
 }
 
 func empty(t reflect.Type) func(reflect.Value) bool {
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // all other kinds are the default
 	case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
 		return func(v reflect.Value) bool { return v.Len() == 0 }
 	case reflect.Struct:

@@ -53,8 +53,8 @@ func (f *fill) structure(v reflect.Value, depth int) {
 		v.Set(reflect.ValueOf(time.Unix(int64(f.count)*1e6, int64(f.count%3)*1e8).In(time.FixedZone("", f.count%5*1800))))
 		return
 	}
-	for i := range v.NumField() {
-		f.value(v.Field(i), depth)
+	for _, field := range v.Fields() {
+		f.value(field, depth)
 	}
 }
 

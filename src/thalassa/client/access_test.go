@@ -133,10 +133,10 @@ func TestUntrustedCertificateIsNotRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := c.transport.access.Load().network
+	network := c.transport.access.Load().network
 	c.transport.access.Load().network = networkFunc(func(r *http.Request) (*http.Response, error) {
 		dials++
-		return real.RoundTrip(r)
+		return network.RoundTrip(r)
 	})
 	_, err = c.GetVpc(t.Context(), "vpc-1")
 	if err == nil || dials != 1 || !strings.Contains(err.Error(), "caBundle") {

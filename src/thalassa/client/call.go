@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,9 +63,9 @@ func (c *call) object() string {
 		return c.created
 	}
 	parts := partsOf(c.request.URL.Path)
-	for i := len(parts) - 1; i >= 0; i-- {
+	for i, part := range slices.Backward(parts) {
 		if isIdentity(parts, i) {
-			return parts[i]
+			return part
 		}
 	}
 	return ""
@@ -88,7 +89,7 @@ func (c *call) send(ctx context.Context, network http.RoundTripper, authorizatio
 	if c.body != nil {
 		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(c.body)), int64(len(c.body))
 	}
-	response, err := network.RoundTrip(request)
+	response, err := network.RoundTrip(request) //nolint:bodyclose // closed below, as what counts its bytes
 	if err != nil {
 		failure := c.failure(because(ctx, err))
 		dial := &net.OpError{}
