@@ -109,7 +109,9 @@ func TestPodKnowsItself(t *testing.T) {
 			fields[variable.Name] = variable.ValueFrom.FieldRef.FieldPath
 		}
 	}
-	want := map[string]string{"HOST_IP": "status.hostIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
+	want := map[string]string{
+		"HOST_IP": "status.hostIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", "POD_UID": "metadata.uid",
+	}
 	if diff := cmp.Diff(want, fields); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}

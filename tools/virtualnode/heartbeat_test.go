@@ -150,7 +150,8 @@ func TestLiveTakesLeaseOver(t *testing.T) {
 		client.ClearActions()
 		n.lease = nil // as after a restart
 		liveFor(t, n, time.Second)
-		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 0 || renewed != 1 {
+		// The second renewal comes after a random part of the period, which may be less than this second.
+		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 0 || renewed < 1 || renewed > 2 {
 			t.Errorf("%d leases created, %d renewed; want the old one renewed", created, renewed)
 		}
 	})
