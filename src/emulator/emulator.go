@@ -23,6 +23,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
@@ -56,6 +58,7 @@ type Emulator struct {
 	encoder  encode.Encoder
 	faults   fault.Set
 	metrics  *metrics
+	limiter  *rate.Limiter // nil: no limit
 	// known are the operations of the API, each a method and a path pattern.
 	known []string
 
@@ -90,7 +93,7 @@ func New(cfg Config) (*Emulator, error) {
 	e := &Emulator{
 		store: state, guard: guard,
 		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
-		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
+		limiter: newLimiter(cfg.Switches.RequestsPerSecond), plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
 	}
 	e.faults.Creates, e.faults.Lists, e.metrics = e.creates, e.lists, newMetrics(e)
 	e.routes()
@@ -198,7 +201,7 @@ func (e *Emulator) computeOperations() map[string]handler {
 // chain wraps an operation of the API with everything that happens around it.
 func (e *Emulator) chain(operation string, next http.Handler) http.Handler {
 	e.known = append(e.known, operation)
-	next = e.faults.Handler(operation, next)
+	next = e.limited(e.faults.Handler(operation, next))
 	return e.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.ledger.count(operation)
 		next.ServeHTTP(w, r)

@@ -44,6 +44,12 @@ type Switches struct {
 	// QuotaStatus answers creations beyond a quota: 403 (0 means that), 409, 422
 	// or 429.
 	QuotaStatus int
+	// PermissionStatus answers what credentials may not do: 403 (0 means that),
+	// 401 or 404.
+	PermissionStatus int
+	// RequestsPerSecond is how many requests the API answers, with as many at
+	// once after a pause; 429 with Retry-After for more. 0 answers all.
+	RequestsPerSecond int
 	// UniqueNames refuses (409) a name that another object of the same kind in
 	// the organisation has. Listeners are not checked.
 	UniqueNames bool
@@ -99,6 +105,9 @@ func (s Switches) validate() error {
 }
 
 func (s Switches) validateStatuses() error {
+	if s.RequestsPerSecond < 0 {
+		return fmt.Errorf("switch RequestsPerSecond is %d: use 0 for no limit, or more", s.RequestsPerSecond)
+	}
 	for _, choice := range []struct {
 		name    string
 		status  int
@@ -106,6 +115,7 @@ func (s Switches) validateStatuses() error {
 	}{
 		{"CreateStatus", s.CreateStatus, []int{0, http.StatusOK, http.StatusCreated}},
 		{"ConflictStatus", s.ConflictStatus, []int{0, http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity}},
+		{"PermissionStatus", s.PermissionStatus, []int{0, http.StatusForbidden, http.StatusUnauthorized, http.StatusNotFound}},
 		{"QuotaStatus", s.QuotaStatus, []int{0, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests}},
 	} {
 		if !slices.Contains(choice.allowed, choice.status) {
@@ -123,6 +133,8 @@ func (s Switches) status(standard int) int {
 		chosen = s.CreateStatus
 	case http.StatusConflict:
 		chosen = s.ConflictStatus
+	case http.StatusForbidden:
+		chosen = s.PermissionStatus
 	case statusQuota:
 		chosen, fallback = s.QuotaStatus, http.StatusForbidden
 	}

@@ -110,6 +110,8 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.switches.CreateStatus, "create-status", http.StatusCreated, "status of POST requests that create: 201 or 200")
 	flags.IntVar(&o.switches.ConflictStatus, "conflict-status", http.StatusConflict, "status of conflicts: 409, 400 or 422")
 	flags.IntVar(&o.switches.QuotaStatus, "quota-status", http.StatusForbidden, "status of creations beyond a quota: 403, 409, 422 or 429")
+	flags.IntVar(&o.switches.PermissionStatus, "permission-status", http.StatusForbidden, "status of what credentials may not do: 403, 401 or 404")
+	flags.IntVar(&o.switches.RequestsPerSecond, "requests-per-second", 0, "answer 429 to more requests than these; 0 answers all")
 	flags.BoolVar(&o.switches.UniqueNames, "unique-names", false, "refuse a name that another object of the same kind has")
 	flags.BoolVar(&o.switches.StrictSecurityGroups, "strict-security-groups", false, "apply the documented limits to security groups: short names, ports from 1, a policy in every rule, no priority twice, always an objectVersion")
 	flags.BoolVar(&o.switches.UniqueRulePriorities, "unique-rule-priorities", false, "refuse two rules of one direction with the same priority")
