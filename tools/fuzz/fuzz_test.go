@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
@@ -53,7 +52,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, guided := range []bool{false, true} {
 		var out bytes.Buffer
-		err = Run(t.Context(), root, targets, Options{Each: 100 * time.Millisecond, Guided: guided}, &out)
+		err = Run(t.Context(), root, targets, Options{Each: "20x", Guided: guided}, &out)
 		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "./bad FuzzBad") || strings.Contains(err.Error(), "Good") {
 			t.Errorf("error = %v", err)
 		}
@@ -65,6 +64,18 @@ func TestRun(t *testing.T) {
 	}
 	if err := Run(t.Context(), root, nil, Options{}, io.Discard); err == nil {
 		t.Error("fuzzing nothing is a success")
+	}
+}
+
+func TestTimeUp(t *testing.T) {
+	for output, want := range map[string]bool{
+		"--- FAIL: FuzzDecode (3.05s)\n    context deadline exceeded\nFAIL\n":                                          true,
+		"--- FAIL: FuzzDecode (3.05s)\n    context deadline exceeded\n    Failing input written to testdata/x\nFAIL\n": false,
+		"--- FAIL: FuzzBad (0.01s)\n    no good\nFAIL\n":                                                               false,
+	} {
+		if got := timeUp([]byte(output)); got != want {
+			t.Errorf("%q: time up %v, want %v", output, got, want)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"os"
-	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/fuzz"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
@@ -14,7 +13,7 @@ import (
 
 func main() {
 	var o fuzz.Options
-	flag.DurationVar(&o.Each, "time", 10*time.Second, "how long each target tries inputs")
+	flag.StringVar(&o.Each, "time", "10s", "how long each target tries inputs, or how many: 500x")
 	flag.BoolVar(&o.Guided, "guided", true, "choose inputs by the code they reach, which compiles everything anew")
 	flag.Parse()
 	os.Exit(program.Run("fuzz", os.Stderr, func(ctx context.Context) error { return run(ctx, o) }))
