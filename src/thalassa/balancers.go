@@ -126,20 +126,22 @@ func (b *balancers) UpdateLoadBalancer(ctx context.Context, _ string, service *c
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
-	b.settled.changed(service.UID, nodes, false)
+	err := b.retarget(ctx, service, nodes)
+	b.settled.changed(service.UID, nodes, err == nil)
+	return err
+}
+
+// retarget writes the machines of the nodes where they differ.
+func (b *balancers) retarget(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
 	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge())
 	if err != nil || len(o.balancers) == 0 {
 		return err
 	}
-	targets, err := b.existing(ctx, loadbalancer.ChooseTargets(nodes, identify), b.config.Inventory.balancerAge())
+	targets, err := b.existing(ctx, loadbalancer.ChooseTargets(nodes, identify))
 	if err != nil {
 		return err
 	}
-	if err := b.apply(ctx, service, b.planner.membership(targets, o)); err != nil {
-		return err
-	}
-	b.settled.changed(service.UID, nodes, true)
-	return nil
+	return b.apply(ctx, service, b.planner.membership(targets, o))
 }
 
 // EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it returns
@@ -172,20 +174,13 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 
 // sync compares and writes until nothing differs, and returns the load balancer then.
 func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (inventory.LoadBalancer, error) {
-	d, problems, err := b.desire(service, nodes)
+	d, problems, err := b.desire(ctx, service, nodes)
 	if err != nil {
-		return inventory.LoadBalancer{}, err
-	}
-	if d.Targets, err = b.existing(ctx, d.Targets, b.config.Inventory.balancerAge()); err != nil {
 		return inventory.LoadBalancer{}, err
 	}
 	b.tellProblems(service, problems)
 	for round := 1; ; round++ {
-		o, err := b.observe(ctx, service, b.config.Inventory.balancerAge())
-		if err != nil {
-			return inventory.LoadBalancer{}, err
-		}
-		plan, refused, err := b.plan(ctx, service, d, o)
+		o, plan, refused, err := b.compare(ctx, service, d)
 		switch {
 		case err != nil:
 			return inventory.LoadBalancer{}, err
@@ -200,6 +195,15 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 			return inventory.LoadBalancer{}, err
 		}
 	}
+}
+
+// compare observes the Service in the cloud and returns, as plan does, what differs.
+func (b *balancers) compare(ctx context.Context, service *corev1.Service, d desired) (o observed, plan loadbalancer.Plan, refused, err error) {
+	if o, err = b.observe(ctx, service, b.config.Inventory.balancerAge()); err != nil {
+		return observed{}, nil, nil, err
+	}
+	plan, refused, err = b.plan(ctx, service, d, o)
+	return o, plan, refused, err
 }
 
 // plan returns the writes that are necessary and may be made, and what had to be refused besides them.
@@ -223,7 +227,7 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired
 }
 
 // desire is what the Service should have, and what is wrong with its annotations.
-func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desired, []string, error) {
+func (b *balancers) desire(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (desired, []string, error) {
 	common, err := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, nodes, identify)
 	if err != nil {
 		return desired{}, nil, err
@@ -232,6 +236,9 @@ func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desir
 		if p := port.Protocol; p != corev1.ProtocolTCP && p != corev1.ProtocolUDP {
 			return desired{}, nil, fmt.Errorf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, common.Owner, p)
 		}
+	}
+	if common.Targets, err = b.existing(ctx, common.Targets); err != nil {
+		return desired{}, nil, err
 	}
 	settings, problems := b.annotations.read(service.Annotations)
 	lines := make([]string, 0, len(problems))
@@ -248,8 +255,8 @@ func (b *balancers) desire(service *corev1.Service, nodes []*corev1.Node) (desir
 
 // existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
 // refuses the whole set because of one of them. What is left out makes the set incomplete.
-func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets, maxAge time.Duration) (loadbalancer.Targets, error) {
-	existing, err := b.inventory.TargetMachines(ctx, targets.Identities, maxAge)
+func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
+	existing, err := b.inventory.TargetMachines(ctx, targets.Identities, b.config.Inventory.balancerAge())
 	if err != nil {
 		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}

@@ -65,12 +65,18 @@ func (d drift) run(ctx context.Context) {
 
 // pass compares Services with one set of lists. It reports whether any of them is not right yet.
 func (d drift) pass(ctx context.Context, services []settledService) (repairing bool) {
-	began := time.Now()
+	if len(services) == 0 {
+		return false
+	}
+	if err := d.balancers.inventory.Refresh(ctx); err != nil {
+		klog.FromContext(ctx).V(1).Info("The cloud cannot be looked at for drift now; the next look follows by itself", "reason", err.Error())
+		return len(d.balancers.settled.list(true)) > 0
+	}
 	for _, settled := range services {
 		if ctx.Err() != nil {
 			return false
 		}
-		if err := d.repair(ctx, settled.service, began); err != nil {
+		if err := d.repair(ctx, settled.service); err != nil {
 			klog.FromContext(ctx).V(1).Info("Looking for drift is not finished; it goes on by itself",
 				"service", klog.KObj(settled.service), "reason", err.Error())
 		}
@@ -79,14 +85,14 @@ func (d drift) pass(ctx context.Context, services []settledService) (repairing b
 }
 
 // repair puts right what differs for one Service, and publishes its addresses when they are others now.
-func (d drift) repair(ctx context.Context, service *corev1.Service, began time.Time) error {
+func (d drift) repair(ctx context.Context, service *corev1.Service) error {
 	b := d.balancers
 	defer b.services.lock(service)()
 	settled, known := b.settled.get(service.UID)
 	if !known || settled.changing {
 		return nil // deleted, or under way again, meanwhile
 	}
-	plan, refused := b.difference(ctx, settled.service, settled.nodes, began)
+	plan, refused := b.difference(ctx, settled.service, settled.nodes)
 	if len(plan) == 0 && refused == nil && !settled.repairing {
 		return nil
 	}
@@ -99,11 +105,11 @@ func (d drift) repair(ctx context.Context, service *corev1.Service, began time.T
 	}
 	settled.repairing = true
 	b.settled.put(service.UID, settled)
-	status, err := b.ensure(ctx, settled.service, settled.nodes)
 	if len(plan) > 0 {
-		b.recorder.Eventf(settled.service, corev1.EventTypeWarning, reasonDrifted,
-			"What this Service has in the cloud was not what it should have, without a change in Kubernetes. It is put right: %s. To change it, change the Service.", summary(plan))
+		b.tellOnce(settled.service, reasonDrifted,
+			"What this Service has in the cloud is not what it should have, without a change in Kubernetes. It is being put right: %s. To change it, change the Service.", summary(plan))
 	}
+	status, err := b.ensure(ctx, settled.service, settled.nodes)
 	if err != nil {
 		return err
 	}
@@ -149,21 +155,13 @@ func wantsBalancer(service *corev1.Service) bool {
 	return service.DeletionTimestamp == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// difference is the plan for a Service as the cloud is now, from lists that began after the given time, and why it is empty when
-// not because nothing differs.
-func (b *balancers) difference(ctx context.Context, service *corev1.Service, nodes []*corev1.Node, began time.Time) (loadbalancer.Plan, error) {
-	d, _, err := b.desire(service, nodes)
+// difference is the plan for a Service as the cloud is now, and why it is empty when not because nothing differs.
+func (b *balancers) difference(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (loadbalancer.Plan, error) {
+	d, _, err := b.desire(ctx, service, nodes)
 	if err != nil {
 		return nil, err
 	}
-	if d.Targets, err = b.existing(ctx, d.Targets, time.Since(began)); err != nil {
-		return nil, err
-	}
-	o, err := b.observe(ctx, service, time.Since(began))
-	if err != nil {
-		return nil, err
-	}
-	plan, refused, err := b.plan(ctx, service, d, o)
+	_, plan, refused, err := b.compare(ctx, service, d)
 	if err == nil && len(plan) == 0 {
 		err = refused
 	}

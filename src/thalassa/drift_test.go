@@ -148,8 +148,8 @@ func TestDeletedLoadBalancerIsMadeAnew(t *testing.T) {
 	})
 }
 
-// TestNoDriftCostsTwoListsAPeriod whatever the number of Services, and no write.
-func TestNoDriftCostsTwoListsAPeriod(t *testing.T) {
+// TestNoDriftCostsThreeListsAPeriod whatever the number of Services, and no write.
+func TestNoDriftCostsThreeListsAPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		nodes := l.nodes("a", "b")
@@ -164,7 +164,7 @@ func TestNoDriftCostsTwoListsAPeriod(t *testing.T) {
 		const hour = 12
 		<-time.After(hour*driftPeriod + time.Second)
 		counters := l.emulator.Counters()
-		for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
+		for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
 			if got := counters[operation]; got != hour {
 				t.Errorf("%s: %d times in an hour, want %d", operation, got, hour)
 			}
@@ -172,7 +172,7 @@ func TestNoDriftCostsTwoListsAPeriod(t *testing.T) {
 		if writes := l.writes(); len(writes) != 0 {
 			t.Errorf("writes = %v", writes)
 		}
-		if total := l.calls(); total > 4*hour+2 {
+		if total := l.calls(); total > 3*hour+1 { // and a token
 			t.Errorf("%d calls in an hour: %v", total, counters)
 		}
 		if event := l.nextEvent(); event != "" {
@@ -398,6 +398,50 @@ func TestLostCreationKeepsTheFinalizer(t *testing.T) {
 		l.remove(web)
 		if left := l.leftovers(); len(left) > 0 {
 			t.Errorf("leaked: %v", left)
+		}
+	})
+}
+
+// TestPassSharesLists on a real clock, on which no two looks are at the same moment: one list of each kind, however many Services
+// and nodes there are.
+func TestPassSharesLists(t *testing.T) {
+	l := newLab(t, emulator.Config{}).overHTTP()
+	nodes := l.nodes("a", "b", "c")
+	for _, name := range []string{"one", "two", "three"} {
+		if _, err := l.ensure(service(name, 80), nodes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.emulator.ResetCounters()
+	d := drift{balancers: l.cloud.balancers, period: driftPeriod, services: fake.NewClientset().CoreV1()}
+	if repairing := d.pass(t.Context(), l.cloud.balancers.settled.list(false)); repairing {
+		t.Error("something is to be repaired")
+	}
+	for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
+		if got := l.emulator.Counters()[operation]; got != 1 {
+			t.Errorf("%s: %d times in one pass, want once", operation, got)
+		}
+	}
+}
+
+// TestNodeEventDoesNotHideDrift: the load balancer is gone when the nodes change, so there is nothing to give targets to.
+func TestNodeEventDoesNotHideDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a")
+		l.settle(web, nodes)
+		l.watching(web)
+		<-time.After(2 * time.Minute) // what was just created may be missing in lists
+		l.removeByHand()
+		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, append(nodes, l.nodes("b")...)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * driftPeriod)
+		if state := l.emulator.State().LoadBalancers; len(state) != 1 || len(state[0].Listeners[0].Targets) != 2 {
+			t.Errorf("load balancers = %v, want one with both nodes", state)
 		}
 	})
 }

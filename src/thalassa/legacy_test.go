@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
@@ -198,7 +197,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 				t.Error(err)
 			}
 			if writes := l.writes(); len(writes) > 0 {
-				plan, _ := l.cloud.balancers.difference(t.Context(), web, nodes, time.Now())
+				plan, _ := l.cloud.balancers.difference(t.Context(), web, nodes)
 				t.Errorf("writes: %v\nstill needed: %s", writes, plan)
 			}
 		})

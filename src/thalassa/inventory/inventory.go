@@ -61,6 +61,11 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	return i
 }
 
+// Refresh reads machines, load balancers and target groups anew, each in one list.
+func (i *Inventory) Refresh(ctx context.Context) error {
+	return errors.Join(i.machines.refresh(ctx, Anew), i.balancers.refresh(ctx, Anew), i.groups.refresh(ctx, Anew))
+}
+
 func ownerKey(owner string) string { return "owner/" + owner }
 
 // TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
