@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
 // Config is the cloud-config file: plain data, complete with what environment and defaults gave. Its keys are those of the CCM
@@ -65,8 +66,8 @@ func DefaultConfig() Config {
 		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile, Lifetime: 3600}},
 		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300},
 		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
-		Inventory:        InventoryConfig{MachineAge: 60, BalancerAge: 300},
-		API:              APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		Inventory:        InventoryConfig{MachineAge: inSeconds(inventory.MachineAge), BalancerAge: inSeconds(inventory.BalancerAge)},
+		API:              APIConfig{CallTimeout: inSeconds(client.DefaultCallTimeout), RequestsPerSecond: client.DefaultRate, Burst: client.DefaultBurst},
 	}
 }
 
@@ -135,3 +136,5 @@ func (c InventoryConfig) machineAge() time.Duration { return seconds(c.MachineAg
 func (c InventoryConfig) balancerAge() time.Duration { return seconds(c.BalancerAge) }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func inSeconds(d time.Duration) int { return int(d / time.Second) }

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-resty/resty/v2"
 	"github.com/thalassa-cloud/client-go/iaas"
+	official "github.com/thalassa-cloud/client-go/pkg/client"
+	thalassacloud "github.com/thalassa-cloud/client-go/thalassa"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -172,12 +175,17 @@ func (l *lab) calls() int {
 // api is the official client, for looking at the cloud without the provider.
 func (l *lab) api() *iaas.Client {
 	l.Helper()
-	c, err := client.New(client.Options{Endpoint: "http://cloud.test", Organisation: l.config.Organisation, UserAgent: "test",
-		Network: l.emulator.Transport(), Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}}})
+	// The official client has no option for a transport; only a middleware ever sees its HTTP client.
+	direct := func(http *resty.Client, _ *resty.Request) error {
+		http.SetTransport(l.emulator.Transport())
+		return nil
+	}
+	c, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation(l.config.Organisation),
+		official.WithAuthPersonalToken(emulator.DefaultToken), official.WithMiddleware(direct))
 	if err != nil {
 		l.Fatal(err)
 	}
-	return c.Client
+	return c.IaaS()
 }
 
 // leftovers are the load balancers and target groups in the cloud, by name.

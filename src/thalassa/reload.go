@@ -108,7 +108,7 @@ func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 		if errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) || errors.Is(err, client.ErrMalformed) {
 			result = "untried"
 		}
-		r.trouble(ctx, result, result, fmt.Errorf("trying %s: %w", secrets.Credentials, client.Plain(err)))
+		r.trouble(ctx, result, result, fmt.Errorf("trying %s: %w", secrets.Credentials, err))
 		return
 	}
 	r.current = secrets

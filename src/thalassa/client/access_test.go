@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/thalassa-cloud/client-go/iaas"
 )
 
 // accepting serves callers with one of the tokens.
@@ -34,7 +36,7 @@ func secretsOf(token string) Secrets {
 func TestAdopt(t *testing.T) {
 	c := newClient(t, Credentials{PersonalAccessToken: "old"}, accepting("old", "new"))
 	whoAmI := func() string {
-		vpc, err := c.GetVpc(t.Context(), "vpc-1")
+		vpc, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if err != nil {
 			return err.Error()
 		}
@@ -44,7 +46,7 @@ func TestAdopt(t *testing.T) {
 		if whoAmI() != "old" {
 			t.Error("a call during the probe does not use the old credentials")
 		}
-		_, err := c.GetVpc(ctx, "vpc-1")
+		_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
 		return err
 	}
 	if err := c.Adopt(t.Context(), secretsOf("wrong"), probe); !errors.Is(err, ErrUnauthorised) {
@@ -69,7 +71,10 @@ func TestAdoptDuringAnOutage(t *testing.T) {
 			calls++
 			sendJSON(w, http.StatusBadGateway, `{}`)
 		})
-		probe := func(ctx context.Context) error { _, err := c.GetVpc(ctx, "vpc-1"); return err }
+		probe := func(ctx context.Context) error {
+			_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
+			return err
+		}
 		for range outageAfter {
 			if err := c.Adopt(t.Context(), secretsOf("new"), probe); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("Adopt = %v", err)
@@ -105,7 +110,10 @@ func TestCABundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe := func(ctx context.Context) error { _, err := c.GetVpc(ctx, "vpc-1"); return err }
+	probe := func(ctx context.Context) error {
+		_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
+		return err
+	}
 	if err := probe(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("without the CA: %v", err)
 	}
@@ -138,7 +146,7 @@ func TestUntrustedCertificateIsNotRepeated(t *testing.T) {
 		dials++
 		return network.RoundTrip(r)
 	})
-	_, err = c.GetVpc(t.Context(), "vpc-1")
+	_, err = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 	if err == nil || dials != 1 || !strings.Contains(err.Error(), "caBundle") {
 		t.Errorf("%d attempts, error %v; want one, and a hint at caBundle", dials, err)
 	}

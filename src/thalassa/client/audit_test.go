@@ -26,13 +26,13 @@ func TestAudit(t *testing.T) {
 		}}
 		c := s.client(t)
 		ctx = WithCause(ctx, "Service shop/web: create load balancer")
-		if _, err := c.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "s3cret", Subnet: "s"}); err != nil {
+		if _, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint, iaas.CreateLoadbalancer{Name: "s3cret", Subnet: "s"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.GetVpc(ctx, "vpc-1"); err != nil {
+		if _, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.DeleteLoadbalancer(ctx, "lb-1"); err == nil {
+		if err := Delete(ctx, c, iaas.LoadbalancerEndpoint+"/lb-1"); err == nil {
 			t.Fatal("no error")
 		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -62,8 +62,8 @@ func TestMetrics(t *testing.T) {
 			answer(503, `{}`), answer(200, `{"identity": "vpc-1"}`), answer(404, `{}`),
 		}}
 		c := s.client(t)
-		_, _ = c.GetVpc(t.Context(), "vpc-1")
-		_, _ = c.GetVpc(t.Context(), "vpc-2")
+		_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
+		_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-2")
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(c.Collectors()...)
 		want := `
@@ -111,7 +111,7 @@ func TestOperations(t *testing.T) {
 func TestRefusedTokensAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Credentials{ClientID: "id", ClientSecret: "wrong"}, answer(401, `{"error": "invalid_client"}`))
-		_, _ = c.GetVpc(t.Context(), "vpc-1")
+		_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if got := testutil.ToFloat64(c.transport.metrics.failures.WithLabelValues(tokenOperation, "unauthorised")); got < 1 {
 			t.Errorf("%v refused tokens were counted", got)
 		}

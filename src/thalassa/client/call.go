@@ -31,17 +31,10 @@ type call struct {
 	outcome   *Error // nil: success; valid once the call is over
 }
 
-func newCall(request *http.Request, consume consumer) (*call, error) {
-	c := &call{request: request, operation: operationOf(request.Method, request.URL.Path), consume: consume, backoff: newBackoff()}
-	if request.Body == nil {
-		return c, nil
+func newCall(request *http.Request, body []byte, consume consumer) *call {
+	return &call{
+		request: request, body: body, operation: operationOf(request.Method, request.URL.Path), consume: consume, backoff: newBackoff(),
 	}
-	body, err := io.ReadAll(request.Body)
-	if err = errors.Join(err, request.Body.Close()); err != nil {
-		return nil, c.failure(fmt.Errorf("reading the request's own body: %w", err))
-	}
-	c.body = body
-	return c, nil
 }
 
 func (c *call) write() bool { return c.request.Method != http.MethodGet }
@@ -83,7 +76,7 @@ func isIdentity(parts []string, i int) bool {
 
 // send makes one attempt.
 func (c *call) send(ctx context.Context, network http.RoundTripper, authorization string) *Error {
-	c.attempts, c.status, c.received = c.attempts+1, 0, 0
+	c.attempts++
 	request := c.request.Clone(ctx)
 	request.Header.Set("Authorization", authorization)
 	if c.body != nil {
@@ -100,8 +93,8 @@ func (c *call) send(ctx context.Context, network http.RoundTripper, authorizatio
 	counted := &countedBody{ReadCloser: response.Body}
 	response.Body = counted
 	err = c.read(response)
-	if closed := counted.Close(); err == nil && closed != nil {
-		err = fmt.Errorf("reading the answer: %w", closed)
+	if broken := errors.Join(counted.broken, counted.Close()); broken != nil {
+		err = fmt.Errorf("reading the answer: %w", broken) // whatever was made of the first part of it
 	}
 	c.received = counted.bytes
 	if err == nil {
@@ -110,15 +103,19 @@ func (c *call) send(ctx context.Context, network http.RoundTripper, authorizatio
 	return c.failure(because(ctx, err))
 }
 
-// countedBody counts what is read of an answer.
+// countedBody counts what is read of an answer, and notes why it broke off, which is something else than content that is wrong.
 type countedBody struct {
 	io.ReadCloser
-	bytes int
+	bytes  int
+	broken error
 }
 
 func (b *countedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	b.bytes += n
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.broken = err
+	}
 	return n, err
 }
 
@@ -145,26 +142,7 @@ func (c *call) read(response *http.Response) error {
 		// A redirection would carry the credentials elsewhere and turn writes into reads.
 		return malformedError(fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the API is", redirection(response)))
 	}
-	if c.request.Method == http.MethodPost {
-		return c.readCreated(response)
-	}
-	return c.consume(response)
-}
-
-// readCreated remembers the identity of what was created, and hands the answer on.
-func (c *call) readCreated(response *http.Response) error {
-	body, err := readJSON(response, http.MethodPost)
-	if err != nil {
-		return err
-	}
-	var object struct {
-		Identity string `json:"identity"`
-	}
-	if json.Unmarshal(body, &object) == nil {
-		c.created = object.Identity
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	return c.consume(response)
+	return c.consume(c, response)
 }
 
 // redirection is where a redirect leads, without a password in it.
@@ -186,25 +164,37 @@ type malformedError string
 
 func (m malformedError) Error() string { return string(m) }
 
-// readJSON reads the body of a good answer. The official client would take an empty or unreadable one for "nothing is there".
-func readJSON(response *http.Response, method string) ([]byte, error) {
+// readJSON reads the body of a good answer into object. An empty one is an answer to a write only: nobody may take it for "nothing
+// is there".
+func (c *call) readJSON(response *http.Response, object any) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return fmt.Errorf("reading the answer: %w", err)
 	}
-	if len(body) == 0 && method != http.MethodGet {
-		return body, nil
+	if len(body) == 0 && c.write() {
+		return nil
 	}
 	if len(body) == 0 {
-		return nil, malformedError("the answer is empty")
+		return malformedError("the answer is empty")
 	}
 	if err := isJSON(response); err != nil {
-		return nil, err
+		return err
 	}
-	if !json.Valid(body) {
-		return nil, malformedError("the answer is no valid JSON")
+	if err := json.Unmarshal(body, object); err != nil {
+		return unreadable(err)
 	}
-	return body, nil
+	c.noteCreated(body)
+	return nil
+}
+
+// noteCreated remembers the identity of what a POST created.
+func (c *call) noteCreated(body []byte) {
+	var created struct {
+		Identity string `json:"identity"`
+	}
+	if c.request.Method == http.MethodPost && json.Unmarshal(body, &created) == nil {
+		c.created = created.Identity
+	}
 }
 
 func isJSON(response *http.Response) error {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/thalassa-cloud/client-go/iaas"
 )
 
 // TestCircuit: an outage costs the cloud one call per openFor, and callers hear at once why; the first good answer ends it.
@@ -20,21 +22,21 @@ func TestCircuit(t *testing.T) {
 			sendJSON(w, status, `{"identity": "vpc-1", "message": "gone fishing"}`)
 		})
 		for calls < outageAfter {
-			if _, err := c.GetVpc(t.Context(), "vpc-1"); !errors.Is(err, ErrUnavailable) {
+			if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrUnavailable) {
 				t.Fatal(err)
 			}
 		}
 		began := time.Now()
-		_, err := c.GetVpc(t.Context(), "vpc-1")
+		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		want := "GET /v1/vpcs/vpc-1: cloud API unavailable: not tried, because the cloud is away; the latest call to reach it: gone fishing"
-		if !errors.Is(err, ErrUnavailable) || !strings.HasPrefix(Plain(err).Error(), want) || calls != outageAfter || time.Since(began) != 0 {
-			t.Errorf("with an open circuit: %d calls after %s, %v\nwant %s", calls, time.Since(began), Plain(err), want)
+		if !errors.Is(err, ErrUnavailable) || !strings.HasPrefix(err.Error(), want) || calls != outageAfter || time.Since(began) != 0 {
+			t.Errorf("with an open circuit: %d calls after %s, %v\nwant %s", calls, time.Since(began), err, want)
 		}
 		if open := testutil.ToFloat64(c.transport.metrics.circuit); open != 1 {
 			t.Errorf("the metric says %v", open)
 		}
 		for minute := time.Now().Add(time.Minute); time.Now().Before(minute); <-time.After(100 * time.Millisecond) {
-			_, _ = c.GetVpc(t.Context(), "vpc-1")
+			_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		}
 		if probes := calls - outageAfter; probes < 5 || probes > 6 {
 			t.Errorf("a minute of outage cost %d calls, want one every %s", probes, openFor)
@@ -42,7 +44,7 @@ func TestCircuit(t *testing.T) {
 		status = http.StatusOK
 		<-time.After(openFor)
 		for range 5 {
-			if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+			if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 				t.Errorf("after the outage: %v", err)
 			}
 		}
@@ -62,7 +64,7 @@ func TestRefusalsKeepTheCircuitClosed(t *testing.T) {
 				sendJSON(w, status, `{}`)
 			})
 			for range 3 * outageAfter {
-				_, _ = c.GetVpc(t.Context(), "vpc-1")
+				_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 			}
 			if calls < 3*outageAfter {
 				t.Errorf("%d answers of status %d let %d calls through", 3*outageAfter, status, calls)

@@ -1,22 +1,17 @@
-// Package client is the official Thalassa Cloud client with what it lacks underneath: one transport that every call goes
-// through, with deadlines, retries where they are safe, a shared rate limit, a circuit that opens when the cloud is away, typed
+// Package client makes calls to Thalassa Cloud, with the official client's types and paths. Its calls it replaces: every call goes
+// through one transport, with deadlines, retries where they are safe, a shared rate limit, a circuit that opens when the cloud is away, typed
 // errors, metrics, a log line for every write, credentials and CA that can be exchanged while it works, and a stop that leaves
 // no write half-made. Lists are decoded as a stream, see List.
 package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/go-resty/resty/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/thalassa-cloud/client-go/iaas"
-	official "github.com/thalassa-cloud/client-go/pkg/client"
 )
 
 // What a client does unless Options say otherwise.
@@ -43,10 +38,8 @@ type Options struct {
 	Network http.RoundTripper
 }
 
-// Client makes calls to the cloud. It is safe for concurrent use. The errors
-// of calls contain an *Error, see Plain; only the official client's own checks of arguments and decoding of values have others.
+// Client makes calls to the cloud: Get, List, Post, Put and Delete. It is safe for concurrent use. The error of a call is an *Error.
 type Client struct {
-	*iaas.Client
 	options   Options
 	transport *transport
 }
@@ -59,24 +52,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the client of %s: %w", o.Endpoint, err)
 	}
-	options := []official.Option{
-		official.WithBaseURL(o.Endpoint),
-		official.WithOrganisation(o.Organisation),
-		official.WithUserAgent(o.UserAgent),
-		official.WithAuthCustom(),
-	}
-	if o.Project != "" {
-		options = append(options, official.WithProject(o.Project))
-	}
-	raw, err := withTransport(t, options)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the client of %s: %w", o.Endpoint, err)
-	}
-	typed, err := iaas.New(raw)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the client of %s: %w", o.Endpoint, err)
-	}
-	return &Client{Client: typed, options: o, transport: t}, nil
+	return &Client{options: o, transport: t}, nil
 }
 
 // Err tells how the latest call ended: nil, or what speaks against the cloud or the credentials.
@@ -102,28 +78,4 @@ func (c *Client) Adopt(ctx context.Context, secrets Secrets, probe func(context.
 	}
 	c.transport.access.Swap(candidate).close()
 	return nil
-}
-
-// errPrimed ends the one request that only exists to get at the HTTP client.
-var errPrimed = errors.New("primed")
-
-// withTransport builds the official client with our transport. The library has no option for it; only a middleware ever sees
-// its HTTP client. So one request, which never reaches the network, sets it before anybody shares the client.
-func withTransport(t http.RoundTripper, options []official.Option) (official.Client, error) {
-	var once sync.Once
-	prime := func(http *resty.Client, _ *resty.Request) (err error) {
-		once.Do(func() {
-			http.SetTransport(t)
-			err = errPrimed
-		})
-		return err
-	}
-	raw, err := official.NewClient(append(options, official.WithMiddleware(prime))...)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := raw.RawRequest(context.Background(), http.MethodGet, "/", nil); !errors.Is(err, errPrimed) {
-		return nil, fmt.Errorf("the official client no longer hands its HTTP client to a middleware: %w", err)
-	}
-	return raw, nil
 }

@@ -26,6 +26,9 @@ func (h handlerNetwork) RoundTrip(request *http.Request) (*http.Response, error)
 		return nil, err
 	}
 	recorder := httptest.NewRecorder()
+	if request.Body == nil {
+		request.Body = http.NoBody // as a server would see it
+	}
 	h(recorder, request)
 	return recorder.Result(), nil
 }
@@ -51,7 +54,7 @@ func TestHeaders(t *testing.T) {
 		got = r.Header
 		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 	})
-	if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+	if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 		t.Fatal(err)
 	}
 	for header, want := range map[string]string{
@@ -87,9 +90,9 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, tt.status, tt.body) })
-				_, err := c.GetVpc(t.Context(), "vpc-1")
-				if !errors.Is(err, tt.kind) || Plain(err).Error() != tt.want {
-					t.Errorf("error = %v,\nwant %s", Plain(err), tt.want)
+				_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
+				if !errors.Is(err, tt.kind) || err.Error() != tt.want {
+					t.Errorf("error = %v,\nwant %s", err, tt.want)
 				}
 				if (c.Err() != nil) != tt.ill {
 					t.Errorf("Err() = %v, want trouble %v", c.Err(), tt.ill)
@@ -119,7 +122,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newClient(t, Credentials{PersonalAccessToken: "pat"}, tt.answer)
-				if _, err := c.GetVpc(t.Context(), "vpc-1"); !errors.Is(err, tt.kind) {
+				if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, tt.kind) {
 					t.Errorf("error = %v, want kind %v", err, tt.kind)
 				}
 			})
@@ -135,7 +138,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		w.Header().Set("Location", "http://elsewhere.test"+r.URL.Path)
 		sendJSON(w, http.StatusMovedPermanently, "{}")
 	})
-	err := c.DeleteVpc(t.Context(), "vpc-1")
+	err := Delete(t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 	if err == nil || !strings.Contains(err.Error(), "redirects to http://elsewhere.test/v1/vpcs/vpc-1; set endpoint") {
 		t.Errorf("error = %v, want one that says what to do", err)
 	}
@@ -158,7 +161,7 @@ func TestRevokedTokenIsFetchedAnew(t *testing.T) {
 		}
 		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 	})
-	if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil || issued != 2 {
+	if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil || issued != 2 {
 		t.Errorf("the call = %v with %d tokens; want that it fetches a new token and is made again", err, issued)
 	}
 }
@@ -174,7 +177,7 @@ func TestHangingTokenEndpointHoldsNobodyLongerThanHeWants(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				if _, err := c.GetVpc(ctx, "vpc-1"); !errors.Is(err, ErrUnavailable) {
+				if _, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrUnavailable) {
 					t.Errorf("error = %v", err)
 				}
 			})
@@ -200,7 +203,7 @@ func TestForbiddenCallKeepsTheToken(t *testing.T) {
 	}
 	c := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
 	for range 5 {
-		if err := c.DeleteVpc(t.Context(), "vpc-1"); !errors.Is(err, ErrUnauthorised) {
+		if err := Delete(t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrUnauthorised) {
 			t.Errorf("error = %v", err)
 		}
 	}
@@ -211,7 +214,7 @@ func TestForbiddenCallKeepsTheToken(t *testing.T) {
 	tokenStatus = http.StatusTooManyRequests
 	synctest.Test(t, func(t *testing.T) {
 		busy := newClient(t, Credentials{ClientID: "id", ClientSecret: "secret"}, handler)
-		if _, err := busy.GetVpc(t.Context(), "vpc-1"); !errors.Is(err, ErrThrottled) {
+		if _, err := Get[iaas.Vpc](t.Context(), busy, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrThrottled) {
 			t.Errorf("error = %v; a busy token endpoint is not a wrong credential", err)
 		}
 	})
@@ -221,11 +224,11 @@ func TestGoodAnswersEndTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := http.StatusServiceUnavailable
 		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, answer, `{}`) })
-		if _, err := c.GetVpc(t.Context(), "vpc-1"); err == nil || c.Err() == nil {
+		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err == nil || c.Err() == nil {
 			t.Errorf("error %v, Err() %v; want trouble", err, c.Err())
 		}
 		answer = http.StatusNotFound
-		if _, err := c.GetVpc(t.Context(), "vpc-1"); err == nil || c.Err() != nil {
+		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err == nil || c.Err() != nil {
 			t.Errorf("error %v, Err() %v; want none: the cloud answers", err, c.Err())
 		}
 	})
@@ -242,7 +245,7 @@ func TestTruncatedAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if machines, err := c.ListMachines(t.Context(), &iaas.ListMachinesRequest{}); !errors.Is(err, ErrUnavailable) {
+	if machines, err := List(t.Context(), c, iaas.MachineEndpoint, nil, identityOf); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("half a list was taken for %d machines, error %v", len(machines), err)
 	}
 }
@@ -252,7 +255,7 @@ func TestHangingCloudHasADeadline(t *testing.T) {
 		c := newClient(t, Credentials{PersonalAccessToken: "pat"}, nil)
 		c.transport.access.Load().network = hangingNetwork{}
 		began := time.Now()
-		_, err := c.GetVpc(t.Context(), "vpc-1")
+		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if !errors.Is(err, ErrUnavailable) || time.Since(began) != DefaultCallTimeout {
 			t.Errorf("after %s: %v; want an error after %s", time.Since(began), err, DefaultCallTimeout)
 		}
@@ -288,7 +291,7 @@ func TestClientCredentials(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+			if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -299,7 +302,7 @@ func TestClientCredentials(t *testing.T) {
 	}
 
 	wrong := newClient(t, Credentials{ClientID: "id", ClientSecret: "wr0ng"}, handler)
-	_, err := wrong.GetVpc(t.Context(), "vpc-1")
+	_, err := Get[iaas.Vpc](t.Context(), wrong, iaas.VpcEndpoint+"/vpc-1")
 	if !errors.Is(err, ErrUnauthorised) || strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("error = %v, want one of kind %v without the secret", err, ErrUnauthorised)
 	}
@@ -312,7 +315,7 @@ func TestRateLimit(t *testing.T) {
 		})
 		began := time.Now()
 		for range DefaultBurst + 5*DefaultRate {
-			if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+			if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -332,7 +335,7 @@ func TestDrain(t *testing.T) {
 		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 	})
 	write := make(chan error)
-	go func() { write <- c.DeleteVpc(t.Context(), "vpc-1") }()
+	go func() { write <- Delete(t.Context(), c, iaas.VpcEndpoint+"/vpc-1") }()
 	<-started
 
 	short, cancel := context.WithCancelCause(t.Context())
@@ -347,14 +350,14 @@ func TestDrain(t *testing.T) {
 	if err := <-write; err != nil {
 		t.Errorf("the write under way was cut off: %v", err)
 	}
-	err := Plain(c.DeleteVpc(t.Context(), "vpc-2"))
+	err := Delete(t.Context(), c, iaas.VpcEndpoint+"/vpc-2")
 	if want := "DELETE /v1/vpcs/vpc-2: not done: this process is shutting down and makes no more changes"; !errors.Is(err, ErrShutdown) || err.Error() != want {
 		t.Errorf("a write after Drain = %v, want %s", err, want)
 	}
 	if c.Err() != nil {
 		t.Errorf("a write that was not made speaks against the cloud: %v", c.Err())
 	}
-	if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+	if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 		t.Errorf("reading after Drain = %v", err)
 	}
 }

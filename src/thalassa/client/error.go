@@ -82,15 +82,6 @@ func (e *Error) advice() string {
 	return ""
 }
 
-// Plain returns the Error within err, without the layers of the HTTP libraries around it that repeat method and URL;
-// any other error is returned as it is.
-func Plain(err error) error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e
-	}
-	return err
-}
-
 // RetryAfter returns how long the cloud asked to wait before the call that err is about is made again; 0 when it did not.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {

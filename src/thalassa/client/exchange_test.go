@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
 )
 
 // exchanging answers token exchanges like the cloud does and remembers their forms.
@@ -48,7 +50,7 @@ func TestTokenExchange(t *testing.T) {
 		e := &exchanging{status: http.StatusOK, body: `{"access_token": "at-1", "token_type": "Bearer", "expires_in": 7200}`}
 		c := newClient(t, credentials, e.serve)
 		for range 3 {
-			if vpc, err := c.GetVpc(t.Context(), "vpc-1"); err != nil || vpc.Identity != "Bearer at-1" {
+			if vpc, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil || vpc.Identity != "Bearer at-1" {
 				t.Fatalf("the call was made as %v, %v", vpc, err)
 			}
 		}
@@ -68,7 +70,7 @@ func TestTokenExchange(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(2 * time.Hour)
-		if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil || len(e.forms) != 2 || e.forms[1].Get("subject_token") != "subject-2" {
+		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil || len(e.forms) != 2 || e.forms[1].Get("subject_token") != "subject-2" {
 			t.Errorf("after the token expired: %v, exchanges %v", err, e.forms)
 		}
 	})
@@ -93,7 +95,7 @@ func TestTokenExchangeThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &exchanging{status: tt.status, body: tt.body}
-				_, err := newClient(t, exchangeFor(t, "s3cret"), e.serve).GetVpc(t.Context(), "vpc-1")
+				_, err := Get[iaas.Vpc](t.Context(), newClient(t, exchangeFor(t, "s3cret"), e.serve), iaas.VpcEndpoint+"/vpc-1")
 				if !errors.Is(err, tt.kind) || !strings.Contains(fmt.Sprint(err), tt.says) {
 					t.Errorf("error = %v, want kind %v with %q", err, tt.kind, tt.says)
 				}
@@ -108,7 +110,7 @@ func TestTokenExchangeThatFails(t *testing.T) {
 func TestMissingSubjectToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credentials := Credentials{Exchange: &Exchange{SubjectTokenFile: filepath.Join(t.TempDir(), "none")}}
-		_, err := newClient(t, credentials, (&exchanging{}).serve).GetVpc(t.Context(), "vpc-1")
+		_, err := Get[iaas.Vpc](t.Context(), newClient(t, credentials, (&exchanging{}).serve), iaas.VpcEndpoint+"/vpc-1")
 		if !errors.Is(err, ErrUnauthorised) || !strings.Contains(err.Error(), "reading the subject token: open "+credentials.Exchange.SubjectTokenFile) {
 			t.Errorf("error = %v", err)
 		}

@@ -22,12 +22,12 @@ func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []f
 			query.Set(key, value)
 		}
 	}
-	request, err := c.newRequest(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
+	request, err := c.newRequest(ctx, http.MethodGet, path+"?"+query.Encode())
 	if err != nil {
 		return nil, err
 	}
 	var kept []Kept
-	err = c.transport.do(request, func(response *http.Response) error {
+	err = c.transport.do(request, nil, func(_ *call, response *http.Response) error {
 		kept = nil // of an earlier attempt
 		return stream(response, func(item Item) {
 			if k, wanted := keep(item); wanted {

@@ -9,8 +9,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-resty/resty/v2"
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
+	official "github.com/thalassa-cloud/client-go/pkg/client"
+	"github.com/thalassa-cloud/client-go/thalassa"
 )
 
 // thing is as much of an object as these tests need.
@@ -20,30 +23,87 @@ type thing struct {
 
 func identityOf(item thing) (string, bool) { return item.Identity, item.Identity != "unwanted" }
 
-// TestListAsksLikeTheOfficialClient: the same path, query and headers, so that both see the same objects.
-func TestListAsksLikeTheOfficialClient(t *testing.T) {
+// TestAsksLikeTheOfficialClient: the same paths, queries, headers and bodies, so that both see and mean the same objects.
+func TestAsksLikeTheOfficialClient(t *testing.T) {
 	var asked []string
-	c := newClient(t, Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+	record := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
 		line := r.Method + " " + r.URL.Path + "?" + r.URL.Query().Encode()
-		for _, header := range []string{"Accept", "Authorization", "User-Agent", "X-Organisation-Identity", "X-Project-Identity"} {
+		for _, header := range []string{"Accept", "Authorization", "Content-Type", "User-Agent", "X-Organisation-Identity", "X-Project-Identity"} {
 			line += " " + r.Header.Get(header)
 		}
-		asked = append(asked, line)
-		sendJSON(w, http.StatusOK, `[]`)
-	})
+		asked = append(asked, line+" "+string(body))
+		if r.Method == http.MethodGet {
+			sendJSON(w, http.StatusOK, `[]`)
+			return
+		}
+		sendJSON(w, http.StatusOK, `{}`)
+	}
+	ours, theirs := newClient(t, Credentials{PersonalAccessToken: "pat"}, record), officialClient(t, record)
 	by := []filters.Filter{
 		&filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: "vpc-1"},
 		&filters.LabelFilter{MatchLabels: map[string]string{"k8s.thalassa.cloud/kubernetes-cluster": "a b"}},
 	}
-	if _, err := c.ListLoadbalancers(t.Context(), &iaas.ListLoadbalancersRequest{Filters: by}); err != nil {
+	create, update := iaas.CreateLoadbalancer{Name: "web", Subnet: "s"}, iaas.UpdateLoadbalancer{Name: "web"}
+	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: "tg-1", Attachments: []iaas.AttachTarget{}}
+	calls := map[string]struct{ ours, theirs func() error }{
+		"list": {
+			func() error { _, err := List(t.Context(), ours, iaas.LoadbalancerEndpoint, by, identityOf); return err },
+			func() error {
+				_, err := theirs.ListLoadbalancers(t.Context(), &iaas.ListLoadbalancersRequest{Filters: by})
+				return err
+			},
+		},
+		"post": {
+			func() error { _, err := Post[thing](t.Context(), ours, iaas.LoadbalancerEndpoint, create); return err },
+			func() error { _, err := theirs.CreateLoadbalancer(t.Context(), create); return err },
+		},
+		"attach": {
+			func() error {
+				_, err := Post[thing](t.Context(), ours, iaas.TargetGroupEndpoint+"/tg-1/attachments", batch)
+				return err
+			},
+			func() error { return theirs.SetTargetGroupServerAttachments(t.Context(), batch) },
+		},
+		"put": {
+			func() error {
+				_, err := Put[thing](t.Context(), ours, iaas.LoadbalancerEndpoint+"/lb-1", update)
+				return err
+			},
+			func() error { _, err := theirs.UpdateLoadbalancer(t.Context(), "lb-1", update); return err },
+		},
+		"delete": {
+			func() error { return Delete(t.Context(), ours, iaas.LoadbalancerEndpoint+"/lb-1") },
+			func() error { return theirs.DeleteLoadbalancer(t.Context(), "lb-1") },
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			asked = nil
+			if err := errors.Join(call.theirs(), call.ours()); err != nil {
+				t.Fatal(err)
+			}
+			if len(asked) != 2 || asked[0] != asked[1] {
+				t.Errorf("asked\n%s\nwant\n%s", asked[1], asked[0])
+			}
+		})
+	}
+}
+
+// officialClient is the official client with the same settings as newClient's. It has no option for a transport; only a middleware
+// ever sees its HTTP client.
+func officialClient(t *testing.T, handler http.HandlerFunc) *iaas.Client {
+	t.Helper()
+	direct := func(http *resty.Client, _ *resty.Request) error {
+		http.SetTransport(handlerNetwork(handler))
+		return nil
+	}
+	c, err := thalassa.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation("acme"), official.WithProject("p-1"),
+		official.WithUserAgent("agent/1"), official.WithAuthPersonalToken("pat"), official.WithMiddleware(direct))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := List(t.Context(), c, "/v1/loadbalancers", by, identityOf); err != nil {
-		t.Fatal(err)
-	}
-	if len(asked) != 2 || asked[0] != asked[1] {
-		t.Errorf("asked\n%s\nwant\n%s", asked[1], asked[0])
-	}
+	return c.IaaS()
 }
 
 func TestList(t *testing.T) {

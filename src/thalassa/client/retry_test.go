@@ -55,18 +55,22 @@ func answer(status int, body string, headers ...string) func(http.ResponseWriter
 
 // TestRepeatsOnlyWhatIsSafe: a creation that may have happened is never made again, all else is.
 func TestRepeatsOnlyWhatIsSafe(t *testing.T) {
-	get := func(ctx context.Context, c *Client) error { _, err := c.GetVpc(ctx, "vpc-1"); return err }
-	put := func(ctx context.Context, c *Client) error {
-		_, err := c.UpdateVpc(ctx, "vpc-1", iaas.UpdateVpc{Name: "x", VpcCidrs: []string{"10.0.0.0/8"}})
+	get := func(ctx context.Context, c *Client) error {
+		_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
 		return err
 	}
-	remove := func(ctx context.Context, c *Client) error { return c.DeleteLoadbalancer(ctx, "lb-1") }
+	put := func(ctx context.Context, c *Client) error {
+		_, err := Put[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1", iaas.UpdateVpc{Name: "x", VpcCidrs: []string{"10.0.0.0/8"}})
+		return err
+	}
+	remove := func(ctx context.Context, c *Client) error { return Delete(ctx, c, iaas.LoadbalancerEndpoint+"/lb-1") }
 	create := func(ctx context.Context, c *Client) error {
-		_, err := c.CreateLoadbalancer(ctx, iaas.CreateLoadbalancer{Name: "x", Subnet: "s"})
+		_, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint, iaas.CreateLoadbalancer{Name: "x", Subnet: "s"})
 		return err
 	}
 	attach := func(ctx context.Context, c *Client) error {
-		return c.SetTargetGroupServerAttachments(ctx, iaas.TargetGroupAttachmentsBatch{TargetGroupID: "tg-1", Attachments: []iaas.AttachTarget{}})
+		_, err := Post[thing](ctx, c, iaas.TargetGroupEndpoint+"/tg-1/attachments", iaas.TargetGroupAttachmentsBatch{TargetGroupID: "tg-1", Attachments: []iaas.AttachTarget{}})
+		return err
 	}
 	down, busy, refused, good := answer(503, `{}`), answer(429, `{}`), answer(400, `{}`), answer(200, `{"identity": "x"}`)
 	notFound, conflict := answer(404, `{}`), answer(409, `{}`)
@@ -125,7 +129,7 @@ func TestDialFailureIsRepeated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: "x", Subnet: "s"}); err != nil || calls != 2 {
+		if _, err := Post[iaas.VpcLoadbalancer](t.Context(), c, iaas.LoadbalancerEndpoint, iaas.CreateLoadbalancer{Name: "x", Subnet: "s"}); err != nil || calls != 2 {
 			t.Errorf("%d calls, error %v; want 2 and success", calls, err)
 		}
 	})
@@ -138,7 +142,7 @@ func (f networkFunc) RoundTrip(r *http.Request) (*http.Response, error) { return
 func TestAttemptsAreBoundedAndSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(500, `{"message": "oops"}`)}}
-		_, err := s.client(t).GetVpc(t.Context(), "vpc-1")
+		_, err := Get[iaas.Vpc](t.Context(), s.client(t), iaas.VpcEndpoint+"/vpc-1")
 		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "oops") || len(s.at) != maxAttempts {
 			t.Fatalf("%d calls, error %v; want %d and the cloud's words", len(s.at), err, maxAttempts)
 		}
@@ -175,7 +179,7 @@ func TestRetryAfter(t *testing.T) {
 					header = time.Now().Add(3 * time.Second).UTC().Format(http.TimeFormat)
 				}
 				s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(429, `{}`, "Retry-After", header), answer(200, `{"identity": "x"}`)}}
-				_, err := s.client(t).GetVpc(t.Context(), "vpc-1")
+				_, err := Get[iaas.Vpc](t.Context(), s.client(t), iaas.VpcEndpoint+"/vpc-1")
 				if len(s.at) != tt.calls || RetryAfter(err) != tt.after {
 					t.Errorf("%d calls, then %s; want %d and %s", len(s.at), RetryAfter(err), tt.calls, tt.after)
 				}
@@ -191,17 +195,17 @@ func TestLongPauseHoldsForAllCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(429, `{}`, "Retry-After", "60"), answer(200, `{"identity": "x"}`)}}
 		c := s.client(t)
-		if _, err := c.GetVpc(t.Context(), "vpc-1"); !errors.Is(err, ErrThrottled) {
+		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrThrottled) {
 			t.Fatal(err)
 		}
 		<-time.After(20 * time.Second)
-		_, err := c.ListVpcs(t.Context(), nil)
+		_, err := List(t.Context(), c, iaas.VpcEndpoint, nil, identityOf)
 		want := "GET /v1/vpcs: throttled: not tried: the cloud asked for a pause for another 40s; it is tried again in 40s"
-		if !errors.Is(err, ErrThrottled) || Plain(err).Error() != want || RetryAfter(err) != 40*time.Second || len(s.at) != 1 {
-			t.Errorf("during the pause: %d calls, %v\nwant %s", len(s.at), Plain(err), want)
+		if !errors.Is(err, ErrThrottled) || err.Error() != want || RetryAfter(err) != 40*time.Second || len(s.at) != 1 {
+			t.Errorf("during the pause: %d calls, %v\nwant %s", len(s.at), err, want)
 		}
 		<-time.After(40 * time.Second)
-		if _, err := c.GetVpc(t.Context(), "vpc-1"); err != nil {
+		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 			t.Errorf("after the pause: %v", err)
 		}
 	})
@@ -213,7 +217,7 @@ func TestDeadlineCoversAllAttempts(t *testing.T) {
 		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(500, `{}`), func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}}
 		c := s.client(t)
 		began := time.Now()
-		_, err := c.GetVpc(t.Context(), "vpc-1")
+		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if took := time.Since(began); !errors.Is(err, ErrUnavailable) || took != DefaultCallTimeout {
 			t.Errorf("after %s: %v; want %s", took, err, DefaultCallTimeout)
 		}
@@ -231,7 +235,7 @@ func TestCallerWhoGivesUpSaysNothingAboutTheCloud(t *testing.T) {
 		for range 2 * outageAfter {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { <-time.After(time.Second); cancel() }()
-			if _, err := c.GetVpc(ctx, "vpc-1"); !errors.Is(err, context.Canceled) {
+			if _, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, context.Canceled) {
 				t.Fatalf("error = %v", err)
 			}
 		}
@@ -259,7 +263,7 @@ func TestUncertain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{answers: []func(http.ResponseWriter, *http.Request){tt.answer}}
-				_, err := Create[thing](t.Context(), s.client(t), "/v1/things", thing{Identity: "a"})
+				_, err := Post[thing](t.Context(), s.client(t), "/v1/things", thing{Identity: "a"})
 				if err == nil || Uncertain(err) != tt.want {
 					t.Errorf("Uncertain(%v) = %v", err, Uncertain(err))
 				}

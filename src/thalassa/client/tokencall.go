@@ -36,10 +36,3 @@ func (c tokenCaller) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	return response, err
 }
-
-// CloseIdleConnections gives up idle connections of the network.
-func (c tokenCaller) CloseIdleConnections() {
-	if idle, ok := c.network.(interface{ CloseIdleConnections() }); ok {
-		idle.CloseIdleConnections()
-	}
-}

@@ -1,11 +1,9 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -43,32 +41,11 @@ func newTransport(o Options) (*transport, error) {
 }
 
 // consumer reads the body of an answer that claims success, completely. Its error makes the answer a malformed one.
-type consumer func(*http.Response) error
+type consumer func(*call, *http.Response) error
 
-// RoundTrip makes one call for the official client. Any answer with a status of 400 or more is an *Error, so that nobody above
-// has to look at statuses. The body of a good answer has been read completely: a truncated one is an error here and not half an
-// object above.
-func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	var answer *http.Response
-	var body []byte
-	err := t.do(request, func(response *http.Response) (err error) {
-		answer = response
-		body, err = readJSON(response, request.Method)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	answer.Body = io.NopCloser(bytes.NewReader(body))
-	return answer, nil
-}
-
-// do makes one call: as many attempts as are safe and as the deadline allows. Its error is an *Error.
-func (t *transport) do(request *http.Request, consume consumer) error {
-	c, err := newCall(request, consume)
-	if err != nil {
-		return err
-	}
+// do makes one call, with a body unless that is nil: as many attempts as are safe and as the deadline allows. Its error is an *Error.
+func (t *transport) do(request *http.Request, body []byte, consume consumer) error {
+	c := newCall(request, body, consume)
 	if c.write() {
 		if err := t.writes.begin(); err != nil {
 			return t.conclude(c, c.failure(err))
@@ -108,6 +85,7 @@ func (t *transport) again(ctx context.Context, c *call, failure *Error) bool {
 
 // attempt is one HTTP exchange of a call.
 func (t *transport) attempt(ctx context.Context, c *call) *Error {
+	c.status, c.received = 0, 0
 	via := candidateOf(ctx)
 	if via == nil {
 		via = t.access.Load()

@@ -35,8 +35,8 @@ type Inventory struct {
 	balancers *kind[LoadBalancer]
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
-	absent    absences
-	doubts    doubts
+	absent    recent // machines, by identity, that were missing in a list made because they were missed
+	doubts    recent // owners for whom a creation ended without an answer
 	owner     string // label whose value identifies the owner of a load balancer or target group
 }
 
@@ -76,7 +76,7 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	if err != nil {
 		return nil, err
 	}
-	missing = slices.DeleteFunc(missing, func(id string) bool { return i.absent.know(id, MachineAge) })
+	missing = slices.DeleteFunc(missing, func(id string) bool { return i.absent.within(id, MachineAge) })
 	if len(missing) == 0 {
 		return targets, nil
 	}
@@ -85,7 +85,7 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	}
 	late, missing, err := i.siftTargets(ctx, missing, maxAge)
 	for _, id := range missing {
-		i.absent.add(id)
+		i.absent.note(id, MachineAge)
 	}
 	targets = append(targets, late...)
 	slices.Sort(targets)
@@ -115,6 +115,19 @@ func (i *Inventory) MachineByID(ctx context.Context, id string, maxAge time.Dura
 		return Machine{}, false, err
 	}
 	return machines[0], true, nil
+}
+
+// MachineExists asks the cloud for one machine by identity, not through the list: a machine that the list did not have is
+// believed to be gone only when this says so too.
+func (i *Inventory) MachineExists(ctx context.Context, id string) (bool, error) {
+	got, err := client.Get[machineItem](ctx, i.cloud, iaas.MachineEndpoint+"/"+id)
+	if isGone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return !got.object().Gone(), nil
 }
 
 // MachinesBySlug returns all machines of the VPC with that slug; more than one is for the caller to refuse. The answer is at
@@ -173,5 +186,5 @@ func (i *Inventory) uncertain(err error) error {
 		i.balancers.distrust()
 		i.groups.distrust()
 	}
-	return client.Plain(err)
+	return err
 }

@@ -20,9 +20,9 @@ const StatusDeleting = "deleting"
 
 // CreateLoadBalancer creates a load balancer.
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLoadbalancer) (LoadBalancer, error) {
-	created, err := client.Create[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create)
+	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create)
 	if err = shown(err, created.Identity, "load balancer "+create.Name); err != nil {
-		i.doubts.note(create.Labels[i.owner], err)
+		i.doubt(create.Labels[i.owner], err)
 		return LoadBalancer{}, i.uncertain(err)
 	}
 	balancer := created.object()
@@ -32,7 +32,7 @@ func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLo
 
 // UpdateLoadBalancer gives a load balancer other labels. The API replaces the object, so everything else is repeated.
 func (i *Inventory) UpdateLoadBalancer(ctx context.Context, balancer LoadBalancer, labels Labels) error {
-	_, err := i.cloud.UpdateLoadbalancer(ctx, balancer.ID, iaas.UpdateLoadbalancer{
+	_, err := client.Put[reference](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID, iaas.UpdateLoadbalancer{
 		Name: balancer.Name, Description: balancer.Description, Labels: labels, Annotations: balancer.Annotations,
 		DeleteProtection: balancer.DeleteProtection, SecurityGroupAttachments: balancer.SecurityGroups,
 	})
@@ -46,7 +46,7 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, balancer LoadBalance
 
 // DeleteLoadBalancer asks the cloud to delete a load balancer, with its listeners; that takes the cloud a while.
 func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalancer) error {
-	if err := i.gone(i.cloud.DeleteLoadbalancer(ctx, balancer.ID)); err != nil {
+	if err := i.gone(client.Delete(ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID)); err != nil {
 		return err
 	}
 	balancer.Status = StatusDeleting
@@ -55,9 +55,14 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalance
 	return nil
 }
 
+// listeners is the path of a load balancer's listeners.
+func listeners(balancer string) string {
+	return iaas.LoadbalancerEndpoint + "/" + balancer + "/listeners"
+}
+
 // CreateListener adds a listener to a load balancer.
 func (i *Inventory) CreateListener(ctx context.Context, balancer string, create iaas.CreateListener) error {
-	created, err := client.Create[listenerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer+"/listeners", create)
+	created, err := client.Post[listenerItem](ctx, i.cloud, listeners(balancer), create)
 	if err = shown(err, created.Identity, "listener "+create.Name); err != nil {
 		return i.uncertain(err)
 	}
@@ -69,7 +74,7 @@ func (i *Inventory) CreateListener(ctx context.Context, balancer string, create 
 
 // UpdateListener replaces a listener.
 func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener Listener) error {
-	_, err := i.cloud.UpdateListener(ctx, balancer, listener.ID, iaas.UpdateListener{
+	_, err := client.Put[reference](ctx, i.cloud, listeners(balancer)+"/"+listener.ID, iaas.UpdateListener{
 		Name: listener.Name, Description: listener.Description, Labels: listener.Labels, Annotations: listener.Annotations,
 		Port: listener.Port, Protocol: iaas.LoadbalancerProtocol(listener.Protocol), TargetGroup: listener.TargetGroup,
 		MaxConnections: optional(listener.MaxConnections), ConnectionIdleTimeout: optional(listener.IdleTimeout), AllowedSources: listener.AllowedSources,
@@ -83,7 +88,7 @@ func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listene
 
 // DeleteListener takes a listener off a load balancer.
 func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) error {
-	if err := i.gone(i.cloud.DeleteListener(ctx, balancer, id)); err != nil {
+	if err := i.gone(client.Delete(ctx, i.cloud, listeners(balancer)+"/"+id)); err != nil {
 		return err
 	}
 	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withoutListener(id) })
@@ -99,13 +104,13 @@ func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) L
 // CreateTargetGroup creates a target group without machines.
 func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (TargetGroup, error) {
 	policy := iaas.LoadbalancingPolicy(group.Policy)
-	created, err := client.Create[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, iaas.CreateTargetGroup{
+	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, iaas.CreateTargetGroup{
 		Name: group.Name, Description: group.Description, Labels: group.Labels, Vpc: i.vpc,
 		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
 		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
 	})
 	if err = shown(err, created.Identity, "target group "+group.Name); err != nil {
-		i.doubts.note(group.Labels[i.owner], err)
+		i.doubt(group.Labels[i.owner], err)
 		return TargetGroup{}, i.uncertain(err)
 	}
 	group = created.object()
@@ -130,7 +135,7 @@ type targetGroupUpdate struct {
 
 // UpdateTargetGroup replaces a target group's own fields, not its machines.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
-	_, err := client.Replace[reference](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
+	_, err := client.Put[reference](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
 		Name: update.Name, Description: update.Description, Labels: update.Labels, Annotations: update.Annotations,
 		TargetPort: update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
 		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
@@ -153,7 +158,7 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 		attachments = append(attachments, iaas.AttachTarget{ServerIdentity: machine})
 	}
 	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.ID, Attachments: attachments}
-	if err := i.cloud.SetTargetGroupServerAttachments(ctx, batch); err != nil {
+	if _, err := client.Post[reference](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID+"/attachments", batch); err != nil {
 		if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict) {
 			i.machines.distrust() // one of them may be gone
 		}
@@ -169,7 +174,7 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 
 // DeleteTargetGroup deletes a target group that no listener uses any more.
 func (i *Inventory) DeleteTargetGroup(ctx context.Context, id string) error {
-	if err := i.gone(i.cloud.DeleteTargetGroup(ctx, iaas.DeleteTargetGroupRequest{Identity: id})); err != nil {
+	if err := i.gone(client.Delete(ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+id)); err != nil {
 		return err
 	}
 	i.groups.drop(id)
