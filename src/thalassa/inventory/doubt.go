@@ -6,10 +6,10 @@ import "github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 // lists may not show it yet.
 func (i *Inventory) doubt(owner string, err error) {
 	if client.Uncertain(err) {
-		i.doubts.note(owner, visibleAfter)
+		i.doubts.note(owner)
 	}
 }
 
 // Doubtful says that something of the owner's may exist that lists do not show yet. So long nobody may take for certain that
 // nothing is there.
-func (i *Inventory) Doubtful(owner string) bool { return i.doubts.within(owner, visibleAfter) }
+func (i *Inventory) Doubtful(owner string) bool { return i.doubts.has(owner) }

@@ -35,8 +35,8 @@ type Inventory struct {
 	balancers *kind[LoadBalancer]
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
-	absent    recent // machines, by identity, that were missing in a list made because they were missed
-	doubts    recent // owners for whom a creation ended without an answer
+	absent    *recent // machines, by identity, that were missing in a list made because they were missed
+	doubts    *recent // owners for whom a creation ended without an answer
 	owner     string // label whose value identifies the owner of a load balancer or target group
 }
 
@@ -51,7 +51,7 @@ type Scope struct {
 
 // New returns an empty inventory. It makes no call.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel}
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(MachineAge), doubts: newRecent(visibleAfter)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.balancers = newKind("load balancers", i.listLoadBalancers(scope.Owned), func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
@@ -76,7 +76,7 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	if err != nil {
 		return nil, err
 	}
-	missing = slices.DeleteFunc(missing, func(id string) bool { return i.absent.within(id, MachineAge) })
+	missing = slices.DeleteFunc(missing, func(id string) bool { return i.absent.has(id) })
 	if len(missing) == 0 {
 		return targets, nil
 	}
@@ -85,7 +85,7 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	}
 	late, missing, err := i.siftTargets(ctx, missing, maxAge)
 	for _, id := range missing {
-		i.absent.note(id, MachineAge)
+		i.absent.note(id)
 	}
 	targets = append(targets, late...)
 	slices.Sort(targets)

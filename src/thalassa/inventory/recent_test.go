@@ -8,17 +8,20 @@ import (
 
 func TestRecent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r recent
-		if r.within("a", time.Hour) {
+		r := newRecent(time.Minute)
+		if r.has("a") {
 			t.Error("something is known before anything was noted")
 		}
-		r.note("a", time.Minute)
-		<-time.After(30 * time.Second)
-		if !r.within("a", time.Minute) || r.within("a", 30*time.Second) || r.within("b", time.Minute) {
-			t.Error("noted half a minute ago: within a minute only, and nothing else")
+		r.note("a")
+		<-time.After(time.Minute)
+		if !r.has("a") || r.has("b") {
+			t.Error("noted a minute ago: only that, and still")
 		}
-		<-time.After(31 * time.Second)
-		r.note("b", time.Minute)
+		<-time.After(time.Second)
+		if r.has("a") {
+			t.Error("known for longer than the lifetime")
+		}
+		r.note("b")
 		if len(r.at) != 1 {
 			t.Errorf("%d keys are kept, want the one that is not too old", len(r.at))
 		}
