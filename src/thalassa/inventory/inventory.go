@@ -37,7 +37,7 @@ type Inventory struct {
 	vpcs      *kind[VPC]
 	absent    *recent // machines, by identity, that were missing in a list made because they were missed
 	doubts    *recent // owners for whom a creation ended without an answer
-	owner     string // label whose value identifies the owner of a load balancer or target group
+	owner     string  // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope says which objects are read.
