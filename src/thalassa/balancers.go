@@ -92,7 +92,7 @@ func (b *balancers) EnsureLoadBalancer(ctx context.Context, _ string, service *c
 	if err != nil {
 		return nil, whenToReturn(err)
 	}
-	b.settled.remember(service, nodes)
+	b.settled.remember(service, nodes, status)
 	return status, nil
 }
 

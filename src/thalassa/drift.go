@@ -84,7 +84,8 @@ func (d drift) pass(ctx context.Context, services []settledService) (repairing b
 	return len(d.balancers.settled.list(true)) > 0
 }
 
-// repair puts right what differs for one Service, and publishes its addresses when they are others now.
+// repair puts right what differs for one Service, and publishes its addresses when they are others now. A load balancer that serves
+// no more, or was never looked at since it does, is waited for.
 func (d drift) repair(ctx context.Context, service *corev1.Service) error {
 	b := d.balancers
 	defer b.services.lock(service)()
@@ -92,8 +93,8 @@ func (d drift) repair(ctx context.Context, service *corev1.Service) error {
 	if !known || settled.changing {
 		return nil // deleted, or under way again, meanwhile
 	}
-	plan, refused := b.difference(ctx, settled.service, settled.nodes)
-	if len(plan) == 0 && refused == nil && !settled.repairing {
+	plan, addresses, refused := b.difference(ctx, settled.service, settled.nodes)
+	if len(plan) == 0 && refused == nil && !settled.repairing && slices.Equal(addresses, settled.addresses) {
 		return nil
 	}
 	if len(plan) == 0 && refused != nil {
@@ -116,7 +117,7 @@ func (d drift) repair(ctx context.Context, service *corev1.Service) error {
 	if err := d.publish(current, status); err != nil {
 		return err
 	}
-	settled.repairing = false
+	settled.repairing, settled.addresses = false, addressesOf(*status)
 	b.settled.put(service.UID, settled)
 	return nil
 }
@@ -155,17 +156,21 @@ func wantsBalancer(service *corev1.Service) bool {
 	return service.DeletionTimestamp == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// difference is the plan for a Service as the cloud is now, and why it is empty when not because nothing differs.
-func (b *balancers) difference(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (loadbalancer.Plan, error) {
+// difference is the plan for a Service as the cloud is now, and why it is empty when not because nothing differs; then the
+// addresses are those under which its load balancer serves.
+func (b *balancers) difference(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (loadbalancer.Plan, []string, error) {
 	d, _, err := b.desire(ctx, service, nodes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_, plan, refused, err := b.compare(ctx, service, d)
-	if err == nil && len(plan) == 0 {
-		err = refused
+	o, plan, refused, err := b.compare(ctx, service, d)
+	switch {
+	case err != nil || len(plan) > 0:
+		return plan, nil, err
+	case refused != nil:
+		return nil, nil, refused
 	}
-	return plan, err
+	return nil, published(service, o.balancers[0]), nil
 }
 
 // publish makes the addresses the Service's status, if they are not yet: the service controller does so only after its own syncs.

@@ -197,7 +197,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 				t.Error(err)
 			}
 			if writes := l.writes(); len(writes) > 0 {
-				plan, _ := l.cloud.balancers.difference(t.Context(), web, nodes)
+				plan, _, _ := l.cloud.balancers.difference(t.Context(), web, nodes)
 				t.Errorf("writes: %v\nstill needed: %s", writes, plan)
 			}
 		})

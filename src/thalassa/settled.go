@@ -17,14 +17,16 @@ type settledServices struct {
 type settledService struct {
 	service *corev1.Service
 	nodes   []*corev1.Node
+	// addresses are those that were published last.
+	addresses []string
 	// changing: the service controller is giving it other targets, or has failed to and will try again.
 	changing bool
 	// repairing: something differed and is not right yet, or its new address is not in the Service's status.
 	repairing bool
 }
 
-func (s *settledServices) remember(service *corev1.Service, nodes []*corev1.Node) {
-	s.put(service.UID, settledService{service: service, nodes: nodes})
+func (s *settledServices) remember(service *corev1.Service, nodes []*corev1.Node, status *corev1.LoadBalancerStatus) {
+	s.put(service.UID, settledService{service: service, nodes: nodes, addresses: addressesOf(*status)})
 }
 
 func (s *settledServices) put(uid types.UID, settled settledService) {

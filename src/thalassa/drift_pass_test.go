@@ -1,0 +1,120 @@
+package thalassa
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// TestPassSharesLists on a real clock, on which no two looks are at the same moment: one list of each kind, however many Services
+// and nodes there are.
+func TestPassSharesLists(t *testing.T) {
+	l := newLab(t, emulator.Config{}).overHTTP()
+	nodes := l.nodes("a", "b", "c")
+	for _, name := range []string{"one", "two", "three"} {
+		if _, err := l.ensure(service(name, 80), nodes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.emulator.ResetCounters()
+	d := drift{balancers: l.cloud.balancers, period: driftPeriod, services: fake.NewClientset().CoreV1()}
+	if repairing := d.pass(t.Context(), l.cloud.balancers.settled.list(false)); repairing {
+		t.Error("something is to be repaired")
+	}
+	for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
+		if got := l.emulator.Counters()[operation]; got != 1 {
+			t.Errorf("%s: %d times in one pass, want once", operation, got)
+		}
+	}
+}
+
+// TestNodeEventDoesNotHideDrift: the load balancer is gone when the nodes change, so there is nothing to give targets to.
+func TestNodeEventDoesNotHideDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a")
+		l.settle(web, nodes)
+		l.watching(web)
+		<-time.After(2 * time.Minute) // what was just created may be missing in lists
+		l.removeByHand()
+		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, append(nodes, l.nodes("b")...)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * driftPeriod)
+		if state := l.emulator.State().LoadBalancers; len(state) != 1 || len(state[0].Listeners[0].Targets) != 2 {
+			t.Errorf("load balancers = %v, want one with both nodes", state)
+		}
+	})
+}
+
+// TestServingLoadBalancerFails: nothing differs from what the Service should have, but it does not serve any more.
+func TestServingLoadBalancerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		l.watching(web)
+		made := len(l.writes())
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * driftPeriod)
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning "+reasonFailed) {
+			t.Errorf("event = %q, want one with %s", event, reasonFailed)
+		}
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * maxRepairPause)
+		if event := l.nextEvent(); event != "" || len(l.cloud.balancers.settled.list(true)) > 0 {
+			t.Errorf("it serves again; event %q, under repair: %v", event, l.cloud.balancers.settled.list(true))
+		}
+		if writes := l.writes(); len(writes) != made {
+			t.Errorf("writes %v, want those of the creation only", writes)
+		}
+	})
+}
+
+// TestAddressChangesInTheCloud: the Service gets the new one, and its owner hears of it.
+func TestAddressChangesInTheCloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		good, old, moved := l.network, "", atomic.Bool{}
+		l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+			response, err := good.RoundTrip(request)
+			if err != nil || !moved.Load() {
+				return response, err
+			}
+			body, err := io.ReadAll(response.Body)
+			response.Body = io.NopCloser(strings.NewReader(strings.ReplaceAll(string(body), old, "203.0.113.99")))
+			return response, err
+		})
+		l.restart()
+		web, nodes := service("web", 80), l.nodes("a")
+		old = l.settle(web, nodes).Ingress[0].IP
+		web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: old}}
+		cluster := l.watching(web)
+		moved.Store(true)
+		<-time.After(driftPeriod + time.Second)
+		current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil || current.Status.LoadBalancer.Ingress[0].IP != "203.0.113.99" {
+			t.Errorf("status %v, error %v", current.Status.LoadBalancer, err)
+		}
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning "+reasonRepaired) {
+			t.Errorf("event = %q, want one with %s", event, reasonRepaired)
+		}
+	})
+}
