@@ -5,14 +5,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -30,13 +31,8 @@ func command() *cobra.Command {
 func TestFlagsExist(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			values := readValues(t, path)
-			for _, object := range objects(t, values) {
-				workload, ok := object.(*appsv1.DaemonSet)
-				if !ok {
-					continue
-				}
-				parseFlags(t, workload.Spec.Template.Spec.Containers[0].Args)
+			if template := podTemplate(objects(t, readValues(t, path))); template != nil {
+				parseFlags(t, template.Spec.Containers[0].Args)
 			}
 		})
 	}
@@ -73,8 +69,12 @@ func TestConfigIsAccepted(t *testing.T) {
 		"client credentials": {"clientID", "clientSecret"},
 	} {
 		for file, path := range valuesFiles(t) {
+			rendered := objects(t, readValues(t, path))
+			if !configures(rendered) {
+				continue
+			}
 			t.Run(name+" "+file, func(t *testing.T) {
-				effective, problems := validate(configFile(t, readValues(t, path), keys), true)
+				effective, problems := validate(configFile(t, rendered, keys), true)
 				if len(problems) > 0 {
 					t.Fatal(strings.Join(problems, "\n"))
 				}
@@ -88,19 +88,23 @@ func TestConfigIsAccepted(t *testing.T) {
 	}
 }
 
+// configures says whether the render has the configuration in it.
+func configures(rendered []runtime.Object) bool {
+	return slices.ContainsFunc(rendered, func(object runtime.Object) bool {
+		_, is := object.(*corev1.ConfigMap)
+		return is
+	})
+}
+
 // configFile makes the volumes of the pod, with a Secret that has those keys, and
 // returns the path of the configuration, in which their directories stand for the
 // paths of the mounts.
-func configFile(t *testing.T, values map[string]any, keys []string) string {
+func configFile(t *testing.T, rendered []runtime.Object, keys []string) string {
 	t.Helper()
-	rendered := objects(t, values)
-	var spec corev1.PodSpec
+	spec := podTemplate(rendered).Spec
 	var configMap *corev1.ConfigMap
 	for _, object := range rendered {
-		switch object := object.(type) {
-		case *appsv1.DaemonSet:
-			spec = object.Spec.Template.Spec
-		case *corev1.ConfigMap:
+		if object, is := object.(*corev1.ConfigMap); is {
 			configMap = object
 		}
 	}

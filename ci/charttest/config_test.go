@@ -42,7 +42,7 @@ func TestCloudConfig(t *testing.T) {
 func TestCloudConfigKeepsStrings(t *testing.T) {
 	values := minimal(t)
 	for key, want := range map[string]string{
-		"project": "0123", "defaultSubnet": "yes", "organisation": "a: b # c", "cluster": `"<&'\`,
+		"project": "0123", "defaultSubnet": "yes", "organisation": "1e3", "cluster": "null",
 	} {
 		values["cloudConfig"].(map[string]any)[key] = want
 	}

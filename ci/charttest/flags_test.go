@@ -58,7 +58,7 @@ func TestExtraArgs(t *testing.T) {
 		"number":            {"extraArgs.kube-api-burst=30", "kube-api-burst", "30"},
 		"large number":      {"extraArgs.kube-api-qps=1000000", "kube-api-qps", "1000000"},
 		"boolean":           {"extraArgs.profiling=false", "profiling", "false"},
-		"list in text":      {`extraArgs.controllers=*\,-node-route-controller`, "controllers", "*,-node-route-controller"},
+		"list in text":      {`extraArgs.feature-gates=A=true\,B=false`, "feature-gates", "A=true,B=false"},
 		"over the chart's":  {"extraArgs.concurrent-service-syncs=20", "concurrent-service-syncs", "20"},
 		"with quotes in it": {`extraArgs.tls-cipher-suites="a"`, "tls-cipher-suites", `"a"`},
 	} {

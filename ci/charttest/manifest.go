@@ -17,6 +17,7 @@ import (
 	"io"
 	"strings"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -29,7 +30,11 @@ import (
 // are errors: the API server would drop them without a word.
 func Decode(manifest string) ([]runtime.Object, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
-	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	types, err := kinds()
+	if err != nil {
+		return nil, err
+	}
+	decoder := serializer.NewCodecFactory(types, serializer.EnableStrict).UniversalDeserializer()
 	var objects []runtime.Object
 	for number := 1; ; number++ {
 		document, err := reader.Read()
@@ -47,6 +52,15 @@ func Decode(manifest string) ([]runtime.Object, error) {
 			objects = append(objects, object)
 		}
 	}
+}
+
+// kinds are those of Kubernetes and of Prometheus Operator.
+func kinds() (*runtime.Scheme, error) {
+	types := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(types), monitoringv1.AddToScheme(types)); err != nil {
+		return nil, fmt.Errorf("registering kinds: %w", err)
+	}
+	return types, nil
 }
 
 // decodeDocument returns nil for a document without content, such as one that

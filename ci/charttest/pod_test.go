@@ -144,8 +144,8 @@ func TestPodPlacement(t *testing.T) {
 		"control plane of k3s":     {nil, map[string]string{"node-role.kubernetes.io/control-plane": "true"}, true},
 		"worker":                   {nil, map[string]string{"node-role.kubernetes.io/worker": ""}, false},
 		"anywhere":                 {[]string{"affinity.nodeAffinity=null"}, nil, true},
-		"pool":                     {[]string{"affinity=null", "nodeSelector.pool=system"}, map[string]string{"pool": "system"}, true},
-		"other pool":               {[]string{"affinity=null", "nodeSelector.pool=system"}, controlPlane, false},
+		"pool":                     {[]string{"affinity.nodeAffinity=null", "nodeSelector.pool=system"}, map[string]string{"pool": "system"}, true},
+		"other pool":               {[]string{"affinity.nodeAffinity=null", "nodeSelector.pool=system"}, controlPlane, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: daemonSet(t, test.sets...).Spec.Template.Spec}

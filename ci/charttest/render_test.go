@@ -105,9 +105,32 @@ func daemonSet(t *testing.T, sets ...string) *appsv1.DaemonSet {
 	return find[*appsv1.DaemonSet](t, objects(t, minimal(t, sets...)), "thalassa-ccm")
 }
 
+// podTemplate returns the pod template of the workload, of whatever kind; nil without one.
+func podTemplate(objects []runtime.Object) *corev1.PodTemplateSpec {
+	for _, object := range objects {
+		switch workload := object.(type) {
+		case *appsv1.DaemonSet:
+			return &workload.Spec.Template
+		case *appsv1.Deployment:
+			return &workload.Spec.Template
+		}
+	}
+	return nil
+}
+
+// pod renders the minimal values and what sets say on top, and returns the pod template.
+func pod(t *testing.T, sets ...string) *corev1.PodTemplateSpec {
+	t.Helper()
+	template := podTemplate(objects(t, minimal(t, sets...)))
+	if template == nil {
+		t.Fatal("there is no workload")
+	}
+	return template
+}
+
 func container(t *testing.T, sets ...string) corev1.Container {
 	t.Helper()
-	containers := daemonSet(t, sets...).Spec.Template.Spec.Containers
+	containers := pod(t, sets...).Spec.Containers
 	if len(containers) != 1 {
 		t.Fatalf("%d containers, want 1", len(containers))
 	}

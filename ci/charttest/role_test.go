@@ -92,10 +92,10 @@ func rules(object runtime.Object) []rbacv1.PolicyRule {
 
 // TestEveryRuleSaysWhoNeedsIt wants a comment above each rule.
 func TestEveryRuleSaysWhoNeedsIt(t *testing.T) {
-	for _, name := range []string{"clusterrole.yaml", "role.yaml"} {
+	for _, name := range []string{"_rules.tpl", "role.yaml", "metricsreader.yaml"} {
 		previous, count := "", 0
 		for line := range strings.Lines(readFile(t, filepath.Join(chartDir, "templates", name))) {
-			if strings.Contains(line, "- apiGroups:") {
+			if strings.Contains(line, "- apiGroups:") || strings.Contains(line, "- nonResourceURLs:") {
 				count++
 				if !strings.HasPrefix(strings.TrimSpace(previous), "# ") {
 					t.Errorf("%s: rule %d has no comment", name, count)

@@ -79,16 +79,16 @@ func TestRollout(t *testing.T) {
 
 func TestProbesAndPort(t *testing.T) {
 	c := container(t, "securePort=20258")
-	if len(c.Ports) != 1 || c.Ports[0].Name != "https" || c.Ports[0].ContainerPort != 20258 {
-		t.Fatalf("ports %v, want https on 20258", c.Ports)
+	if len(c.Ports) != 1 || c.Ports[0].Name != "metrics" || c.Ports[0].ContainerPort != 20258 {
+		t.Fatalf("ports %v, want metrics on 20258", c.Ports)
 	}
 	for path, probe := range map[string]*corev1.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
 		if probe == nil || probe.HTTPGet == nil {
 			t.Errorf("no HTTP probe on %s", path)
 			continue
 		}
-		if get := probe.HTTPGet; get.Path != path || get.Scheme != corev1.URISchemeHTTPS || get.Port.String() != "https" {
-			t.Errorf("probe %v, want %s over HTTPS on the port https", get, path)
+		if get := probe.HTTPGet; get.Path != path || get.Scheme != corev1.URISchemeHTTPS || get.Port.String() != "metrics" {
+			t.Errorf("probe %v, want %s over HTTPS on the port metrics", get, path)
 		}
 	}
 }

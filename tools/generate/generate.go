@@ -27,7 +27,7 @@ type Generator struct {
 
 // All returns the generators of this repository.
 func All() []Generator {
-	return []Generator{annotationPage(thalassa.Annotations()), cloudConfigPages()}
+	return []Generator{annotationPage(thalassa.Annotations()), cloudConfigPages(), chartFiles()}
 }
 
 // Write brings every generated file up to date and returns the paths of those it changed, sorted.

@@ -3,15 +3,30 @@
 {{- define "thalassa-ccm.credentialsDirectory" -}}/etc/thalassa-ccm/credentials{{- end -}}
 {{- define "thalassa-ccm.tokenDirectory" -}}/var/run/secrets/thalassa{{- end -}}
 {{- define "thalassa-ccm.caDirectory" -}}/etc/thalassa-ccm/ca{{- end -}}
+{{- define "thalassa-ccm.tenantDirectory" -}}/etc/thalassa-ccm/tenant{{- end -}}
+{{- define "thalassa-ccm.tlsDirectory" -}}/etc/thalassa-ccm/tls{{- end -}}
+{{- define "thalassa-ccm.clientCADirectory" -}}/etc/thalassa-ccm/client-ca{{- end -}}
 
-{{/* The values under caBundle and credentials.workloadIdentity, whose sections may be null. */}}
+{{/* Sections that may be null, as JSON. */}}
 {{- define "thalassa-ccm.workloadIdentity" -}}
 {{- .Values.credentials.workloadIdentity | default dict | toJson -}}
 {{- end -}}
 {{- define "thalassa-ccm.caExisting" -}}
-{{- (.Values.caBundle | default dict).existing | default dict | toJson -}}
+{{- (.Values.caBundle).existing | default dict | toJson -}}
 {{- end -}}
-{{- define "thalassa-ccm.caText" -}}{{- (.Values.caBundle | default dict).pem -}}{{- end -}}
+{{- define "thalassa-ccm.configExisting" -}}
+{{- .Values.cloudConfig.existing | default dict | toJson -}}
+{{- end -}}
+{{- define "thalassa-ccm.caText" -}}{{- (.Values.caBundle).pem -}}{{- end -}}
+
+{{/* Name of the Secret with the credentials: somebody's, or the one made from values. Empty: none. */}}
+{{- define "thalassa-ccm.credentialsSecret" -}}
+{{- if ((.Values.credentials).create).enabled -}}
+{{- include "thalassa-ccm.nameWith" (dict "root" . "suffix" "credentials") -}}
+{{- else -}}
+{{- .Values.credentials.existingSecret -}}
+{{- end -}}
+{{- end -}}
 
 {{/* The file with further certificates; empty without any. */}}
 {{- define "thalassa-ccm.caFile" -}}
@@ -50,7 +65,7 @@ where the credentials are. Never the credentials themselves.
 {{- with include "thalassa-ccm.caFile" . -}}
 {{- $_ := set $config "caBundle" . -}}
 {{- end -}}
-{{- range $key, $value := .Values.cloudConfig -}}
+{{- range $key, $value := omit .Values.cloudConfig "existing" -}}
 {{- if not (or (kindIs "invalid" $value) (eq (toJson $value) `""`)) -}}
 {{- $_ := set $config $key $value -}}
 {{- end -}}

@@ -1,0 +1,83 @@
+package chartvalues
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+)
+
+// Schema returns the JSON schema (draft-07) of the values. rules are keywords by path that are known from elsewhere;
+// those in a comment win over them. Every section is closed, unless its comment says otherwise. Beside the
+// values it takes "enabled", by which a chart that includes this one switches it off.
+func (v *Value) Schema(title string, rules map[string]map[string]any) ([]byte, error) {
+	schema, err := v.schema(rules)
+	if err != nil {
+		return nil, err
+	}
+	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
+	schema["title"] = title
+	properties, _ := schema["properties"].(map[string]any)
+	if properties["enabled"] == nil {
+		properties["enabled"] = map[string]any{
+			"type": "boolean", "description": "For charts that include this one; it has no effect of its own.",
+		}
+	}
+	text, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the schema of the values: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// schema is what the value itself says, with the rules from elsewhere and then those of its comment on top.
+func (v *Value) schema(rules map[string]map[string]any) (map[string]any, error) {
+	keywords, err := v.implied()
+	if err != nil {
+		return nil, err
+	}
+	if len(v.Children) > 0 {
+		properties := map[string]any{}
+		for _, child := range v.Children {
+			if properties[child.Key], err = child.schema(rules); err != nil {
+				return nil, err
+			}
+		}
+		keywords["properties"], keywords["additionalProperties"] = properties, false
+	}
+	if v.Comment != "" {
+		keywords["description"] = v.Comment
+	}
+	maps.Copy(keywords, rules[v.Path])
+	maps.Copy(keywords, v.Rules)
+	if _, choice := v.Rules["enum"]; choice {
+		delete(keywords, "type")
+	}
+	if keywords["type"] == "object" && keywords["additionalProperties"] == nil {
+		return nil, fmt.Errorf("making the schema of %s: its comment does not say what the mapping takes; "+
+			"add @schema {additionalProperties: ...}", v.Path)
+	}
+	return keywords, nil
+}
+
+// implied is the type a default has.
+func (v *Value) implied() (map[string]any, error) {
+	switch deflt := v.Default.(type) {
+	case bool:
+		return map[string]any{"type": "boolean", "default": deflt}, nil
+	case int:
+		return map[string]any{"type": "integer", "default": deflt}, nil
+	case string:
+		if deflt == "" {
+			return map[string]any{"type": []string{"string", "null"}, "default": deflt}, nil
+		}
+		return map[string]any{"type": "string", "default": deflt}, nil
+	case []any:
+		return map[string]any{"type": "array", "default": deflt}, nil
+	case map[string]any:
+		return map[string]any{"type": "object"}, nil
+	}
+	if v.Default == nil && (v.Rules["type"] != nil || v.Rules["enum"] != nil) {
+		return map[string]any{"default": nil}, nil
+	}
+	return nil, fmt.Errorf("making the schema of %s: the default %v has no type; add @schema {type: ...}", v.Path, v.Default)
+}

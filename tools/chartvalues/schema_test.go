@@ -1,0 +1,116 @@
+package chartvalues
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"sigs.k8s.io/yaml"
+)
+
+// compiled is the schema of the example, with a rule from elsewhere.
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := parse(t, example).Schema("Example", map[string]map[string]any{
+		"":                 {"required": []string{"name"}},
+		"section.interval": {"minimum": 1},
+		"name":             {"pattern": "overruled by the comment", "maxLength": 5},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("values.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("values.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestSchema(t *testing.T) {
+	schema := compiled(t)
+	for values, accepted := range map[string]bool{
+		example:                                    true,
+		"name: web":                                true,
+		"{name: web, enabled: false}":              true,
+		"{name: null}":                             true,
+		"{}":                                       false, // a rule from elsewhere
+		"{name: web, typo: 1}":                     false,
+		"{name: WEB}":                              false, // the comment's pattern
+		"{name: webweb}":                           false, // a rule from elsewhere beside it
+		"{name: web, kind: one}":                   true,
+		"{name: web, kind: null}":                  true,
+		"{name: web, kind: three}":                 false,
+		"{name: web, section: {interval: 1}}":      true,
+		"{name: web, section: {interval: 0}}":      false,
+		"{name: web, section: {typo: 1}}":          false,
+		"{name: web, section: {skip: maybe}}":      false,
+		"{name: web, section: {endpoint: null}}":   false, // only empty text may be null
+		"{name: web, global: {anything: 1}}":       true,
+		"{name: web, global: {registry: 1}}":       false,
+		"{name: web, friends: [a]}":                true,
+		"{name: web, friends: [1]}":                false,
+		"{name: web, labels: {a: b}}":              true,
+		"{name: web, labels: {a: 1}}":              false,
+		"{name: web, resources: {limits: {a: 1}}}": true,
+		"{name: web, resources: none}":             false,
+	} {
+		data, err := yaml.YAMLToJSON([]byte(values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(document); (err == nil) != accepted {
+			t.Errorf("%s: accepted %v, want %v: %v", values, err == nil, accepted, err)
+		}
+	}
+}
+
+// TestSchemaForEditors wants descriptions and defaults, which editors show.
+func TestSchemaForEditors(t *testing.T) {
+	text, err := parse(t, example).Schema("Example", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Schema, Title string
+		Properties    map[string]map[string]any
+	}
+	if err := json.Unmarshal(bytes.Replace(text, []byte("$schema"), []byte("schema"), 1), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Schema != "http://json-schema.org/draft-07/schema#" || got.Title != "Example" {
+		t.Errorf("schema %q, title %q", got.Schema, got.Title)
+	}
+	want := map[string]any{"type": []any{"string", "null"}, "default": "", "pattern": "^[a-z]*$", "description": "Name of the thing, e.g. web. It never changes."}
+	if diff := cmp.Diff(want, got.Properties["name"]); diff != "" {
+		t.Errorf("name (-want +got):\n%s", diff)
+	}
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"# A.\na: null\n":       "making the schema of a: the default <nil> has no type",
+		"# A.\na: {}\n":         "making the schema of a: its comment does not say what the mapping takes",
+		"# A.\na:\n  b: 1\n":    "making the schema of a: its comment does not say what the mapping takes",
+		"s:\n  # A.\n  a: {}\n": "making the schema of s.a",
+		"# A.\na: 2026-01-01\n": "making the schema of a",
+	} {
+		if _, err := parse(t, text).Schema("Example", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives the error %v, want one with %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package generate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
+)
+
+// chartFolder is where the chart is, below the root.
+const chartFolder = "charts/thalassa-ccm"
+
+// chartFiles makes the chart's schema and the table in its README from the comments in its values.yaml. What the keys under
+// cloudConfig take comes from the program that reads them.
+func chartFiles() Generator {
+	return Generator{Name: "chart values", Files: func(_ context.Context, root string) (map[string][]byte, error) {
+		folder := filepath.Join(root, filepath.FromSlash(chartFolder))
+		text, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the chart's values: %w", err)
+		}
+		page, err := os.ReadFile(filepath.Join(folder, "README.md"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the chart's README: %w", err)
+		}
+		return renderChart(text, page)
+	}}
+}
+
+// renderChart returns the files by their paths.
+func renderChart(text, page []byte) (map[string][]byte, error) {
+	values, err := chartvalues.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := cloudConfigRules()
+	if err != nil {
+		return nil, err
+	}
+	schema, err := values.Schema("Values of the thalassa-ccm chart", rules)
+	if err != nil {
+		return nil, err
+	}
+	readme, err := values.Insert(page)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		path.Join(chartFolder, "values.schema.json"): schema,
+		path.Join(chartFolder, "README.md"):          readme,
+	}, nil
+}
+
+// node is the part of a JSON schema that says what a key of the file takes.
+type node struct {
+	Properties           map[string]*node `json:"properties"`
+	Pattern              string           `json:"pattern"`
+	Minimum              *int             `json:"minimum"`
+	Maximum              *int             `json:"maximum"`
+	PropertyNames        map[string]any   `json:"propertyNames"`
+	AdditionalProperties any              `json:"additionalProperties"`
+}
+
+// cloudConfigRules are the rules of the configuration file, by the path of the value that is the key.
+func cloudConfigRules() (map[string]map[string]any, error) {
+	text, err := thalassa.ConfigSchema()
+	if err != nil {
+		return nil, err
+	}
+	var file node
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("reading the schema of the configuration file: %w", err)
+	}
+	// Sections that every installation has; the others may be null, as they are in values that an older chart kept.
+	rules := map[string]map[string]any{"": {"required": []string{"cloudConfig", "credentials", "image", "serviceAccount", "rbac"}}}
+	file.collect("cloudConfig", rules)
+	return rules, nil
+}
+
+func (n *node) collect(path string, rules map[string]map[string]any) {
+	for key, property := range n.Properties {
+		property.collect(path+"."+key, rules)
+	}
+	found := map[string]any{}
+	if n.Pattern != "" {
+		found["pattern"] = orEmpty(n.Pattern)
+	}
+	if n.Minimum != nil && n.Maximum != nil {
+		found["minimum"], found["maximum"] = *n.Minimum, *n.Maximum
+	}
+	if n.PropertyNames != nil {
+		found["propertyNames"], found["additionalProperties"] = n.PropertyNames, n.AdditionalProperties
+	}
+	rules[path] = found
+}
+
+// orEmpty lets a pattern match empty text, too: a value that is left out. What is required, the chart says in words.
+func orEmpty(pattern string) string {
+	if regexp.MustCompile(pattern).MatchString("") {
+		return pattern
+	}
+	return "^$|" + pattern
+}
