@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
+	"sigs.k8s.io/yaml"
 )
 
 // chartFolder is where the chart is, below the root.
@@ -29,15 +30,22 @@ func chartFiles() Generator {
 		if err != nil {
 			return nil, fmt.Errorf("reading the chart's README: %w", err)
 		}
-		return renderChart(text, page)
+		removed, err := os.ReadFile(filepath.Join(folder, "removed.yaml"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the chart's removed values: %w", err)
+		}
+		return renderChart(text, page, removed)
 	}}
 }
 
 // renderChart returns the files by their paths.
-func renderChart(text, page []byte) (map[string][]byte, error) {
+func renderChart(text, page, removed []byte) (map[string][]byte, error) {
 	values, err := chartvalues.Parse(text)
 	if err != nil {
 		return nil, err
+	}
+	if err := yaml.Unmarshal(removed, &values.Removed); err != nil {
+		return nil, fmt.Errorf("reading the chart's removed values: %w", err)
 	}
 	rules, err := cloudConfigRules()
 	if err != nil {
