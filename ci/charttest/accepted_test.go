@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,12 +97,10 @@ func mapperOf(t *testing.T, config *rest.Config) meta.RESTMapper {
 			return false, err
 		}
 		mapper = restmapper.NewDiscoveryRESTMapper(groups)
-		for _, kind := range []string{"ServiceMonitor", "PodMonitor", "PrometheusRule"} {
-			if _, err := mapper.RESTMapping(runtimeschema.GroupKind{Group: "monitoring.coreos.com", Kind: kind}, "v1"); err != nil {
-				return false, nil
-			}
-		}
-		return true, nil
+		return !slices.ContainsFunc([]string{"ServiceMonitor", "PodMonitor", "PrometheusRule"}, func(kind string) bool {
+			_, err := mapper.RESTMapping(runtimeschema.GroupKind{Group: "monitoring.coreos.com", Kind: kind}, "v1")
+			return err != nil
+		}), nil
 	})
 	if err != nil {
 		t.Fatal(err)

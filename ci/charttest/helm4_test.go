@@ -40,7 +40,7 @@ func render4(t *testing.T, r chart.Release, apis ...string) (text, notes string,
 // documents cuts a manifest at what Helm puts between objects: its majors put different numbers of empty lines there.
 func documents(manifest string) []string {
 	var found []string
-	for _, document := range strings.Split("\n"+manifest, "\n---\n") {
+	for document := range strings.SplitSeq("\n"+manifest, "\n---\n") {
 		if document = strings.TrimSpace(document); document != "" {
 			found = append(found, document)
 		}

@@ -93,7 +93,7 @@ func expressions(t *testing.T) map[string]string {
 }
 
 // added are the labels that Prometheus adds to every metric it reads from a pod.
-func added() []string { return []string{labels.MetricName, "namespace", "pod", "container", "le"} }
+func added() []string { return []string{"__name__", "namespace", "pod", "container", "le"} }
 
 // base is the metric of a series: histograms have three for one.
 func base(name string) string {

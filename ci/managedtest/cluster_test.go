@@ -11,6 +11,8 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 // patience bounds every wait.
@@ -88,6 +91,22 @@ func startCloud(t *testing.T) (cloud *emulator.Emulator, endpoint string) {
 		}
 	})
 	return cloud, server.URL
+}
+
+// program builds the program, which takes seconds after the first time, and returns its path.
+func program(t *testing.T) string {
+	t.Helper()
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "bin/thalassa-cloud-controller-manager"
+	build := exec.CommandContext(t.Context(), "make", "--silent", name)
+	build.Dir = root
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, output)
+	}
+	return filepath.Join(root, filepath.FromSlash(name))
 }
 
 // makeNamespace makes the namespace of the served cluster's control plane.

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,7 +20,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
@@ -120,10 +118,6 @@ func (c *cluster) addNode(t *testing.T, cloud *emulator.Emulator, name string) s
 // startNode starts a node that runs the program, and initialises it as the hosting cluster's own cloud controller manager would.
 func (c *cluster) startNode(t *testing.T) {
 	t.Helper()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
 	network, err := virtualnode.NewNetwork(c.plane.Config(), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +125,7 @@ func (c *cluster) startNode(t *testing.T) {
 	t.Cleanup(network.Close)
 	node, err := virtualnode.Start(t.Context(), virtualnode.Options{
 		Network: network, Name: "host", Address: netip.MustParseAddr(hostAddress), Dir: t.TempDir(),
-		Images: map[string]virtualnode.Image{image: virtualnode.Program(filepath.Join(root, "bin", "thalassa-cloud-controller-manager"))},
+		Images: map[string]virtualnode.Image{image: virtualnode.Program(program(t))},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -85,8 +85,12 @@ func cloudConfigRules() (map[string]map[string]any, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("reading the schema of the configuration file: %w", err)
 	}
-	// Sections that every installation has; the others may be null, as they are in values that an older chart kept.
-	rules := map[string]map[string]any{"": {"required": []string{"cloudConfig", "credentials", "image", "serviceAccount", "rbac"}}}
+	rules := map[string]map[string]any{
+		// What the chart does without nowhere. Everything else may be null, as new values are in those an older chart kept.
+		"": {"required": []string{"cloudConfig", "credentials", "image", "serviceAccount", "rbac",
+			"profile", "replicas", "bindAddress", "securePort", "logVerbosity", "terminationGracePeriodSeconds"}},
+		"image": {"required": []string{"repository", "pullPolicy"}},
+	}
 	file.collect("cloudConfig", rules)
 	return rules, nil
 }
