@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 )
@@ -65,6 +66,23 @@ func TestPodIsRestricted(t *testing.T) {
 	}
 }
 
+// TestEveryPodIsRestricted looks at the pods of every values file.
+func TestEveryPodIsRestricted(t *testing.T) {
+	for name, path := range valuesFiles(t) {
+		template := podTemplate(objects(t, readValues(t, path)))
+		if template == nil {
+			continue
+		}
+		var want []string
+		if template.Spec.HostNetwork {
+			want = []string{"hostNetwork"}
+		}
+		if got := restrictions(template.Spec); !slices.Equal(got, want) {
+			t.Errorf("%s: the pods violate %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestRestrictionsSeeViolations(t *testing.T) {
 	for name, change := range map[string]func(*corev1.PodSpec){
 		"hostPID": func(s *corev1.PodSpec) { s.HostPID = true },
@@ -106,7 +124,10 @@ func TestPodNeedsNothingThatWaitsForIt(t *testing.T) {
 // TestPodToleratesEveryTaint tries those a node can carry before it is ready,
 // and two nobody knows.
 func TestPodToleratesEveryTaint(t *testing.T) {
-	tolerations := daemonSet(t).Spec.Template.Spec.Tolerations
+	tolerations := map[string][]corev1.Toleration{}
+	for _, kind := range []string{"DaemonSet", "Deployment"} {
+		tolerations[kind] = pod(t, "kind="+kind).Spec.Tolerations
+	}
 	for key, effect := range map[string]corev1.TaintEffect{
 		"node.cloudprovider.kubernetes.io/uninitialized": corev1.TaintEffectNoSchedule,
 		"node.cloudprovider.kubernetes.io/shutdown":      corev1.TaintEffectNoSchedule,
@@ -124,10 +145,11 @@ func TestPodToleratesEveryTaint(t *testing.T) {
 	} {
 		t.Run(key, func(t *testing.T) {
 			taint := corev1.Taint{Key: key, Value: "anything", Effect: effect}
-			if !slices.ContainsFunc(tolerations, func(toleration corev1.Toleration) bool {
-				return toleration.ToleratesTaint(klog.Background(), &taint, false)
-			}) {
-				t.Errorf("%v is not tolerated by %v", taint, tolerations)
+			for kind, tolerated := range tolerations {
+				untolerated, found := schedulinghelpers.FindMatchingUntoleratedTaint(klog.Background(), []corev1.Taint{taint}, tolerated, nil, false)
+				if found {
+					t.Errorf("%s: %v is not tolerated by %v", kind, untolerated, tolerated)
+				}
 			}
 		})
 	}

@@ -1,8 +1,6 @@
 package charttest
 
 import (
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +53,16 @@ func manifest(t *testing.T, r chart.Release) string {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// manifestAndNotes renders the chart as text, and what it tells the user.
+func manifestAndNotes(t *testing.T, values map[string]any) (text, notes string) {
+	t.Helper()
+	text, notes, err := chart.Render(t.Context(), chartDir, release(values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, notes
 }
 
 // objects renders the chart into typed objects.
@@ -135,40 +143,6 @@ func container(t *testing.T, sets ...string) corev1.Container {
 		t.Fatalf("%d containers, want 1", len(containers))
 	}
 	return containers[0]
-}
-
-// leaves returns the values that are not maps with entries, by their dotted path.
-func leaves(values map[string]any) map[string]any {
-	found := map[string]any{}
-	for key, value := range values {
-		nested, isMap := value.(map[string]any)
-		if !isMap || len(nested) == 0 {
-			found[key] = value
-			continue
-		}
-		for path, leaf := range leaves(nested) {
-			found[key+"."+path] = leaf
-		}
-	}
-	return found
-}
-
-// nest is the inverse of leaves for one value.
-func nest(path string, value any) map[string]any {
-	key, rest, more := strings.Cut(path, ".")
-	if more {
-		return map[string]any{key: nest(rest, value)}
-	}
-	return map[string]any{key: value}
-}
-
-func TestLeaves(t *testing.T) {
-	values := map[string]any{"a": 1, "b": map[string]any{"c": "x", "d": map[string]any{}}, "e": []any{"y"}}
-	want := map[string]any{"a": 1, "b.c": "x", "b.d": map[string]any{}, "e": []any{"y"}}
-	got := leaves(values)
-	if !maps.EqualFunc(got, want, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
-		t.Errorf("leaves %v, want %v", got, want)
-	}
 }
 
 // valuesFiles are the values files of the chart's ci folder, by their short names.

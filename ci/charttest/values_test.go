@@ -2,7 +2,9 @@ package charttest
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +76,51 @@ func TestRequiredValuesHaveAnEffect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEveryValueMayBeMissing takes each value and each section away from the defaults, as values that an older chart
+// kept (--reuse-values) lack new ones: the chart renders something whole, or says what is wrong.
+func TestEveryValueMayBeMissing(t *testing.T) {
+	for _, name := range []string{"full", "deployment", "managed-hosting"} {
+		for _, value := range slices.Concat(documented(t), sections(t)) {
+			values := readValues(t, valuesFiles(t)[name])
+			remove(values, value)
+			text, _, err := chart.Render(t.Context(), chartDir, release(chartutil.CoalesceTables(nest(value, nil), values)))
+			if err == nil {
+				_, err = Decode(text)
+			} else if strings.Contains(err.Error(), "meet the specifications of the schema") || strings.Contains(err.Error(), "validate.yaml:1:4): ") {
+				continue // told in words
+			}
+			if err != nil {
+				t.Errorf("%s without %s: %v", name, value, err)
+			}
+			if hole := regexp.MustCompile(`.*(<nil>|<no value>|%!|=null|(?m:: null$)).*`).FindString(text); hole != "" {
+				t.Errorf("%s without %s: the render has a hole: %s", name, value, hole)
+			}
+		}
+	}
+}
+
+// sections returns the paths of the values that have others below them.
+func sections(t *testing.T) []string {
+	t.Helper()
+	found := map[string]bool{}
+	for _, path := range documented(t) {
+		for at := strings.LastIndex(path, "."); at > 0; at = strings.LastIndex(path, ".") {
+			path = path[:at]
+			found[path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// nest makes values of one value at a dotted path.
+func nest(path string, value any) map[string]any {
+	key, rest, more := strings.Cut(path, ".")
+	if more {
+		return map[string]any{key: nest(rest, value)}
+	}
+	return map[string]any{key: value}
 }
 
 // TestValuesFilesAreComplete wants every value of values.yaml in some values file, and not as its default.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 )
 
 // Schema returns the JSON schema (draft-07) of the values. rules are keywords by path that are known from elsewhere;
@@ -13,6 +14,11 @@ func (v *Value) Schema(title string, rules map[string]map[string]any) ([]byte, e
 	schema, err := v.schema(rules)
 	if err != nil {
 		return nil, err
+	}
+	for path, advice := range v.Removed {
+		if err := pass(schema, path, advice); err != nil {
+			return nil, err
+		}
 	}
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = title
@@ -27,6 +33,25 @@ func (v *Value) Schema(title string, rules map[string]map[string]any) ([]byte, e
 		return nil, fmt.Errorf("writing the schema of the values: %w", err)
 	}
 	return append(text, '\n'), nil
+}
+
+// pass lets a removed value through the schema, so that the chart can say what to do instead.
+func pass(schema map[string]any, path, advice string) error {
+	for rest := path; ; {
+		key, further, more := strings.Cut(rest, ".")
+		properties, _ := schema["properties"].(map[string]any)
+		below, found := properties[key].(map[string]any)
+		switch {
+		case properties == nil || more && !found:
+			return fmt.Errorf("letting the removed value %s pass: its section is not there any more; list the section instead", path)
+		case !more && found:
+			return fmt.Errorf("letting the removed value %s pass: it is in values.yaml; remove it from there or from the list", path)
+		case !more:
+			properties[key] = map[string]any{"description": "Removed: " + advice + "."}
+			return nil
+		}
+		schema, rest = below, further
+	}
 }
 
 // schema is what the value itself says, with the rules from elsewhere and then those of its comment on top.

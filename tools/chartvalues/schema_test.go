@@ -114,3 +114,24 @@ func TestSchemaRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestRemovedValuesPass(t *testing.T) {
+	for removed, want := range map[string]string{
+		"old":            "",
+		"section.old":    "",
+		"gone.away":      "its section is not there any more",
+		"section":        "it is in values.yaml",
+		"section.skip":   "it is in values.yaml",
+		"section.skip.a": "its section is not there any more",
+	} {
+		values := parse(t, example)
+		values.Removed = map[string]string{removed: "set name instead"}
+		text, err := values.Schema("Example", nil)
+		if want == "" && (err != nil || !strings.Contains(string(text), `"description": "Removed: set name instead."`)) {
+			t.Errorf("%s: error %v, schema %s", removed, err, text)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want one with %q", removed, err, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
+	"sigs.k8s.io/yaml"
 )
 
 // chartFolder is where the chart is, below the root.
@@ -29,15 +30,22 @@ func chartFiles() Generator {
 		if err != nil {
 			return nil, fmt.Errorf("reading the chart's README: %w", err)
 		}
-		return renderChart(text, page)
+		removed, err := os.ReadFile(filepath.Join(folder, "removed.yaml"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the chart's removed values: %w", err)
+		}
+		return renderChart(text, page, removed)
 	}}
 }
 
 // renderChart returns the files by their paths.
-func renderChart(text, page []byte) (map[string][]byte, error) {
+func renderChart(text, page, removed []byte) (map[string][]byte, error) {
 	values, err := chartvalues.Parse(text)
 	if err != nil {
 		return nil, err
+	}
+	if err := yaml.Unmarshal(removed, &values.Removed); err != nil {
+		return nil, fmt.Errorf("reading the chart's removed values: %w", err)
 	}
 	rules, err := cloudConfigRules()
 	if err != nil {
@@ -77,8 +85,12 @@ func cloudConfigRules() (map[string]map[string]any, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("reading the schema of the configuration file: %w", err)
 	}
-	// Sections that every installation has; the others may be null, as they are in values that an older chart kept.
-	rules := map[string]map[string]any{"": {"required": []string{"cloudConfig", "credentials", "image", "serviceAccount", "rbac"}}}
+	rules := map[string]map[string]any{
+		// What the chart does without nowhere. Everything else may be null, as new values are in those an older chart kept.
+		"": {"required": []string{"cloudConfig", "credentials", "image", "serviceAccount", "rbac",
+			"profile", "replicas", "bindAddress", "securePort", "logVerbosity", "terminationGracePeriodSeconds"}},
+		"image": {"required": []string{"repository", "pullPolicy"}},
+	}
 	file.collect("cloudConfig", rules)
 	return rules, nil
 }

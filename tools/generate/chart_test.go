@@ -38,7 +38,7 @@ func TestCloudConfigRules(t *testing.T) {
 func TestChartFiles(t *testing.T) {
 	page := "# A\n\n" + chartvalues.Start + chartvalues.End
 	text := "cloudConfig:\n  # Required. Organisation of the machines. An identity.\n  organisation: \"\"\n"
-	files, err := renderChart([]byte(text), []byte(page))
+	files, err := renderChart([]byte(text), []byte(page), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,15 +62,17 @@ func TestChartFiles(t *testing.T) {
 func TestChartFilesRefuse(t *testing.T) {
 	page := []byte(chartvalues.Start + chartvalues.End)
 	for name, test := range map[string]struct {
-		text, page []byte
-		want       string
+		text, page, removed []byte
+		want                string
 	}{
-		"no comment":         {[]byte("# A.\na: 1\nb: 1\n"), page, "describing b"},
-		"no type":            {[]byte("# A.\na: null\n"), page, "making the schema of a"},
-		"no place for table": {[]byte("# A.\na: 1\n"), []byte("# A\n"), "inserting the table"},
+		"no comment":         {[]byte("# A.\na: 1\nb: 1\n"), page, nil, "describing b"},
+		"no type":            {[]byte("# A.\na: null\n"), page, nil, "making the schema of a"},
+		"no place for table": {[]byte("# A.\na: 1\n"), []byte("# A\n"), nil, "inserting the table"},
+		"no list of paths":   {[]byte("# A.\na: 1\n"), page, []byte("- a"), "reading the chart's removed values"},
+		"removed, but there": {[]byte("# A.\na: 1\n"), page, []byte("a: set b instead"), "it is in values.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := renderChart(test.text, test.page); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := renderChart(test.text, test.page, test.removed); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})

@@ -66,5 +66,5 @@
     {{- merge (dict "severity" .severity) (.root.Values.rules.alertLabels | default dict) | toYaml | nindent 4 }}
   annotations:
     summary: {{ .summary | quote }}
-    runbook_url: {{ printf "%s#%s" .root.Values.rules.runbooks (lower .name) | quote }}
+    runbook_url: {{ printf "%s#%s" (.root.Values.rules.runbooks | default "https://github.com/thalassa-cloud/thalassa-ccm/blob/main/docs/guides/alerts.md") (lower .name) | quote }}
 {{- end -}}

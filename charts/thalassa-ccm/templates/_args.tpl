@@ -58,7 +58,7 @@ have a value of their own are refused by thalassa-ccm.validate.
 {{- $_ := set $args "tls-private-key-file" (printf "%s/tls.key" (include "thalassa-ccm.tlsDirectory" .)) -}}
 {{- end -}}
 {{- if ((.Values.metrics).clientCA).existingSecret -}}
-{{- $_ := set $args "client-ca-file" (printf "%s/%s" (include "thalassa-ccm.clientCADirectory" .) .Values.metrics.clientCA.key) -}}
+{{- $_ := set $args "client-ca-file" (printf "%s/%s" (include "thalassa-ccm.clientCADirectory" .) (.Values.metrics.clientCA.key | default "ca.crt")) -}}
 {{- end -}}
 {{- toJson $args -}}
 {{- end -}}
@@ -68,7 +68,7 @@ Everything about Kubernetes is asked in the cluster that is served. Its certific
 authorities are not trusted: its users are not the provider's.
 */}}
 {{- define "thalassa-ccm.tenantArgs" -}}
-{{- $kubeconfig := printf "%s/%s" (include "thalassa-ccm.tenantDirectory" .) ((.Values.tenant).kubeconfig).key -}}
+{{- $kubeconfig := printf "%s/%s" (include "thalassa-ccm.tenantDirectory" .) (((.Values.tenant).kubeconfig).key | default "kubeconfig") -}}
 {{- dict
   "authentication-kubeconfig" $kubeconfig
   "authentication-skip-lookup" true

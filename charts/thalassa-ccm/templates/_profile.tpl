@@ -80,7 +80,7 @@ preferredDuringSchedulingIgnoredDuringExecution:
 {{- $selector := dict "labelSelector" (dict "matchLabels" (include "thalassa-ccm.selectorLabels" . | fromYaml)) -}}
 {{- if not (kindIs "invalid" .Values.topologySpreadConstraints) -}}
 {{- range .Values.topologySpreadConstraints -}}
-{{- $constraints = append $constraints (merge (deepCopy .) $selector) -}}
+{{- $constraints = append $constraints (ternary . (merge (deepCopy .) $selector) (hasKey . "labelSelector")) -}}
 {{- end -}}
 {{- else if eq (include "thalassa-ccm.kind" .) "Deployment" -}}
 {{- $zones := dict "maxSkew" 1 "topologyKey" "topology.kubernetes.io/zone" "whenUnsatisfiable" "ScheduleAnyway" -}}

@@ -1,7 +1,7 @@
 {{/* Stops the installation with one sentence for each value that is missing or in the wrong place. */}}
 {{- define "thalassa-ccm.validate" -}}
 {{- $problems := list -}}
-{{- range list "profile" "workload" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "labels" "flags" -}}
+{{- range list "removed" "profile" "workload" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "labels" "flags" -}}
 {{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $) -}}
 {{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
 {{- end -}}
@@ -12,6 +12,19 @@
 {{- end -}}
 
 {{/* Each of these prints one line for each problem. */}}
+
+{{- define "thalassa-ccm.validate.removed" -}}
+{{- range $path, $advice := .Files.Get "removed.yaml" | fromYaml }}
+{{- $value := $.Values }}
+{{- range $key := splitList "." $path }}
+{{- $value = ternary (dict "found" $value) dict (kindIs "map" $value) }}
+{{- $value = get ($value.found | default dict) $key }}
+{{- end }}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
+{{ $path }} is no value of this version any more: {{ $advice }}
+{{- end }}
+{{- end }}
+{{- end -}}
 
 {{- define "thalassa-ccm.validate.profile" -}}
 {{- if and (eq .Values.profile "managed") (not .Values.part) }}

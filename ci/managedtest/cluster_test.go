@@ -1,0 +1,219 @@
+package managedtest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+// patience bounds every wait.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+// cluster is a control plane, seen by its administrator.
+type cluster struct {
+	plane  *controlplane.ControlPlane
+	client kubernetes.Interface
+}
+
+func newCluster(t *testing.T, plane *controlplane.ControlPlane) *cluster {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{plane, client}
+}
+
+// hostingCluster is the provider's.
+func hostingCluster(t *testing.T) *cluster {
+	t.Helper()
+	return newCluster(t, controlplanetest.Get(t))
+}
+
+// servedCluster is the one that others use. It has other certificate authorities.
+func servedCluster(t *testing.T) *cluster {
+	t.Helper()
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := newCluster(t, plane)
+	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
+	if _, err := c.client.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// startCloud starts an emulated cloud and returns where it is.
+func startCloud(t *testing.T) (cloud *emulator.Emulator, endpoint string) {
+	t.Helper()
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(cloud)
+	t.Cleanup(func() {
+		server.Close()
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cloud, server.URL
+}
+
+// program builds the program, which takes seconds after the first time, and returns its path.
+func program(t *testing.T) string {
+	t.Helper()
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "bin/thalassa-cloud-controller-manager"
+	build := exec.CommandContext(t.Context(), "make", "--silent", name)
+	build.Dir = root
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, output)
+	}
+	return filepath.Join(root, filepath.FromSlash(name))
+}
+
+// makeNamespace makes the namespace of the served cluster's control plane.
+func (*cluster) makeNamespace(t *testing.T) string {
+	t.Helper()
+	return controlplanetest.Namespace(t)
+}
+
+func (c *cluster) makeSecret(t *testing.T, namespace, name string, data map[string]string) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: data}
+	if _, err := c.client.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// token is what the program shows the cluster.
+func (c *cluster) token(t *testing.T) string {
+	t.Helper()
+	review, err := c.client.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Token
+}
+
+// kubeconfig is the Secret's content: the token is a file beside the kubeconfig, as the guide says.
+func (c *cluster) kubeconfig(t *testing.T) map[string]string {
+	t.Helper()
+	admin := c.plane.Config()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["served"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	config.AuthInfos["ccm"] = &clientcmdapi.AuthInfo{TokenFile: "token"}
+	config.Contexts["served"] = &clientcmdapi.Context{Cluster: "served", AuthInfo: "ccm"}
+	config.CurrentContext = "served"
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"kubeconfig": string(text), "token": c.token(t)}
+}
+
+// eventually waits until check is content.
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waited in vain until %s: %v; %v", what, err, last)
+	}
+}
+
+// authority signs certificates of clients.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key}
+	template := validCertificate("clients")
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	a.certificate = a.issue(t, template, template, key)
+	return a
+}
+
+func validCertificate(name string) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+	}
+}
+
+func (a *authority) issue(t *testing.T, template, parent *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
+	t.Helper()
+	data, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+// sign returns a client's certificate with that common name.
+func (a *authority) sign(t *testing.T, name string) *tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := validCertificate(name)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return &tls.Certificate{Certificate: [][]byte{a.issue(t, template, a.certificate, key).Raw}, PrivateKey: key}
+}
+
+// pem is the authority's certificate as a file has it.
+func (a *authority) pem() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
+}

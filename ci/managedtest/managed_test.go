@@ -1,0 +1,233 @@
+package managedtest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
+)
+
+const (
+	chartDir = "../../charts/thalassa-ccm"
+	image    = "ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager"
+	// account is who the program is in the served cluster.
+	account = "hosted-ccm"
+	// hostAddress is the hosting node's own, where the program listens.
+	hostAddress = "127.0.93.1"
+	metricsURL  = "https://" + hostAddress + ":10258/metrics"
+)
+
+// TestManagedProfile follows the guide: the served cluster's node is initialised by a program that runs in
+// the other cluster, may do nothing there, and shows its metrics to one certificate.
+func TestManagedProfile(t *testing.T) {
+	hosting, served := hostingCluster(t), servedCluster(t)
+	cloud, endpoint := startCloud(t)
+	clients := newAuthority(t)
+
+	served.install(t, "kube-system", map[string]any{
+		"profile": "managed", "part": "tenant",
+		"tenant":  map[string]any{"subject": map[string]any{"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}},
+		"metrics": map[string]any{"readers": []any{map[string]any{"kind": "User", "name": "prometheus"}}},
+	})
+	machine := served.addNode(t, cloud, "worker")
+
+	namespace := hosting.makeNamespace(t)
+	hosting.makeSecret(t, namespace, "tenant-kubeconfig", served.kubeconfig(t))
+	hosting.makeSecret(t, namespace, "cloud", map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret})
+	hosting.makeSecret(t, namespace, "clients", map[string]string{"ca.crt": clients.pem()})
+	hosting.startNode(t)
+	hosting.install(t, namespace, hostingValues(endpoint))
+
+	eventually(t, "the served cluster's node is initialised", func(ctx context.Context) error {
+		node, err := served.client.CoreV1().Nodes().Get(ctx, "worker", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !strings.HasSuffix(node.Spec.ProviderID, machine) || len(node.Spec.Taints) > 0 {
+			return fmt.Errorf("provider ID %q, taints %v; %s", node.Spec.ProviderID, node.Spec.Taints, hosting.trouble(ctx, namespace))
+		}
+		return nil
+	})
+	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
+	t.Run("permissions", func(t *testing.T) { wantNoPermissions(t, hosting.client, namespace) })
+	t.Run("metrics", func(t *testing.T) { wantMetrics(t, clients, served.token(t)) })
+}
+
+func hostingValues(endpoint string) map[string]any {
+	return map[string]any{
+		"profile": "managed", "part": "hosting", "replicas": 1, "bindAddress": "$(HOST_IP)",
+		"tenant":      map[string]any{"kubeconfig": map[string]any{"existingSecret": "tenant-kubeconfig"}},
+		"credentials": map[string]any{"existingSecret": "cloud"},
+		"metrics":     map[string]any{"clientCA": map[string]any{"existingSecret": "clients"}},
+		"cloudConfig": map[string]any{
+			"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": "served", "endpoint": endpoint,
+		},
+	}
+}
+
+// install installs a part of the chart.
+func (c *cluster) install(t *testing.T, namespace string, values map[string]any) {
+	t.Helper()
+	r := chart.Release{Name: "thalassa-ccm", Namespace: namespace, Values: values}
+	if _, err := chart.Install(t.Context(), c.plane.Config(), chartDir, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := chart.Uninstall(context.WithoutCancel(t.Context()), c.plane.Config(), r.Name, namespace, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// addNode makes a machine in the cloud, and the Node a kubelet on it would make. It returns the machine's identity.
+func (c *cluster) addNode(t *testing.T, cloud *emulator.Emulator, name string) string {
+	t.Helper()
+	machine, err := cloud.AddMachine(emulator.MachineSpec{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{
+		{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}}}
+	made, err := c.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if _, err := c.client.CoreV1().Nodes().UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return machine
+}
+
+// startNode starts a node that runs the program, and initialises it as the hosting cluster's own cloud controller manager would.
+func (c *cluster) startNode(t *testing.T) {
+	t.Helper()
+	network, err := virtualnode.NewNetwork(c.plane.Config(), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(network.Close)
+	node, err := virtualnode.Start(t.Context(), virtualnode.Options{
+		Network: network, Name: "host", Address: netip.MustParseAddr(hostAddress), Dir: t.TempDir(),
+		Images: map[string]virtualnode.Image{image: virtualnode.Program(program(t))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Remove(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	patch := []byte(`{"spec":{"taints":null}}`)
+	if _, err := c.client.CoreV1().Nodes().Patch(t.Context(), "host", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// trouble says what the pods are doing, for messages.
+func (c *cluster) trouble(ctx context.Context, namespace string) string {
+	pods, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	var said []string
+	for _, pod := range pods.Items {
+		said = append(said, fmt.Sprintf("pod %s: %s %v %v", pod.Name, pod.Status.Phase, pod.Status.Conditions, pod.Status.ContainerStatuses))
+	}
+	return strings.Join(said, "; ")
+}
+
+// wantLeaseIn wants the lease in the cluster that is served, and none beside the program.
+func wantLeaseIn(t *testing.T, served, hosting kubernetes.Interface) {
+	t.Helper()
+	lease, err := served.CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		t.Errorf("lease %v, error %v", lease, err)
+	}
+	if _, err := hosting.CoordinationV1().Leases("kube-system").Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a lease in the hosting cluster: error %v, want not found", err)
+	}
+}
+
+// wantNoPermissions wants the pods' account in the hosting cluster to be allowed what every account is, and nothing else.
+func wantNoPermissions(t *testing.T, hosting kubernetes.Interface, namespace string) {
+	t.Helper()
+	for _, question := range []authorizationv1.ResourceAttributes{
+		{Verb: "list", Resource: "nodes"}, {Verb: "get", Resource: "secrets", Namespace: namespace}, {Verb: "create", Resource: "events", Namespace: namespace},
+		{Verb: "list", Resource: "services"}, {Verb: "get", Resource: "configmaps", Namespace: namespace},
+		{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace},
+		{Verb: "create", Group: "authentication.k8s.io", Resource: "tokenreviews"},
+	} {
+		review, err := hosting.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + namespace + ":thalassa-ccm", Groups: []string{"system:serviceaccounts", "system:authenticated"},
+				ResourceAttributes: &question,
+			}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if review.Status.Allowed {
+			t.Errorf("in the hosting cluster the pods may %s %s: %s", question.Verb, question.Resource, review.Status.Reason)
+		}
+	}
+}
+
+// wantMetrics wants one certificate to be let in, and nobody else.
+func wantMetrics(t *testing.T, clients *authority, token string) {
+	t.Helper()
+	for name, test := range map[string]struct {
+		certificate *tls.Certificate
+		token       string
+		want        int
+	}{
+		"the reader's certificate":       {clients.sign(t, "prometheus"), "", http.StatusOK},
+		"another one":                    {clients.sign(t, "somebody"), "", http.StatusForbidden},
+		"one of an authority of its own": {newAuthority(t).sign(t, "prometheus"), "", http.StatusUnauthorized},
+		"a token of the served cluster":  {nil, token, http.StatusForbidden},
+		"nobody":                         {nil, "", http.StatusForbidden},
+	} {
+		status, err := readMetrics(t.Context(), test.certificate, test.token)
+		if err != nil || status != test.want {
+			t.Errorf("%s: status %d, error %v, want %d", name, status, err, test.want)
+		}
+	}
+}
+
+func readMetrics(ctx context.Context, certificate *tls.Certificate, token string) (status int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsURL, nil)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	config := &tls.Config{InsecureSkipVerify: true}
+	if certificate != nil {
+		// Also where the server names only authorities that did not sign it.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
