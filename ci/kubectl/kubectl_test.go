@@ -94,3 +94,17 @@ func TestApplyWarns(t *testing.T) {
 		t.Errorf("output %q", output)
 	}
 }
+
+func TestDefineMonitors(t *testing.T) {
+	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
+	k := kubectl.New(plane.Kubeconfig()).In(namespace)
+	for range 2 {
+		if err := k.DefineMonitors(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := k.Apply("apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\nmetadata: {name: a}\nspec: {selector: {}}\n")
+	if want := "podmonitor.monitoring.coreos.com/a created\n"; got != want || err != nil {
+		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+}

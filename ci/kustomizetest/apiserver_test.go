@@ -19,7 +19,9 @@ import (
 // TestAPIServerAccepts every overlay with every combination of components, without a warning and without storing it.
 func TestAPIServerAccepts(t *testing.T) {
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	defineMonitors(t, kube)
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	namespace := controlplanetest.Namespace(t)
 	for _, p := range bases.Profiles() {
 		for _, components := range combinations(p) {
@@ -58,7 +60,9 @@ func TestAPIServerRefusesUnedited(t *testing.T) {
 // for the overlays and for the chart, whichever way it is applied.
 func TestApplyingAgainChangesNothing(t *testing.T) {
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	defineMonitors(t, kube)
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	namespace := controlplanetest.Namespace(t)
 	for _, p := range bases.Profiles() {
 		all := together(p, meantFor(p)...)

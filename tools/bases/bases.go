@@ -24,12 +24,13 @@ import (
 )
 
 const (
+	// ReleaseName is that of the release a base is rendered from, and the name of its objects.
+	ReleaseName = "thalassa-ccm"
+	// Namespace is where those objects are that need not be somewhere else.
+	Namespace = "kube-system"
 	// chartDir and valuesDir are below the root of the repository.
 	chartDir  = "charts/thalassa-ccm"
 	valuesDir = "kustomize/values"
-	// ReleaseName and Namespace are those of the release a base is rendered from, and the name and the place of its objects.
-	ReleaseName = "thalassa-ccm"
-	Namespace   = "kube-system"
 )
 
 // Files computes the content of every generated file below kustomize/, by its path below root, with slashes.
