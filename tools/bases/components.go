@@ -75,13 +75,14 @@ func (c Component) write(d difference) (map[string][]byte, error) {
 
 // comment says what a component is for.
 func (c Component) comment() string {
-	lines := "# " + c.What + "\n"
+	var lines strings.Builder
+	_, _ = fmt.Fprintf(&lines, "# %s\n", c.What)
 	for _, profile := range slices.Sorted(maps.Keys(c.Profiles)) {
-		lines += "# For overlay " + profile
+		after := ""
 		if needs := c.Profiles[profile]; len(needs) > 0 {
-			lines += ", after component " + strings.Join(needs, " and ")
+			after = ", after component " + strings.Join(needs, " and ")
 		}
-		lines += ".\n"
+		_, _ = fmt.Fprintf(&lines, "# For overlay %s%s.\n", profile, after)
 	}
-	return lines
+	return lines.String()
 }

@@ -85,9 +85,9 @@ func change(was, is object) (patch, error) {
 	if err != nil {
 		return patch{}, err
 	}
-	steps, err := mapSteps("", from, to)
-	if err != nil || len(steps) == 0 {
-		return patch{}, err
+	steps := mapSteps("", from, to)
+	if len(steps) == 0 {
+		return patch{}, nil
 	}
 	text, err := yaml.Marshal(steps)
 	if err != nil {
@@ -111,7 +111,7 @@ func (o object) content() (map[string]any, error) {
 }
 
 // mapSteps compares two maps, key by key in their order.
-func mapSteps(at string, from, to map[string]any) ([]step, error) {
+func mapSteps(at string, from, to map[string]any) []step {
 	keys := slices.Sorted(maps.Keys(from))
 	for key := range to {
 		if _, both := from[key]; !both {
@@ -121,25 +121,21 @@ func mapSteps(at string, from, to map[string]any) ([]step, error) {
 	slices.Sort(keys)
 	var steps []step
 	for _, key := range keys {
-		more, err := keySteps(at+"/"+escape(key), from, to, key)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, more...)
+		steps = append(steps, keySteps(at+"/"+escape(key), from, to, key)...)
 	}
-	return steps, nil
+	return steps
 }
 
-func keySteps(at string, from, to map[string]any, key string) ([]step, error) {
+func keySteps(at string, from, to map[string]any, key string) []step {
 	old, was := from[key]
 	value, is := to[key]
 	switch {
 	case !is:
-		return []step{{Operation: "remove", Path: at}}, nil
+		return []step{{Operation: "remove", Path: at}}
 	case !was:
-		return []step{{"add", at, value}}, nil
+		return []step{{"add", at, value}}
 	case reflect.DeepEqual(old, value):
-		return nil, nil
+		return nil
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -147,41 +143,42 @@ func keySteps(at string, from, to map[string]any, key string) ([]step, error) {
 			return mapSteps(at, old, value)
 		}
 	case []any:
-		if old, ok := old.([]any); ok {
+		if old, ok := old.([]any); ok && grown(old, value) {
 			return listSteps(at, old, value)
 		}
 	}
-	// The test makes it an error to use a component with something else than it was made for.
-	return []step{{"test", at, old}, {"replace", at, value}}, nil
+	// The test makes it an error to use a component with something else than it was made for, and two that change the same.
+	return []step{{"test", at, old}, {"replace", at, value}}
 }
 
-// listSteps appends what is new: indices and the order would be others once two components change the same list. Only items
-// that are objects with a name may change inside.
-func listSteps(at string, from, to []any) ([]step, error) {
+// grown tells whether a list still has every item it had, as it was or by its name.
+func grown(from, to []any) bool {
+	return !slices.ContainsFunc(from, func(old any) bool {
+		return !slices.ContainsFunc(to, func(value any) bool { return same(old, value) })
+	})
+}
+
+// same tells whether two items of lists are one, which has changed perhaps.
+func same(old, value any) bool {
+	return reflect.DeepEqual(old, value) || name(value) != "" && name(value) == name(old)
+}
+
+// listSteps appends what is new, wherever it is in the list: indices would be others once two components change the same list, and
+// lists of a pod have no order. Items with a name may change inside.
+func listSteps(at string, from, to []any) []step {
 	var steps []step
 	for i, old := range from {
-		if slices.ContainsFunc(to, func(value any) bool { return reflect.DeepEqual(old, value) }) {
-			continue
+		j := slices.IndexFunc(to, func(value any) bool { return same(old, value) })
+		if fields, ok := old.(map[string]any); ok && !reflect.DeepEqual(old, to[j]) {
+			steps = append(steps, mapSteps(fmt.Sprintf("%s/%d", at, i), fields, to[j].(map[string]any))...)
 		}
-		j := slices.IndexFunc(to, func(value any) bool { return name(value) != "" && name(value) == name(old) })
-		if j < 0 {
-			return nil, fmt.Errorf("%s/%d is gone or other than before, which two components could not say together", at, i)
-		}
-		more, err := mapSteps(fmt.Sprintf("%s/%d", at, i), old.(map[string]any), to[j].(map[string]any))
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, more...)
 	}
 	for _, value := range to {
-		known := slices.ContainsFunc(from, func(old any) bool {
-			return reflect.DeepEqual(old, value) || name(value) != "" && name(value) == name(old)
-		})
-		if !known {
+		if !slices.ContainsFunc(from, func(old any) bool { return same(old, value) }) {
 			steps = append(steps, step{"add", at + "/-", value})
 		}
 	}
-	return steps, nil
+	return steps
 }
 
 // name is that of a list's item, such as a container's; it is empty for other items.
