@@ -47,6 +47,10 @@ verify: bin/verify ## check formatting, vet, lint, generated files, modules and 
 generate: bin/generate ## write every generated file anew
 	@exec bin/generate
 
+.PHONY: cut
+cut: bin/cut ## keep the chart that is released, for tests of upgrades (CHART=thalassa-ccm; never overwrites)
+	@exec bin/cut $(or $(CHART),thalassa-ccm)
+
 .PHONY: lint
 lint: bin/verify ## run the linters
 	@exec bin/verify --only=lint
@@ -77,9 +81,9 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@cd src && GOWORK=off $(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o ../$@ ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
-bin/demo bin/labbuild: note := , which takes minutes at first and seconds later
+bin/cut bin/demo bin/labbuild: note := , which takes minutes at first and seconds later
 
-bin/demo bin/fuzz bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
+bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

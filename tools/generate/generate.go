@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 )
 
 // Generator makes some files of the repository.
@@ -27,7 +28,10 @@ type Generator struct {
 
 // All returns the generators of this repository.
 func All() []Generator {
-	return []Generator{annotationPage(thalassa.Annotations()), cloudConfigPages(), chartFiles()}
+	return []Generator{
+		annotationPage(thalassa.Annotations()), cloudConfigPages(), chartFiles(),
+		{Name: "Kustomize bases", Files: bases.Files},
+	}
 }
 
 // Write brings every generated file up to date and returns the paths of those it changed, sorted.

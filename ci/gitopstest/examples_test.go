@@ -1,0 +1,223 @@
+package gitopstest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+const (
+	repository = "https://github.com/thalassa-cloud/thalassa-ccm"
+	chartDir   = "charts/thalassa-ccm"
+)
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// read splits an example into its documents.
+func read(t *testing.T, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root(t), "examples", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n---\n")
+}
+
+// decode reads a document into its type, and refuses fields that the type does not have.
+func decode[T any](t *testing.T, document string) T {
+	t.Helper()
+	var object T
+	if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// tag is how the version of the chart is called in Git.
+func tag(t *testing.T) string {
+	t.Helper()
+	loaded, err := chart.Load(filepath.Join(root(t), chartDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "v" + loaded.Metadata.Version
+}
+
+// wantFolder wants a folder of this repository that holds a file.
+func wantFolder(t *testing.T, folder, file string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(root(t), folder, file)); err != nil {
+		t.Error(err)
+	}
+}
+
+// wantRender renders the chart with the values of an example as its controller would.
+func wantRender(t *testing.T, name, namespace string, values map[string]any) {
+	t.Helper()
+	release := chart.Release{Name: name, Namespace: namespace, Values: values}
+	manifest, _, err := chart.Render(t.Context(), filepath.Join(root(t), chartDir), release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(manifest, "kind: DaemonSet\nmetadata:\n  name: thalassa-ccm\n  namespace: kube-system\n") {
+		t.Errorf("no DaemonSet thalassa-ccm in kube-system:\n%s", manifest)
+	}
+}
+
+func TestArgoCD(t *testing.T) {
+	for name, file := range map[string]string{"argocd/chart.yaml": "Chart.yaml", "argocd/kustomize.yaml": "kustomization.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			documents := read(t, name)
+			if len(documents) != 1 {
+				t.Fatalf("%d documents, want one", len(documents))
+			}
+			a := decode[Application](t, documents[0])
+			if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Metadata.Name == "" || a.Metadata.Namespace != "argocd" || a.Spec.Project == "" {
+				t.Errorf("%+v", a)
+			}
+			source := a.Spec.Source
+			if source.RepoURL != repository || source.TargetRevision != tag(t) {
+				t.Errorf("source %s at %s", source.RepoURL, source.TargetRevision)
+			}
+			wantFolder(t, source.Path, file)
+			if want := (Destination{"https://kubernetes.default.svc", "kube-system"}); a.Spec.Destination != want {
+				t.Errorf("destination %+v, want %+v", a.Spec.Destination, want)
+			}
+			if source.Helm != nil {
+				wantRender(t, source.Helm.ReleaseName, a.Spec.Destination.Namespace, source.Helm.ValuesObject)
+			}
+			if (source.Helm != nil) != (file == "Chart.yaml") {
+				t.Errorf("source %+v of a %s", source, file)
+			}
+		})
+	}
+}
+
+func TestFluxGit(t *testing.T) {
+	for _, name := range []string{"flux/chart.yaml", "flux/kustomize.yaml"} {
+		source := decode[sourcev1.GitRepository](t, read(t, name)[0])
+		if source.APIVersion != sourcev1.GroupVersion.String() || source.Kind != sourcev1.GitRepositoryKind {
+			t.Errorf("%s: %s %s", name, source.APIVersion, source.Kind)
+		}
+		if source.Spec.URL != repository || source.Spec.Reference == nil || source.Spec.Reference.Tag != tag(t) {
+			t.Errorf("%s: %s at %+v", name, source.Spec.URL, source.Spec.Reference)
+		}
+	}
+}
+
+func TestFluxOCI(t *testing.T) {
+	source := decode[sourcev1.OCIRepository](t, read(t, "flux/oci.yaml")[0])
+	if source.APIVersion != sourcev1.GroupVersion.String() || source.Kind != sourcev1.OCIRepositoryKind {
+		t.Errorf("%s %s", source.APIVersion, source.Kind)
+	}
+	if want := "oci://ghcr.io/thalassa-cloud/thalassa-ccm/charts/thalassa-ccm"; source.Spec.URL != want || "v"+source.Spec.Reference.Tag != tag(t) {
+		t.Errorf("%s at %+v", source.Spec.URL, source.Spec.Reference)
+	}
+	// Charts in a registry are archives, which helm-controller wants as they are.
+	if layer := source.Spec.LayerSelector; layer.MediaType != "application/vnd.cncf.helm.chart.content.v1.tar+gzip" || layer.Operation != sourcev1.OCILayerCopy {
+		t.Errorf("layer %+v", layer)
+	}
+}
+
+func TestFluxHelmRelease(t *testing.T) {
+	for name, kind := range map[string]string{"flux/chart.yaml": sourcev1.GitRepositoryKind, "flux/oci.yaml": sourcev1.OCIRepositoryKind} {
+		t.Run(name, func(t *testing.T) {
+			release := decode[helmv2.HelmRelease](t, read(t, name)[1])
+			if release.APIVersion != helmv2.GroupVersion.String() || release.Kind != helmv2.HelmReleaseKind {
+				t.Errorf("%s %s", release.APIVersion, release.Kind)
+			}
+			var from [2]string
+			if release.HasChartRef() {
+				from = [2]string{release.Spec.ChartRef.Kind, release.Spec.ChartRef.Name}
+			} else {
+				reference := release.Spec.Chart.Spec.SourceRef
+				from = [2]string{reference.Kind, reference.Name}
+				wantFolder(t, release.Spec.Chart.Spec.Chart, "Chart.yaml")
+			}
+			if diff := cmp.Diff([2]string{kind, "thalassa-ccm"}, from); diff != "" {
+				t.Errorf("source (-want +got):\n%s", diff)
+			}
+			if got := release.GetReleaseNamespace() + "/" + release.GetReleaseName(); got != "kube-system/thalassa-ccm" {
+				t.Errorf("release %s", got)
+			}
+			wantRender(t, release.GetReleaseName(), release.GetReleaseNamespace(), release.GetValues())
+		})
+	}
+}
+
+func TestFluxKustomization(t *testing.T) {
+	k := decode[kustomizev1.Kustomization](t, read(t, "flux/kustomize.yaml")[1])
+	if k.APIVersion != kustomizev1.GroupVersion.String() || k.Kind != kustomizev1.KustomizationKind {
+		t.Errorf("%s %s", k.APIVersion, k.Kind)
+	}
+	if from := k.Spec.SourceRef; from.Kind != sourcev1.GitRepositoryKind || from.Name != "thalassa-ccm" {
+		t.Errorf("source %+v", from)
+	}
+	if !k.Spec.Prune || !k.Spec.Wait {
+		t.Errorf("prune is %t and wait %t", k.Spec.Prune, k.Spec.Wait)
+	}
+	wantFolder(t, k.Spec.Path, "kustomization.yaml")
+}
+
+// TestNothingSpecialIsNeeded: no hooks, no order, no differences to look away from, in what is installed and in how.
+func TestNothingSpecialIsNeeded(t *testing.T) {
+	special := regexp.MustCompile(`ignoreDifferences|RespectIgnoreDifferences|argocd\.argoproj\.io/|helm\.sh/hook|sync-wave|ignoreUpdates|force: true`)
+	seen := 0
+	for _, folder := range []string{"examples/argocd", "examples/flux", chartDir + "/templates", "kustomize"} {
+		err := fs.WalkDir(os.DirFS(filepath.Join(root(t), folder)), ".", func(p string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			seen++
+			text, err := os.ReadFile(filepath.Join(root(t), folder, p))
+			if found := special.Find(text); found != nil {
+				t.Errorf("%s/%s: %s", folder, p, found)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d files were looked at", seen)
+	}
+}
+
+// TestEveryExampleIsListed, and that nothing is published yet is said.
+func TestEveryExampleIsListed(t *testing.T) {
+	readme := strings.Join(read(t, "README.md"), "")
+	for _, folder := range []string{"argocd", "flux"} {
+		files, err := filepath.Glob(filepath.Join(root(t), "examples", folder, "*.yaml"))
+		if err != nil || len(files) < 2 {
+			t.Fatalf("%v, error %v", files, err)
+		}
+		for _, file := range files {
+			if link := "(" + folder + "/" + filepath.Base(file) + ")"; !strings.Contains(readme, link) {
+				t.Errorf("examples/README.md has no link %s", link)
+			}
+		}
+	}
+	if !strings.Contains(readme, "not published yet") {
+		t.Error("examples/README.md does not say that images and charts are not published yet")
+	}
+}

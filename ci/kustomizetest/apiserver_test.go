@@ -1,0 +1,121 @@
+package kustomizetest
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+)
+
+// TestAPIServerAccepts every overlay with every combination of components, without a warning and without storing it.
+func TestAPIServerAccepts(t *testing.T) {
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	namespace := controlplanetest.Namespace(t)
+	for _, p := range bases.Profiles() {
+		for _, components := range combinations(p) {
+			t.Run(strings.Join(append([]string{p.Name}, components...), "+"), func(t *testing.T) {
+				manifest := overlay(t, p.Name, components...)
+				output, err := place(kube, manifest, namespace).Apply(manifest, "--server-side", "--dry-run=server")
+				if err != nil {
+					t.Error(err)
+				}
+				if got, want := strings.Count(output, "\n"), len(decode(t, manifest)); got != want {
+					t.Errorf("%d of %d objects were accepted:\n%s", got, want, output)
+				}
+			})
+		}
+	}
+}
+
+// place says where, if the manifest does not.
+func place(kube kubectl.Kubectl, manifest, namespace string) kubectl.Kubectl {
+	if strings.Contains(manifest, "\n  namespace: "+bases.Namespace+"\n") {
+		return kube
+	}
+	return kube.In(namespace)
+}
+
+// TestAPIServerRefusesUnedited: permissions for nobody are refused.
+func TestAPIServerRefusesUnedited(t *testing.T) {
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	_, err := kube.Apply(newTree(t).build(t, path.Join(overlaysDir, "managed-tenant")), "--server-side", "--dry-run=server")
+	if err == nil || !strings.Contains(err.Error(), "subjects[0].name: Required value") {
+		t.Errorf("got %v, want that the name of the subject is required", err)
+	}
+}
+
+// TestApplyingAgainChangesNothing: what Argo CD, Flux or a person applies again is not different from what the API server holds,
+// for the overlays and for the chart, whichever way it is applied.
+func TestApplyingAgainChangesNothing(t *testing.T) {
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	namespace := controlplanetest.Namespace(t)
+	for _, p := range bases.Profiles() {
+		all := together(p, meantFor(p)...)
+		for name, manifest := range map[string]string{"overlay": overlay(t, p.Name, all...), "chart": render(t, p, all...)} {
+			kube := place(kube, manifest, namespace)
+			for _, flag := range []string{"--server-side", "--server-side=false"} {
+				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) {
+					t.Cleanup(func() {
+						if _, err := kube.Delete(manifest); err != nil {
+							t.Error(err)
+						}
+					})
+					first := applied(t, kube, manifest, flag)
+					if diff := cmp.Diff(first, applied(t, kube, manifest, flag)); diff != "" || len(first) == 0 {
+						t.Errorf("%d objects; the second time (-first +second):\n%s", len(first), diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+// applied applies a manifest and returns what the API server then holds, by kind and name.
+func applied(t *testing.T, kube kubectl.Kubectl, manifest, flag string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	output, err := kube.Apply(manifest, flag, "--output=json", "--show-managed-fields")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list unstructured.UnstructuredList
+	if err := json.Unmarshal([]byte(output), &list); err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]*unstructured.Unstructured{}
+	for _, o := range list.Items {
+		dropStatus(&o)
+		held[path.Join(o.GetKind(), o.GetNamespace(), o.GetName())] = &o
+	}
+	return held
+}
+
+// dropStatus leaves out what Kubernetes' own controllers write at any time. Without a controller the resource version counts, too.
+func dropStatus(o *unstructured.Unstructured) {
+	if !slices.Contains([]string{"DaemonSet", "Deployment", "PodDisruptionBudget"}, o.GetKind()) {
+		return
+	}
+	unstructured.RemoveNestedField(o.Object, "status")
+	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	if len(o.GetAnnotations()) == 0 {
+		o.SetAnnotations(nil)
+	}
+	o.SetResourceVersion("")
+	o.SetManagedFields(slices.DeleteFunc(o.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == "kube-controller-manager"
+	}))
+}

@@ -1,0 +1,136 @@
+package kustomizetest
+
+import (
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
+)
+
+// combinations are the lists of components that are meant for a profile: none, each one, and every two, with what they need.
+func combinations(p bases.Profile) [][]string {
+	all := [][]string{nil}
+	components := meantFor(p)
+	for i, a := range components {
+		all = append(all, together(p, a))
+		for _, b := range components[i+1:] {
+			all = append(all, together(p, a, b))
+		}
+	}
+	slices.SortFunc(all, slices.Compare)
+	return slices.CompactFunc(all, slices.Equal)
+}
+
+func meantFor(p bases.Profile) []bases.Component {
+	return slices.DeleteFunc(bases.Components(), func(c bases.Component) bool {
+		_, meant := c.Profiles[p.Name]
+		return !meant
+	})
+}
+
+// together lists components after those they need, each once.
+func together(p bases.Profile, components ...bases.Component) []string {
+	var names []string
+	for _, c := range components {
+		for _, name := range append(slices.Clone(c.Profiles[p.Name]), c.Name) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// notMeant are the overlays that a component is not for, with the reason. It is the table in kustomize/README.md, too.
+func notMeant() map[string]map[string]string {
+	return map[string]map[string]string{
+		"deployment": {
+			"managed":        "it is a Deployment already",
+			"managed-tenant": "no pods there",
+		},
+		"high-availability": {
+			"managed-tenant": "no pods there",
+		},
+		"monitoring": {
+			"managed":        "Prometheus shows a certificate there: monitoring-managed",
+			"managed-tenant": "no pods there: monitoring-managed-tenant",
+		},
+		"monitoring-managed": {
+			"self-managed":   "Prometheus shows its token there: monitoring",
+			"managed-tenant": "no pods there: monitoring-managed-tenant",
+		},
+		"monitoring-managed-tenant": {
+			"self-managed": "a part of monitoring there",
+			"managed":      "the permission belongs to the served cluster",
+		},
+		"network-policy": {
+			"self-managed":   "no policy is applied on the host network",
+			"managed-tenant": "no pods there",
+		},
+	}
+}
+
+// TestEveryComponentKnowsItsOverlays: each is meant for an overlay, or there is a reason why it is not.
+func TestEveryComponentKnowsItsOverlays(t *testing.T) {
+	reasons := notMeant()
+	readme, err := os.ReadFile(filepath.Join(root(t), "kustomize", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range bases.Components() {
+		for _, p := range bases.Profiles() {
+			_, meant := c.Profiles[p.Name]
+			reason := reasons[c.Name][p.Name]
+			if meant == (reason != "") {
+				t.Errorf("component %s with overlay %s: meant is %t, and the reason against it %q", c.Name, p.Name, meant, reason)
+			}
+			if !strings.Contains(string(readme), reason) {
+				t.Errorf("kustomize/README.md does not say of component %s and overlay %s: %s", c.Name, p.Name, reason)
+			}
+		}
+		delete(reasons, c.Name)
+	}
+	for name := range reasons {
+		t.Errorf("there is no component %s", name)
+	}
+}
+
+// TestEveryComponentIsTested: the folders are those that the generator knows.
+func TestEveryComponentIsTested(t *testing.T) {
+	var want []string
+	for _, c := range bases.Components() {
+		want = append(want, c.Name)
+	}
+	slices.Sort(want)
+	folders := map[string]bool{}
+	entries, err := os.ReadDir(filepath.Join(root(t), "kustomize/components"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		folders[entry.Name()] = true
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(folders))); diff != "" {
+		t.Errorf("components (-generated +folders):\n%s", diff)
+	}
+}
+
+// TestOrderMatters: a component before the one it needs does not build, instead of doing nothing.
+func TestOrderMatters(t *testing.T) {
+	for _, components := range [][]string{{"high-availability"}, {"high-availability", "deployment"}} {
+		k := newTree(t)
+		k.edit(t, "self-managed")
+		k.use(t, "self-managed", components...)
+		_, err := k.tryBuild(path.Join(overlaysDir, "self-managed"))
+		if err == nil || !strings.Contains(err.Error(), "/spec/replicas") {
+			t.Errorf("%q: got %v, want an error with /spec/replicas", components, err)
+		}
+	}
+}

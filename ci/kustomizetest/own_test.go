@@ -1,0 +1,63 @@
+package kustomizetest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestOverlayInAnotherRepository builds the kustomization that an example and a guide show, for people who do not fork this
+// repository. It gives what the overlay here does, but for the label that says who installed it.
+func TestOverlayInAnotherRepository(t *testing.T) {
+	guide := shown(t, "docs/guides/kustomize.md", "```yaml\n", "```\n", "")
+	example := shown(t, "examples/argocd/kustomize.yaml", "#   apiVersion", "apiVersion: argoproj.io", "#   ")
+	if diff := cmp.Diff(guide, example); diff != "" {
+		t.Errorf("the kustomizations differ (-guide +example):\n%s", diff)
+	}
+	k := newTree(t)
+	k.edit(t, "self-managed")
+	config, err := k.ReadFile(configFile("self-managed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const remote = "https://github.com/thalassa-cloud/thalassa-ccm//kustomize/base/self-managed?ref=v0.1.0"
+	if !strings.Contains(guide, remote) {
+		t.Fatalf("the kustomization does not refer to %s:\n%s", remote, guide)
+	}
+	for file, content := range map[string]string{
+		"mine/kustomization.yaml": strings.Replace(guide, remote, "../kustomize/base/self-managed", 1), "mine/" + configKey: string(config),
+	} {
+		if err := k.WriteFile(file, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := strings.ReplaceAll(overlay(t, "self-managed"), "    app.kubernetes.io/managed-by: kustomize\n", "")
+	if diff := cmp.Diff(want, k.build(t, "mine")); diff != "" {
+		t.Errorf("-overlay +mine:\n%s", diff)
+	}
+}
+
+// shown is the first kustomization in a file, between two texts, without a prefix of its lines.
+func shown(t *testing.T, file, begin, end, prefix string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(content), begin)
+	text, _, ends := strings.Cut(rest, end)
+	if !found || !ends {
+		t.Fatalf("%s shows no kustomization", file)
+	}
+	if prefix != "" {
+		text = begin + text
+	}
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		lines.WriteString(strings.TrimPrefix(line, prefix))
+	}
+	return lines.String()
+}

@@ -1,0 +1,256 @@
+package kustomizetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"net/netip"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	"github.com/thalassa-cloud/client-go/pkg/client"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
+)
+
+const (
+	ccmImage = "ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager"
+	// patience bounds every wait; nothing here takes a tenth of it on an idle machine.
+	patience = 2 * time.Minute
+)
+
+// TestOverlayRuns is the way of a user: apply the overlay as it is, read in the pod's status what is missing, say it, apply
+// again, and see a node become a part of the cloud. What runs is what the API server holds.
+func TestOverlayRuns(t *testing.T) {
+	plane := controlplanetest.Get(t)
+	api, err := kubernetes.NewForConfig(plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud := startCloud(t)
+	server := cloud.addServer(t, "control-plane")
+	startNode(t, server, "control-plane")
+	createCredentials(t, api)
+
+	k, dir := newTree(t), path.Join(overlaysDir, "self-managed")
+	kube := kubectl.New(plane.Kubeconfig())
+	apply(t, kube, k.build(t, dir))
+	t.Cleanup(func() { removeWorkload(t, api) })
+	await(t, "the pod to say what is missing", func(ctx context.Context) error { return saysWhatIsMissing(ctx, api) })
+
+	k.say(t, "self-managed", map[string]string{
+		"organisation": emulator.DefaultOrganisationSlug, "vpcIdentity": emulator.DefaultVPC,
+		"cluster": "k8s-test\nendpoint: " + cloud.URL,
+	})
+	// Other processes of this machine may have the port, and every address of it is one machine's.
+	k.change(t, "kustomize/base/self-managed/daemonset.yaml", "--bind-address=0.0.0.0", "--bind-address=$(HOST_IP)")
+	apply(t, kube, k.build(t, dir))
+	await(t, "the node to be initialised", func(ctx context.Context) error { return initialised(ctx, api, "control-plane") })
+	await(t, "the DaemonSet to be ready", func(ctx context.Context) error { return rolledOut(ctx, api) })
+}
+
+// cloud is an emulated cloud and a client of it.
+type cloud struct {
+	*httptest.Server
+	api *iaas.Client
+}
+
+func startCloud(t *testing.T) cloud {
+	t.Helper()
+	seed, err := emulator.LoopbackSeed(netip.MustParsePrefix("127.83.0.0/16"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulated, err := emulator.New(emulator.Config{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(emulated)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		if err := emulated.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	raw, err := client.NewClient(client.WithBaseURL(server.URL), client.WithOrganisation(emulator.DefaultOrganisation),
+		client.WithAuthPersonalToken(emulator.DefaultToken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := iaas.New(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cloud{server, api}
+}
+
+// addServer makes a machine and returns its address.
+func (c cloud) addServer(t *testing.T, name string) netip.Addr {
+	t.Helper()
+	zone := "nl-01a"
+	made, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{
+		Name: name, Subnet: emulator.DefaultSubnet, MachineType: "pgp-small", AvailabilityZone: &zone,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := c.api.GetMachine(t.Context(), made.Identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range machine.Interfaces {
+		for _, address := range network.IPAddresses {
+			return netip.MustParseAddr(address)
+		}
+	}
+	t.Fatalf("machine %s has no address", name)
+	return netip.Addr{}
+}
+
+func startNode(t *testing.T, address netip.Addr, name string) {
+	t.Helper()
+	network, err := virtualnode.NewNetwork(controlplanetest.Get(t).Config(), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(network.Close)
+	node, err := virtualnode.Start(t.Context(), virtualnode.Options{
+		Network: network, Name: name, Address: address, ControlPlane: true, Dir: t.TempDir(),
+		Images: map[string]virtualnode.Image{
+			ccmImage: virtualnode.Program(program(t), "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+		defer cancel()
+		if err := node.Remove(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// createCredentials does what the comment in cloud-config.yaml says.
+func createCredentials(t *testing.T, api kubernetes.Interface) {
+	t.Helper()
+	_, err := api.CoreV1().Secrets("kube-system").Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "thalassa-credentials"},
+		StringData: map[string]string{"personalAccessToken": emulator.DefaultToken},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func apply(t *testing.T, kube kubectl.Kubectl, manifest string) {
+	t.Helper()
+	output, err := kube.Apply(manifest)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+}
+
+// removeWorkload lets the pods end while there still is a node on which they do.
+func removeWorkload(t *testing.T, api kubernetes.Interface) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+	defer cancel()
+	if err := api.AppsV1().DaemonSets("kube-system").Delete(ctx, "thalassa-ccm", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		pods, err := pods(ctx, api)
+		return err == nil && len(pods) == 0, nil
+	})
+	if err != nil {
+		t.Errorf("waiting for the pods to end: %v", err)
+	}
+}
+
+func pods(ctx context.Context, api kubernetes.Interface) ([]corev1.Pod, error) {
+	list, err := api.CoreV1().Pods("kube-system").List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// saysWhatIsMissing looks where `kubectl describe pod` does.
+func saysWhatIsMissing(ctx context.Context, api kubernetes.Interface) error {
+	all, err := pods(ctx, api)
+	if err != nil || len(all) != 1 || len(all[0].Status.ContainerStatuses) != 1 {
+		return errors.Join(fmt.Errorf("pods: %+v", all), err)
+	}
+	status := all[0].Status.ContainerStatuses[0]
+	ended := status.State.Terminated
+	if ended == nil {
+		ended = status.LastTerminationState.Terminated
+	}
+	if ended == nil || ended.ExitCode == 0 {
+		return fmt.Errorf("container: %+v", status)
+	}
+	for _, key := range []string{"organisation: missing", "vpcIdentity: missing", "cluster: missing"} {
+		if !strings.Contains(ended.Message, key) {
+			return fmt.Errorf("the message does not say %q: %s", key, ended.Message)
+		}
+	}
+	return nil
+}
+
+func initialised(ctx context.Context, api kubernetes.Interface, name string) error {
+	node, err := api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == "node.cloudprovider.kubernetes.io/uninitialized" {
+			return errors.New("it has the taint still")
+		}
+	}
+	if !strings.HasPrefix(node.Spec.ProviderID, "thalassacloud://") {
+		return fmt.Errorf("its provider ID is %q", node.Spec.ProviderID)
+	}
+	return nil
+}
+
+func rolledOut(ctx context.Context, api kubernetes.Interface) error {
+	set, err := api.AppsV1().DaemonSets("kube-system").Get(ctx, "thalassa-ccm", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if set.Status.ObservedGeneration != set.Generation || set.Status.UpdatedNumberScheduled != 1 || set.Status.NumberReady != 1 {
+		return fmt.Errorf("its status is %+v", set.Status)
+	}
+	return nil
+}
+
+// await waits until check has no complaint any more.
+func await(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		if err := check(ctx); err != nil {
+			last = err
+			return false, nil
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Fatalf("waited in vain for %s: %v", what, last)
+	}
+}

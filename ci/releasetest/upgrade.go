@@ -1,0 +1,152 @@
+// Package releasetest holds the tests that nobody's upgrade goes wrong: from every released chart to the chart of today. It renders
+// both with the values files that the released chart was tested with. The old values have to work still, or be refused with the
+// name of their successor; every object keeps its name, its selector and what cannot be changed; none is dropped without a word;
+// and an API server that holds the old objects takes the new ones, without a conflict.
+package releasetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+// Exception is a break that is meant, which a major version and the chart's CHANGELOG announce.
+type Exception struct {
+	// From is the released version, Values the short name of its values file.
+	From, Values string
+	// Dropped is an object that is gone, as "Kind namespace/name"; empty when the values are refused.
+	Dropped string
+	// Refused is what the new chart says about the old values; it names what to use instead.
+	Refused string
+	// Reason tells why.
+	Reason string
+}
+
+// Upgrade is the way from one chart to another.
+type Upgrade struct {
+	// From is the released version; Old and New are the folders of the charts.
+	From, Old, New string
+	// Namespace is that of the release.
+	Namespace string
+}
+
+// Step is an upgrade with one values file: what is rendered before and after.
+type Step struct {
+	// Values is the short name of the values file.
+	Values   string
+	Old, New string
+}
+
+// Steps renders both charts with every values file of the old one. Problems are sentences about values that the new chart refuses;
+// each is an Exception's if one of them tells what it says.
+func (u Upgrade) Steps(ctx context.Context, exceptions []Exception) (steps []Step, used []Exception, problems []string, err error) {
+	files, err := filepath.Glob(filepath.Join(u.Old, "ci", "*-values.yaml"))
+	if err != nil || len(files) == 0 {
+		return nil, nil, nil, errors.Join(fmt.Errorf("chart %s has no values files below ci/", u.Old), err)
+	}
+	for _, file := range files {
+		step := Step{Values: strings.TrimSuffix(filepath.Base(file), "-values.yaml")}
+		if step.Old, err = u.render(ctx, u.Old, file); err != nil {
+			return nil, nil, nil, err
+		}
+		if step.New, err = u.render(ctx, u.New, file); err != nil {
+			i := slices.IndexFunc(exceptions, func(e Exception) bool {
+				return e.From == u.From && e.Values == step.Values && e.Refused != "" && strings.Contains(err.Error(), e.Refused)
+			})
+			if i < 0 {
+				problems = append(problems, fmt.Sprintf("the values %s of %s are refused: %v", step.Values, u.From, err))
+				continue
+			}
+			used = append(used, exceptions[i])
+			continue
+		}
+		steps = append(steps, step)
+	}
+	return steps, used, problems, nil
+}
+
+func (u Upgrade) render(ctx context.Context, dir, file string) (string, error) {
+	values, err := chartutil.ReadValuesFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading values: %w", err)
+	}
+	manifest, _, err := chart.Render(ctx, dir, chart.Release{Name: "thalassa-ccm", Namespace: u.Namespace, Values: values})
+	return manifest, err
+}
+
+// Compare finds what a step breaks. Objects that are gone may be Exceptions.
+func (u Upgrade) Compare(step Step, exceptions []Exception) (used []Exception, problems []string, err error) {
+	before, err := objects(step.Old)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := objects(step.New)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, identity := range slices.Sorted(maps.Keys(before)) {
+		if now, there := after[identity]; there {
+			problems = append(problems, changes(step.Values, identity, before[identity], now)...)
+			continue
+		}
+		i := slices.IndexFunc(exceptions, func(e Exception) bool {
+			return e.From == u.From && e.Values == step.Values && e.Dropped == identity
+		})
+		if i < 0 {
+			problems = append(problems, fmt.Sprintf("%s: %s is dropped", step.Values, identity))
+			continue
+		}
+		used = append(used, exceptions[i])
+	}
+	return used, problems, nil
+}
+
+// lasting are the fields that stay as they are: selectors, because objects would be lost of sight, and what the API server does
+// not let anybody change.
+func lasting() [][]string {
+	return [][]string{
+		{"apiVersion"}, {"roleRef"}, {"type"}, {"immutable"},
+		{"spec", "selector"}, {"spec", "podSelector"}, {"spec", "clusterIP"}, {"spec", "volumeClaimTemplates"}, {"spec", "serviceName"},
+	}
+}
+
+// changes tells which lasting fields of an object differ.
+func changes(values, identity string, before, after map[string]any) []string {
+	var problems []string
+	for _, fields := range lasting() {
+		old, _, _ := unstructured.NestedFieldNoCopy(before, fields...)
+		now, _, _ := unstructured.NestedFieldNoCopy(after, fields...)
+		if !reflect.DeepEqual(old, now) {
+			problems = append(problems, fmt.Sprintf("%s: %s of %s was %v and is %v", values, strings.Join(fields, "."), identity, old, now))
+		}
+	}
+	return problems
+}
+
+// objects reads a rendered chart, by "Kind namespace/name".
+func objects(manifest string) (map[string]map[string]any, error) {
+	named := map[string]map[string]any{}
+	for document := range strings.SplitSeq(manifest, "\n---\n") {
+		content := map[string]any{}
+		if err := yaml.Unmarshal([]byte(document), &content); err != nil {
+			return nil, fmt.Errorf("reading a rendered chart: %w", err)
+		}
+		if len(content) == 0 {
+			continue
+		}
+		o := unstructured.Unstructured{Object: content}
+		named[fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())] = content
+	}
+	return named, nil
+}

@@ -1,0 +1,260 @@
+package releasetest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/released"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+// exceptions are the breaks that are meant. One that nothing needs has to go.
+func exceptions() []Exception { return nil }
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestUpgrades goes from every released chart to that of today.
+func TestUpgrades(t *testing.T) {
+	charts, err := released.All(root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used []Exception
+	for _, c := range charts {
+		t.Run(c.Name+" "+c.Version, func(t *testing.T) {
+			u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(root(t), "charts", c.Name), Namespace: controlplanetest.Namespace(t)}
+			needed, problems := u.check(t, exceptions())
+			used = append(used, needed...)
+			problems = append(problems, u.apply(t)...)
+			for _, problem := range problems {
+				t.Error(problem)
+			}
+		})
+	}
+	for _, e := range exceptions() {
+		if !slices.Contains(used, e) {
+			t.Errorf("nothing needs the exception %+v: remove it", e)
+		}
+	}
+}
+
+// check compares what is rendered.
+func (u Upgrade) check(t *testing.T, exceptions []Exception) (used []Exception, problems []string) {
+	t.Helper()
+	steps, used, problems, err := u.Steps(t.Context(), exceptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps {
+		needed, found, err := u.Compare(step, exceptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used, problems = append(used, needed...), append(problems, found...)
+	}
+	return used, problems
+}
+
+// apply lets an API server that holds the old objects take the new ones.
+func (u Upgrade) apply(t *testing.T) (problems []string) {
+	t.Helper()
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	steps, _, _, err := u.Steps(t.Context(), exceptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps {
+		for _, manifest := range []string{step.Old, step.New} {
+			// As Helm 4 does.
+			if _, err := kube.Apply(manifest, "--server-side", "--field-manager=helm"); err != nil {
+				problems = append(problems, step.Values+": "+err.Error())
+			}
+		}
+		if _, err := kube.Delete(step.Old + "\n---\n" + step.New); err != nil {
+			t.Error(err)
+		}
+	}
+	return problems
+}
+
+// pair makes two copies of the chart of today, the first of which plays a released one, and changes files of the second.
+func pair(t *testing.T, change func(t *testing.T, dir string)) Upgrade {
+	t.Helper()
+	u := Upgrade{From: "0.0.1", Old: filepath.Join(t.TempDir(), "old"), New: filepath.Join(t.TempDir(), "new"), Namespace: "kube-system"}
+	for _, dir := range []string{u.Old, u.New} {
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "charts/thalassa-ccm"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(t, u.New)
+	return u
+}
+
+// few leaves two values files, which is enough to see whether an API server is asked at all.
+func (u Upgrade) few(t *testing.T) Upgrade {
+	t.Helper()
+	for _, name := range valuesFiles(t, u) {
+		if name != "minimal" && name != "deployment" {
+			drop("ci/"+name+"-values.yaml")(t, u.Old)
+		}
+	}
+	return u
+}
+
+// edit replaces a text that has to be in a file of the chart.
+func edit(file, from, to string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		name := filepath.Join(dir, file)
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(content), from) {
+			t.Fatalf("%s lacks %q", file, from)
+		}
+		if err := os.WriteFile(name, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func drop(file string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(dir, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBreaksAreFound breaks a copy of the chart on purpose.
+func TestBreaksAreFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*testing.T, string)
+		want   string
+	}{
+		"selector": {
+			edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name }}", "app.kubernetes.io/instance: new"),
+			"minimal: spec.selector of DaemonSet kube-system/thalassa-ccm was map[",
+		},
+		"name": {
+			edit("templates/configmap.yaml", "fullname\" . }}\n", "fullname\" . }}-config\n"),
+			"minimal: ConfigMap kube-system/thalassa-ccm is dropped",
+		},
+		"a dropped object": {
+			drop("templates/serviceaccount.yaml"), "minimal: ServiceAccount kube-system/thalassa-ccm is dropped",
+		},
+		"role of a binding": {
+			edit("templates/clusterrolebinding.yaml", "kind: ClusterRole\n", "kind: Role\n"),
+			"minimal: roleRef of ClusterRoleBinding /thalassa-ccm was map[",
+		},
+		"namespace": {
+			edit("templates/role.yaml", "namespace: kube-system", "namespace: default"), "minimal: Role kube-system/thalassa-ccm is dropped",
+		},
+		"a value that is gone": {
+			edit("values.schema.json", `"vpcIdentity"`, `"vpc"`), "the values minimal of 0.0.1 are refused",
+		},
+		"nothing":     {func(*testing.T, string) {}, ""},
+		"a new value": {edit("values.yaml", "logVerbosity: 2\n", "logVerbosity: 3\n"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := pair(t, test.change).check(t, nil)
+			found := slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, test.want) })
+			if test.want == "" && len(problems) > 0 || test.want != "" && !found {
+				t.Errorf("problems %q, want %q", problems, test.want)
+			}
+		})
+	}
+}
+
+// TestExceptions: a break that is meant is none, for what it is meant for and nothing else.
+func TestExceptions(t *testing.T) {
+	u := pair(t, drop("templates/serviceaccount.yaml"))
+	meant := Exception{From: "0.0.1", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm", Reason: "a test"}
+	other := Exception{From: "0.0.2", Values: "minimal", Dropped: "ServiceAccount kube-system/thalassa-ccm", Reason: "a test"}
+	used, problems := u.check(t, []Exception{other, meant})
+	if !slices.Equal(used, []Exception{meant}) {
+		t.Errorf("used %+v", used)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p, "minimal: ServiceAccount") {
+			t.Errorf("an exception is a problem: %s", p)
+		}
+	}
+	if len(problems) == 0 {
+		t.Error("the exception is meant for one values file, and for all of them nothing is a problem")
+	}
+}
+
+func TestRefusalsNameTheSuccessor(t *testing.T) {
+	fails := "{{- if .Values.securePort }}{{ fail \"securePort has become port: use port\" }}{{ end }}"
+	u := pair(t, edit("templates/validate.yaml", "{{- include \"thalassa-ccm.validate\" . -}}", fails))
+	var meant []Exception
+	for _, file := range valuesFiles(t, u) {
+		meant = append(meant, Exception{From: "0.0.1", Values: file, Refused: "use port", Reason: "a test"})
+	}
+	used, problems := u.check(t, meant)
+	if len(problems) > 0 || !slices.Equal(used, meant) {
+		t.Errorf("used %+v of %+v, problems %q", used, meant, problems)
+	}
+	if used, problems := u.check(t, meant[1:]); len(problems) != 1 || len(used) != len(meant)-1 {
+		t.Errorf("without the first: used %+v, problems %q", used, problems)
+	}
+}
+
+func valuesFiles(t *testing.T, u Upgrade) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(u.Old, "ci", "*-values.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("values files %v, error %v", files, err)
+	}
+	names := make([]string, 0, len(files))
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), "-values.yaml"))
+	}
+	return names
+}
+
+// TestAPIServerTakesTheUpgrade of a chart to itself, and refuses one that is broken.
+func TestAPIServerTakesTheUpgrade(t *testing.T) {
+	u := pair(t, func(*testing.T, string) {}).few(t)
+	u.Namespace = controlplanetest.Namespace(t)
+	if problems := u.apply(t); len(problems) > 0 {
+		t.Errorf("an upgrade to the same: %q", problems)
+	}
+	u = pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name }}", "app.kubernetes.io/instance: new")).few(t)
+	u.Namespace = controlplanetest.Namespace(t)
+	immutable := func(p string) bool { return strings.Contains(p, "field is immutable") }
+	if problems := u.apply(t); !slices.ContainsFunc(problems, immutable) {
+		t.Errorf("a new selector: %q, want that it is immutable", problems)
+	}
+}
+
+func TestStepsErrors(t *testing.T) {
+	u := pair(t, func(*testing.T, string) {})
+	u.Old = t.TempDir()
+	if _, _, _, err := u.Steps(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "has no values files below ci/") {
+		t.Errorf("without values files: %v", err)
+	}
+	if _, _, err := u.Compare(Step{Old: "a: ["}, nil); err == nil || !strings.Contains(err.Error(), "reading a rendered chart") {
+		t.Errorf("what is no YAML: %v", err)
+	}
+}

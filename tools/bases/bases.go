@@ -1,0 +1,122 @@
+// Package bases makes the folders below kustomize/ that nobody writes by hand from the Helm chart: one base per profile of the
+// chart, and components. Chart and Kustomize then cannot drift apart: `make verify` finds what is not as the chart renders it.
+//
+// A base is what the chart renders with the values file of its profile, kustomize/values/<profile>.yaml, without what has no
+// place in Kustomize:
+//
+//   - the labels that say Helm installed it;
+//   - the ConfigMap, and the checksum of it that lets pods follow it: a configMapGenerator does both better, by a name that
+//     changes with the content. What an installation has to say itself is empty in it, so that the program refuses to start;
+//   - the flag --cluster-name, which would be a second place to write the cluster's name and which the program does not use:
+//     the name in cloud-config.yaml is the one that counts.
+package bases
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+const (
+	// ReleaseName is that of the release a base is rendered from, and the name of its objects.
+	ReleaseName = "thalassa-ccm"
+	// Namespace is where those objects are that need not be somewhere else.
+	Namespace = "kube-system"
+	// chartDir and valuesDir are below the root of the repository.
+	chartDir  = "charts/thalassa-ccm"
+	valuesDir = "kustomize/values"
+)
+
+// Files computes the content of every generated file below kustomize/, by its path below root, with slashes.
+func Files(ctx context.Context, root string) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, p := range Profiles() {
+		objects, err := p.render(ctx, root)
+		if err != nil {
+			return nil, fmt.Errorf("making the base of profile %s: %w", p.Name, err)
+		}
+		files, err := baseFiles(p, objects)
+		if err != nil {
+			return nil, fmt.Errorf("making the base of profile %s: %w", p.Name, err)
+		}
+		maps.Copy(all, files)
+	}
+	for _, c := range Components() {
+		files, err := c.files(ctx, root)
+		if err != nil {
+			return nil, fmt.Errorf("making component %s: %w", c.Name, err)
+		}
+		maps.Copy(all, files)
+	}
+	return all, nil
+}
+
+// Release is what the base of a profile is rendered from, or what an overlay with these components is equal to.
+func (p Profile) Release(root string, components ...string) (chart.Release, error) {
+	values := map[string]any{}
+	for _, name := range components {
+		more, err := readValues(root, Component{Name: name}.valuesFile())
+		if err != nil {
+			return chart.Release{}, err
+		}
+		values = chartutil.MergeTables(more, values)
+	}
+	own, err := readValues(root, p.valuesFile())
+	if err != nil {
+		return chart.Release{}, err
+	}
+	return chart.Release{Name: ReleaseName, Namespace: Namespace, Values: chartutil.MergeTables(values, own)}, nil
+}
+
+func readValues(root, file string) (map[string]any, error) {
+	values, err := chartutil.ReadValuesFile(filepath.Join(root, filepath.FromSlash(file)))
+	if err != nil {
+		return nil, fmt.Errorf("reading values: %w", err)
+	}
+	return values, nil
+}
+
+func (p Profile) valuesFile() string { return path.Join(valuesDir, p.Name+".yaml") }
+
+func (p Profile) baseDir() string { return path.Join("kustomize/base", p.Name) }
+
+func (c Component) valuesFile() string { return path.Join(valuesDir, "components", c.Name+".yaml") }
+
+func (c Component) dir() string { return path.Join("kustomize/components", c.Name) }
+
+// render returns the objects of the base, or of an overlay with these components.
+func (p Profile) render(ctx context.Context, root string, components ...string) ([]object, error) {
+	release, err := p.Release(root, components...)
+	if err != nil {
+		return nil, err
+	}
+	manifest, _, err := chart.Render(ctx, filepath.Join(root, filepath.FromSlash(chartDir)), release)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := parse(manifest)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		if err := o.adapt(subjectOf(release.Values)); err != nil {
+			return nil, fmt.Errorf("adapting %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return objects, nil
+}
+
+// subjectOf is whom the served cluster sees, when that is for an overlay to say; else it is empty.
+func subjectOf(values chartutil.Values) string {
+	name, err := values.PathValue("tenant.subject.name")
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(name)
+}

@@ -1,0 +1,158 @@
+package bases
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	made, err := Files(t.Context(), root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestGeneratedFilesSaySo: every file begins with what it is made from.
+func TestGeneratedFilesSaySo(t *testing.T) {
+	for name, content := range files(t) {
+		first, _, _ := strings.Cut(string(content), "\n")
+		if !strings.Contains(first, `Made by "make generate" from charts/thalassa-ccm and kustomize/values/`) || !strings.HasSuffix(first, "do not edit.") {
+			t.Errorf("%s begins with %q", name, first)
+		}
+	}
+}
+
+// TestNothingOfHelmIsLeft, nor of the example that the values files have to contain.
+func TestNothingOfHelmIsLeft(t *testing.T) {
+	for name, content := range files(t) {
+		for _, left := range []string{"helm", "Helm", "# Source", "checksum/", "--cluster-name", "my-organisation", "vpc-0123456789", "production"} {
+			if strings.Contains(string(content), left) {
+				t.Errorf("%s contains %q", name, left)
+			}
+		}
+	}
+}
+
+// TestReasonsAreKept: the chart says of every RBAC rule why it is there.
+func TestReasonsAreKept(t *testing.T) {
+	role := string(files(t)["kustomize/base/self-managed/clusterrole.yaml"])
+	if got, want := strings.Count(role, "controller:")+strings.Count(role, "port:"), 7; got < want {
+		t.Errorf("%d reasons, want at least %d:\n%s", got, want, role)
+	}
+}
+
+// TestKustomizationListsEveryFile, each once.
+func TestKustomizationListsEveryFile(t *testing.T) {
+	made := files(t)
+	for _, p := range Profiles() {
+		var content struct {
+			Resources          []string `json:"resources"`
+			ConfigMapGenerator []struct {
+				Files []string `json:"files"`
+			} `json:"configMapGenerator"`
+		}
+		if err := yaml.Unmarshal(made[p.baseDir()+"/kustomization.yaml"], &content); err != nil {
+			t.Fatal(err)
+		}
+		listed := map[string]bool{"kustomization.yaml": true}
+		for _, name := range content.Resources {
+			listed[name] = true
+		}
+		for _, g := range content.ConfigMapGenerator {
+			for _, name := range g.Files {
+				listed[name] = true
+			}
+		}
+		have := map[string]bool{}
+		for name := range made {
+			if dir, file := filepath.Split(name); dir == p.baseDir()+"/" {
+				have[file] = true
+			}
+		}
+		if diff := cmp.Diff(have, listed); diff != "" {
+			t.Errorf("%s (-files +listed):\n%s", p.Name, diff)
+		}
+	}
+}
+
+// TestFilesFollowTheChart: a base is made from the chart and the values there are, not from those of some other time.
+func TestFilesFollowTheChart(t *testing.T) {
+	dir := t.TempDir()
+	for _, part := range []string{chartDir, valuesDir} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root(t), part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(t, filepath.Join(dir, valuesDir, "self-managed.yaml"), "thalassa-credentials", "cloud-credentials")
+	edit(t, filepath.Join(dir, chartDir, "values.yaml"), "securePort: 10258", "securePort: 10999")
+	made, err := Files(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemonSet := string(made["kustomize/base/self-managed/daemonset.yaml"])
+	for _, want := range []string{"secretName: cloud-credentials\n", "--secure-port=10999"} {
+		if !strings.Contains(daemonSet, want) {
+			t.Errorf("the DaemonSet lacks %q:\n%s", want, daemonSet)
+		}
+	}
+}
+
+func edit(t *testing.T, file, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(content), from) {
+		t.Fatalf("%s lacks %q", file, from)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesErrors(t *testing.T) {
+	if _, err := Files(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "profile self-managed: reading values") {
+		t.Errorf("without values: %v", err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, valuesDir), os.DirFS(filepath.Join(root(t), valuesDir))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Files(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "loading chart") {
+		t.Errorf("without a chart: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Files(ctx, root(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestUnsaid: what an installation says itself is empty, and nothing else changes.
+func TestUnsaid(t *testing.T) {
+	got, err := unsaid("cluster: a\nendpoint: https://b\norganisation: c\nvpcIdentity: d\n")
+	if want := "cluster: \"\"\nendpoint: https://b\norganisation: \"\"\nvpcIdentity: \"\"\n"; got != want || err != nil {
+		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+}

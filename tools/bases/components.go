@@ -1,0 +1,88 @@
+package bases
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// files makes the folder of a component. It is the same for every profile the component is for.
+func (c Component) files(ctx context.Context, root string) (map[string][]byte, error) {
+	var made map[string][]byte
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+		files, err := c.filesFor(ctx, root, Profile{name})
+		if err != nil {
+			return nil, fmt.Errorf("with profile %s: %w", name, err)
+		}
+		if made != nil && !maps.EqualFunc(made, files, bytes.Equal) {
+			return nil, fmt.Errorf("with profile %s it differs from what it is with another: make two components of it", name)
+		}
+		made = files
+	}
+	return made, nil
+}
+
+// filesFor is the difference that the component's values make to a profile.
+func (c Component) filesFor(ctx context.Context, root string, p Profile) (map[string][]byte, error) {
+	needs := c.Profiles[p.Name]
+	before, err := p.render(ctx, root, needs...)
+	if err != nil {
+		return nil, err
+	}
+	after, err := p.render(ctx, root, append(slices.Clone(needs), c.Name)...)
+	if err != nil {
+		return nil, err
+	}
+	d, err := compare(before, after)
+	if err != nil {
+		return nil, err
+	}
+	return c.write(d)
+}
+
+// write makes files of a difference.
+func (c Component) write(d difference) (map[string][]byte, error) {
+	mark := fmt.Sprintf(header, chartDir+" and "+c.valuesFile())
+	files := map[string][]byte{}
+	kustomization := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
+	var resources []string
+	for _, o := range d.added {
+		text, err := o.String()
+		if err != nil {
+			return nil, fmt.Errorf("writing %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		resources = add(files, c.dir(), strings.ToLower(o.GetKind())+".yaml", mark, text, resources)
+	}
+	if len(resources) > 0 {
+		kustomization["resources"] = resources
+	}
+	if len(d.patches) > 0 {
+		kustomization["patches"] = d.patches
+	}
+	text, err := yaml.Marshal(kustomization)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kustomization: %w", err)
+	}
+	files[path.Join(c.dir(), "kustomization.yaml")] = append([]byte(mark+c.comment()), text...)
+	return files, nil
+}
+
+// comment says what a component is for.
+func (c Component) comment() string {
+	var lines strings.Builder
+	_, _ = fmt.Fprintf(&lines, "# %s\n", c.What)
+	for _, profile := range slices.Sorted(maps.Keys(c.Profiles)) {
+		after := ""
+		if needs := c.Profiles[profile]; len(needs) > 0 {
+			after = ", after component " + strings.Join(needs, " and ")
+		}
+		_, _ = fmt.Fprintf(&lines, "# For overlay %s%s.\n", profile, after)
+	}
+	return lines.String()
+}

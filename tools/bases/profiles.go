@@ -1,0 +1,58 @@
+package bases
+
+// Profile is one way to run the controller manager that the chart knows.
+type Profile struct {
+	// Name of the base's folder, of the overlay's, and of the values file.
+	Name string
+}
+
+// Profiles returns those that have a base.
+func Profiles() []Profile {
+	return []Profile{{"self-managed"}, {"managed"}, {"managed-tenant"}}
+}
+
+// Component is an optional part: what more the chart renders with the values file kustomize/values/components/<name>.yaml.
+type Component struct {
+	// Name of the component's folder and of the values file.
+	Name string
+	// What it does, for people who look for it.
+	What string
+	// Profiles it is for, each with the components that it needs there.
+	Profiles map[string][]string
+}
+
+// Components returns all of them.
+func Components() []Component {
+	return []Component{
+		{
+			Name:     "deployment",
+			What:     "A Deployment with one pod in place of the DaemonSet.",
+			Profiles: map[string][]string{"self-managed": nil},
+		},
+		{
+			Name:     "high-availability",
+			What:     "Two pods, on different nodes if possible, of which a drain takes one at a time.",
+			Profiles: map[string][]string{"self-managed": {"deployment"}, "managed": nil},
+		},
+		{
+			Name:     "monitoring",
+			What:     "ServiceMonitor, alerts, and the permission to read metrics for ServiceAccount prometheus-k8s in namespace monitoring.",
+			Profiles: map[string][]string{"self-managed": nil},
+		},
+		{
+			Name:     "monitoring-managed",
+			What:     "ServiceMonitor with the client certificate in Secret prometheus-client, whose authority is in Secret metrics-clients, and alerts.",
+			Profiles: map[string][]string{"managed": nil},
+		},
+		{
+			Name:     "monitoring-managed-tenant",
+			What:     "The permission to read metrics for user prometheus, the common name of that client certificate.",
+			Profiles: map[string][]string{"managed-tenant": nil},
+		},
+		{
+			Name:     "network-policy",
+			What:     "NetworkPolicy for the pods; not on the host network, where no policy is applied.",
+			Profiles: map[string][]string{"managed": nil},
+		},
+	}
+}
