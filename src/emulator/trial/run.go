@@ -45,6 +45,7 @@ type outcome struct {
 	state   map[string]string // what does not belong to others, see normal
 	foreign string            // difference of what belongs to others
 	touched []emulator.Write
+	broken  []string        // what must never be, and was
 	seen    map[string]seen // lists that other runs need not decode again
 	idle    map[string]bool // lists that other runs need not read before the work
 }
@@ -97,8 +98,9 @@ func (s *stage) look(t *testing.T, skip map[string]bool) state {
 func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome {
 	t.Helper()
 	at := s.stage(t, undisturbed)
+	guard := newGuard(at.cloud, s.Always)
 	n := &network{
-		cloud: at.cloud.Transport(), most: someCalls + manyTimes*len(undisturbed.calls),
+		cloud: at.cloud.Transport(), most: someCalls + manyTimes*len(undisturbed.calls), guard: guard,
 		disturb: d.at, earlier: map[string]answer{},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +116,9 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 		got.end = again(ctx, work)
 		got.more = append(got.more, at.cloud.Writes()...)
 	}
+	guard.look("at the end")
 	got.compare(at.before, after, at.theirs)
+	got.broken = guard.problems()
 	got.seen, got.idle = at.seen, at.idle
 	return got
 }
@@ -211,6 +215,9 @@ func (o outcome) problems(undisturbed *outcome) []string {
 	}
 	if len(o.touched) > 0 {
 		complain("writes to what belongs to others:\n%s", listed(o.touched))
+	}
+	if len(o.broken) > 0 {
+		complain("what must never be:\n\t%s", strings.Join(o.broken, "\n\t"))
 	}
 	if len(o.more) > 0 {
 		complain("the work was done, and doing it again wrote:\n%s", listed(o.more))
