@@ -21,7 +21,8 @@ type (
 
 // With makes the calls of a context meet an effect, whatever the rules of a Set
 // say, if their kind of call can meet it. The seed is for what is random about
-// Partial. It reaches handlers in the same process only.
+// Partial; an effect without a kind is none, and nothing is met. It reaches
+// handlers in the same process only.
 func With(ctx context.Context, effect Effect, seed uint64) context.Context {
 	return context.WithValue(ctx, chosen{}, hit{Effect: effect, seed: seed})
 }
@@ -32,7 +33,7 @@ func (s *Set) meet(operation string, r *http.Request) (waits []hit, fault *hit) 
 	switch {
 	case !forced:
 		return s.decide(operation, r)
-	case !s.applies(met.Kind, operation, r):
+	case met.Kind == "" || !s.applies(met.Kind, operation, r):
 		return nil, nil
 	case met.Kind == Latency:
 		return []hit{met}, nil

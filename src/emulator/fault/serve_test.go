@@ -312,6 +312,7 @@ func TestWith(t *testing.T) {
 		"a wait":                    {Effect{Kind: Latency, Delay: 1}, list, 1, Latency, 201},
 		"nothing to delete":         {Effect{Kind: DeleteLag, Delay: 1}, list, 1, "", 201},
 		"nothing to leave out":      {Effect{Kind: Partial}, "POST /v1/machines", 1, "", 201},
+		"nothing at all":            {Effect{}, list, 1, "", 201},
 		"nothing that makes things": {Effect{Kind: Quota}, list, 1, "", 201},
 	}
 	for name, test := range tests {

@@ -60,6 +60,12 @@ type Scenario struct {
 	// it is there for; all trials are compared with what it did. Nil takes it
 	// for right.
 	Check func(t *testing.T, cloud *emulator.Emulator)
+	// Replaceable says that what is ours may be replaced by its like, so that it
+	// does not matter which of two equal objects is left.
+	Replaceable bool
+	// Spare is how many writes that the cloud did each disturbance may cost; 0 means
+	// 1, because the disturbed one may be repeated.
+	Spare int
 	// Always says what is wrong with a change of the cloud, from what it was to
 	// what it is; an error is a problem of the trial. It is asked about what every
 	// single call changed, whatever became of its answer, about what changed
@@ -139,6 +145,9 @@ func (s Scenario) each(t *testing.T, environment, pkg string, of func([]call) []
 			undisturbed = s.run(t, disturbance{}, outcome{})
 			if s.Check != nil {
 				s.Check(t, undisturbed.cloud)
+			}
+			if t.Failed() {
+				t.Log(undisturbed.log()) // a bubble that failed ends the test around it
 			}
 		})
 		if problems := undisturbed.problems(nil); len(problems) > 0 || t.Failed() {

@@ -174,7 +174,7 @@ func TestUndisturbedFailureEndsTheMatrix(t *testing.T) {
 
 func TestCheckEndsTheMatrix(t *testing.T) {
 	output := shopWith(t, writesNothing, "^TestShopCrash$/^shop$")
-	if !strings.Contains(output, "0 load balancers, want 1") || strings.Contains(output, "after-") {
+	if !strings.Contains(output, "0 load balancers, want 1") || !strings.Contains(output, "01 GET "+groups) || strings.Contains(output, "after-") {
 		t.Errorf("got\n%s\nwant the undisturbed work's failure and no trials", output)
 	}
 }
