@@ -11,6 +11,7 @@ import (
 // the load balancers.
 type State struct {
 	LoadBalancers []LoadBalancerState `json:"loadBalancers"`
+	TargetGroups  []TargetGroupState  `json:"targetGroups"`
 	ReservedIPs   []ReservedIPState   `json:"reservedIps"`
 }
 
@@ -19,7 +20,9 @@ type LoadBalancerState struct {
 	Identity     string `json:"identity"`
 	Name         string `json:"name"`
 	Organisation string `json:"organisation"`
-	Status       string `json:"status"`
+	// Labels are not to be modified.
+	Labels map[string]string `json:"labels"`
+	Status string            `json:"status"`
 	// Addresses are empty until the load balancer is ready.
 	Addresses []string        `json:"addresses"`
 	Listeners []ListenerState `json:"listeners"`
@@ -35,6 +38,20 @@ type ListenerState struct {
 	// Problem says why Served is not what one would expect.
 	Problem string        `json:"problem,omitempty"`
 	Targets []TargetState `json:"targets"`
+}
+
+// TargetGroupState summarises one target group.
+type TargetGroupState struct {
+	Identity     string `json:"identity"`
+	Name         string `json:"name"`
+	Organisation string `json:"organisation"`
+	// Labels are not to be modified.
+	Labels map[string]string `json:"labels"`
+	Port   int               `json:"port"`
+	// Listeners are those that send it traffic, Machines those that are attached,
+	// running or not; by identity.
+	Listeners []string `json:"listeners"`
+	Machines  []string `json:"machines"`
 }
 
 // TargetState summarises one target.
@@ -68,16 +85,20 @@ func (e *Emulator) adminRoutes() {
 	e.steeringRoutes()
 }
 
-// State summarises the load balancers and reserved IPs of all organisations.
+// State summarises the load balancers, target groups and reserved IPs of all
+// organisations.
 func (e *Emulator) State() State {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	now := time.Now()
 	e.settle(now)
-	state := State{LoadBalancers: []LoadBalancerState{}, ReservedIPs: []ReservedIPState{}}
+	state := State{LoadBalancers: []LoadBalancerState{}, TargetGroups: []TargetGroupState{}, ReservedIPs: []ReservedIPState{}}
 	for org := range e.store.spaces() {
 		for lb := range org.loadbalancers.all() {
 			state.LoadBalancers = append(state.LoadBalancers, e.summarise(lb, now))
+		}
+		for g := range org.targetGroups.all() {
+			state.TargetGroups = append(state.TargetGroups, g.summarise())
 		}
 		for ip := range org.reservedIPs.all() {
 			state.ReservedIPs = append(state.ReservedIPs, ip.summarise(org, now))
@@ -89,7 +110,7 @@ func (e *Emulator) State() State {
 func (e *Emulator) summarise(lb *loadbalancer, now time.Time) LoadBalancerState {
 	out := LoadBalancerState{
 		Identity: lb.Identity, Name: lb.Name, Organisation: lb.subnet.vpc.org.Identity,
-		Status: lb.status(now), Addresses: []string{}, Listeners: []ListenerState{},
+		Labels: lb.Labels, Status: lb.status(now), Addresses: []string{}, Listeners: []ListenerState{},
 	}
 	if !lb.creating(now) {
 		out.Addresses = texts(lb.addresses())
@@ -97,6 +118,20 @@ func (e *Emulator) summarise(lb *loadbalancer, now time.Time) LoadBalancerState 
 	served := e.served(lb)
 	for _, l := range lb.listeners {
 		out.Listeners = append(out.Listeners, l.summarise(served[l.Identity]))
+	}
+	return out
+}
+
+func (g *targetGroup) summarise() TargetGroupState {
+	out := TargetGroupState{
+		Identity: g.Identity, Name: g.Name, Organisation: g.vpc.org.Identity, Labels: g.Labels, Port: g.port,
+		Listeners: []string{}, Machines: []string{},
+	}
+	for _, l := range g.listeners {
+		out.Listeners = append(out.Listeners, l.Identity)
+	}
+	for a := range g.attachments.all() {
+		out.Machines = append(out.Machines, a.machine.Identity)
 	}
 	return out
 }

@@ -17,14 +17,14 @@ func (c *call) target(g *targetGroup, in wire.AttachTarget) (*machine, error) {
 	case in.ServerIdentity == "" && in.EndpointIdentity == "":
 		return nil, invalid("one of \"serverIdentity\" and \"endpointIdentity\" is required")
 	case in.ServerIdentity == "":
-		return nil, invalid("field \"endpointIdentity\": endpoint %q not found", in.EndpointIdentity)
+		return nil, untargetable("field \"endpointIdentity\": endpoint %q not found", in.EndpointIdentity)
 	}
 	m, found := c.org.machines.exact(in.ServerIdentity)
 	switch {
 	case !found || !m.wanted():
-		return nil, invalid("field \"serverIdentity\": machine %q not found", in.ServerIdentity)
+		return nil, untargetable("field \"serverIdentity\": machine %q not found", in.ServerIdentity)
 	case m.subnet.vpc != g.vpc:
-		return nil, invalid("field \"serverIdentity\": machine %q is in another VPC than the target group", in.ServerIdentity)
+		return nil, untargetable("field \"serverIdentity\": machine %q is in another VPC than the target group", in.ServerIdentity)
 	}
 	return m, nil
 }

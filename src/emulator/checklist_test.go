@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ func TestCompatibilityChecklist(t *testing.T) {
 		{"11 quotas, conflicts and counters", checkRefusals},
 		{"12 the spelling of statuses", checkSpelling},
 		{"13 large lists in one answer", checkLargeLists},
+		{"14 what no source tells is a switch", checkUnknowns},
 	} {
 		t.Run(line.name, line.test)
 	}
@@ -303,5 +305,62 @@ func checkLargeLists(t *testing.T) {
 		if _, _, body := c.call(t, "GET", "/v1/machines"+query, ""); strings.Count(body, `"interfaces"`) != 1000 {
 			t.Errorf("%s changes the list; there is no pagination", query)
 		}
+	}
+}
+
+// unknowns are what no public source tells about the API, and the switches and delays that choose.
+func unknowns() map[string][]string {
+	return map[string][]string{
+		"the status of success":                                 {"CreateStatus", "DoneStatus"},
+		"the status of a conflict, also by objectVersion":       {"ConflictStatus"},
+		"the status of missing permission":                      {"PermissionStatus"},
+		"the status of a used-up quota":                         {"QuotaStatus"},
+		"the status of attaching an unknown or foreign target":  {"TargetStatus"},
+		"what PUT does to what it leaves out":                   {"Updates"},
+		"what null means to a PUT":                              {"NullRemovesHealthCheck"},
+		"whether a load balancer can be created with listeners": {"InlineListeners"},
+		"whether names are unique":                              {"UniqueNames"},
+		"which labels are accepted":                             {"StrictLabels"},
+		"which security groups are accepted":                    {"StrictSecurityGroups", "UniqueRulePriorities"},
+		"whether TCP and UDP share a port":                      {"OneProtocolPerPort"},
+		"whether listeners share a target group":                {"ExclusiveTargetGroups"},
+		"which protocols are accepted":                          {"ApplicationProtocols"},
+		"where the address of an internal load balancer is":     {"InternalAddressAlsoExternal"},
+		"whether load balancers have IPv6 addresses":            {"IPv4OnlyLoadbalancers"},
+		"whether load balancers have a hostname":                {"LoadbalancerHostnames"},
+		"when a deleted load balancer lets go":                  {"LateRelease"},
+		"whether deleted machines are detached":                 {"KeepDeletedMachines"},
+		"whether there are projects":                            {"NoProjects"},
+		"which filters work":                                    {"IgnoredFilters"},
+		"how late label filters are":                            {"LabelFilters"},
+		"what rate of requests is too much":                     {"RequestsPerSecond"},
+		"how long coming, changing and going take": {"LoadbalancerCreate", "LoadbalancerUpdate", "LoadbalancerDelete", "MachineCreate", "MachineDelete",
+			"NetworkCreate", "NetworkDelete", "ReservedIPCreate", "NATGatewayCreate"},
+		"whether what is gone is still shown": {"LoadbalancerLinger", "MachineLinger", "NetworkLinger"},
+		"how long tokens are good":            {"TokenLifetime"},
+	}
+}
+
+func checkUnknowns(t *testing.T) {
+	t.Helper()
+	answered := map[string]bool{}
+	for what, names := range unknowns() {
+		for _, name := range names {
+			if answered[name] {
+				t.Errorf("%s decides two things, %s is one", name, what)
+			}
+			answered[name] = true
+		}
+	}
+	for _, group := range []reflect.Type{reflect.TypeFor[emulator.Switches](), reflect.TypeFor[emulator.Delays]()} {
+		for field := range group.Fields() {
+			if !answered[field.Name] {
+				t.Errorf("nothing says which unknown %s.%s decides", group.Name(), field.Name)
+			}
+			delete(answered, field.Name)
+		}
+	}
+	if len(answered) > 0 {
+		t.Errorf("there are no switches and delays %v", answered)
 	}
 }

@@ -256,7 +256,7 @@ func (lb *loadbalancer) traffic() *traffic.LoadBalancer {
 
 func (l *listener) traffic() traffic.Listener {
 	out := traffic.Listener{
-		Identity: l.Identity, Protocol: traffic.Protocol(l.protocol), Port: uint16(l.port),
+		Identity: l.Identity, Protocol: transport(l.protocol), Port: uint16(l.port),
 		MaxConnections: kept(l.maxConnections, 0),
 		IdleTimeout:    time.Duration(kept(l.idleTimeout, 0)) * time.Second,
 		Group:          l.group.traffic(),

@@ -100,6 +100,7 @@ func New(cfg Config) (*Emulator, error) {
 	e.adminRoutes()
 	e.credentialRoutes()
 	e.quotaRoutes()
+	e.remember(time.Now())
 	for _, rule := range cfg.Faults {
 		if _, err := e.Inject(rule); err != nil {
 			return nil, err

@@ -76,7 +76,8 @@ func kindTests() map[fault.Kind]kindTest {
 		fault.Empty: {fault.Effect{}, "POST", machines, create, func(a answer) bool {
 			return a.status == 200 && a.body == "" && a.reading == nil && a.header.Get("Content-Type") == "application/json"
 		}, true},
-		fault.Partial: {fault.Effect{}, "GET", machines, "", func(a answer) bool { return strings.Count(a.body, `"machineType"`) == 1 }, true},
+		fault.NoContent: {fault.Effect{}, "POST", machines, create, func(a answer) bool { return a.status == 204 && a.body == "" }, true},
+		fault.Partial:   {fault.Effect{}, "GET", machines, "", func(a answer) bool { return strings.Count(a.body, `"machineType"`) == 1 }, true},
 		fault.Stale: {fault.Effect{Delay: time.Hour}, "GET", machines, "", func(a answer) bool {
 			return strings.Count(a.body, `"machineType"`) == 2 && strings.Contains(a.body, `"two"`)
 		}, true},

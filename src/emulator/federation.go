@@ -3,6 +3,7 @@ package emulator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,6 +45,7 @@ type federatedIdentity struct {
 	issuer, subject string
 	audiences       []string
 	match           AudienceMatch
+	claims          map[string]string
 	keys            []jwt.Key
 	scopes          scopes
 	project         string
@@ -69,7 +71,8 @@ func (g *guard) addAccount(org *organisation, seed ServiceAccountSeed) error {
 
 func (g *guard) federate(org *organisation, seed FederatedIdentitySeed) (federatedIdentity, error) {
 	trusted := federatedIdentity{
-		issuer: seed.Issuer, subject: seed.Subject, audiences: seed.Audiences, match: seed.AudienceMatch, project: seed.Project,
+		issuer: seed.Issuer, subject: seed.Subject, audiences: seed.Audiences, match: seed.AudienceMatch,
+		claims: seed.Claims, project: seed.Project,
 	}
 	if trusted.match == "" {
 		trusted.match = MatchAny
@@ -164,7 +167,58 @@ func (f *federatedIdentity) check(token string, now time.Time) error {
 	if !f.match.accepts(f.audiences, claims.Audience) {
 		return fmt.Errorf("audience %q does not match the trusted %q (%s)", claims.Audience, f.audiences, f.match)
 	}
+	return f.checkClaims(claims.Others)
+}
+
+// checkClaims checks the conditions on other claims.
+func (f *federatedIdentity) checkClaims(said map[string]any) error {
+	for _, path := range slices.Sorted(maps.Keys(f.claims)) {
+		value, found := claimAt(said, path)
+		switch {
+		case !found:
+			return fmt.Errorf("claim %q is missing, %q is trusted", path, f.claims[path])
+		case fmt.Sprint(value) != f.claims[path]:
+			return fmt.Errorf("claim %q is \"%v\", %q is trusted", path, value, f.claims[path])
+		}
+	}
 	return nil
+}
+
+// claimAt finds a claim by its name, or by the names on the way to it.
+func claimAt(claims map[string]any, path string) (value any, found bool) {
+	if value, found = claims[path]; found {
+		return value, true
+	}
+	for i, letter := range path {
+		inner, nested := claims[path[:i]].(map[string]any)
+		if letter != '/' || !nested {
+			continue
+		}
+		if value, found = claimAt(inner, path[i+1:]); found {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// trustedClaims are other claims that fulfil the conditions.
+func (f *federatedIdentity) trustedClaims() map[string]any {
+	all := map[string]any{}
+	for _, path := range slices.Sorted(maps.Keys(f.claims)) {
+		steps := strings.Split(path, "/")
+		last := len(steps) - 1
+		within := all
+		for _, step := range steps[:last] {
+			inner, nested := within[step].(map[string]any)
+			if !nested {
+				inner = map[string]any{}
+				within[step] = inner
+			}
+			within = inner
+		}
+		within[steps[last]] = f.claims[path]
+	}
+	return all
 }
 
 func (m AudienceMatch) accepts(trusted, said []string) bool {
@@ -182,7 +236,8 @@ func (m AudienceMatch) accepts(trusted, said []string) bool {
 
 // SubjectToken makes a token of the emulator's own identity provider, for token
 // exchange. What is empty comes from the service account (itself: the first
-// one): its first federated identity that trusts the emulator. A ttl of zero
+// one): its first federated identity that trusts the emulator, whose conditions
+// on other claims it always fulfils. A ttl of zero
 // means one hour; with a negative one the token has expired already.
 func (e *Emulator) SubjectToken(account, subject, audience string, ttl time.Duration) (string, error) {
 	owner, err := e.guard.account(account)
@@ -206,6 +261,7 @@ func (e *Emulator) SubjectToken(account, subject, audience string, ttl time.Dura
 	now := time.Now()
 	return jwt.Sign(e.guard.issuer, "", jwt.Claims{
 		Issuer: EmulatorIssuer, Subject: subject, Audience: audiences, Expiry: now.Add(ttl), IssuedAt: now,
+		Others: owner.trusted[i].trustedClaims(),
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -81,6 +82,65 @@ func TestOfficialClientExchangesTokens(t *testing.T) {
 	cfg.SubjectTokenFile, cfg.SubjectToken = "", c.subjectToken(t, "system:serviceaccount:other:one", "", 0)
 	if _, err := c.client(t, vendor.WithAuthOIDCTokenExchange(cfg)).ListVpcs(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "is not the trusted one") {
 		t.Errorf("wrong subject: %v, want an error that says so", err)
+	}
+}
+
+// Other claims of a token may be conditions.
+func TestClaimConditions(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := emulator.FederatedIdentitySeed{
+		Issuer: "https://issuer.example", Keys: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
+		Subject: "s", Audiences: []string{"a"},
+		Claims: map[string]string{"kubernetes.io/serviceaccount/name": "ccm", "env": "prod", "https://example.org/level": "3", "admin": "false"},
+	}
+	e := newEmulator(t, func(cfg *emulator.Config) {
+		account := &cfg.Seed.Organisations[0].ServiceAccounts[0]
+		own := account.FederatedIdentities[0]
+		own.Claims = map[string]string{"kubernetes.io/namespace": "kube-system", "kubernetes.io/pod": "p", "env": "prod"}
+		account.FederatedIdentities = []emulator.FederatedIdentitySeed{own, trusted}
+	})
+	good := map[string]any{
+		"kubernetes.io": map[string]any{"serviceaccount": map[string]any{"name": "ccm"}}, "env": "prod",
+		"https://example.org/level": 3, "admin": false, "unasked": "x",
+	}
+	for name, test := range map[string]struct {
+		change map[string]any
+		want   string
+	}{
+		"all there":          {nil, ""},
+		"another value":      {map[string]any{"env": "test"}, `claim "env" is "test", "prod" is trusted`},
+		"missing":            {map[string]any{"env": nil}, `claim "env" is `},
+		"missing inside":     {map[string]any{"kubernetes.io": map[string]any{"serviceaccount": "ccm"}}, `claim "kubernetes.io/serviceaccount/name" is missing`},
+		"another number":     {map[string]any{"https://example.org/level": 30}, `claim "https://example.org/level" is "30"`},
+		"another truth":      {map[string]any{"admin": true}, `claim "admin" is "true"`},
+		"a list is no value": {map[string]any{"env": []string{"prod"}}, `claim "env" is "[prod]"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			others := maps.Clone(good)
+			maps.Copy(others, test.change)
+			token, err := jwt.Sign(key, "", jwt.Claims{Issuer: trusted.Issuer, Subject: "s", Audience: []string{"a"}, Expiry: time.Now().Add(time.Hour), Others: others})
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, answer := askToken(t, e, exchangeForm(token))
+			if (status == 200) != (test.want == "") || !strings.Contains(answer.Description, test.want) {
+				t.Errorf("%d %+v, want %q", status, answer, test.want)
+			}
+		})
+	}
+	own, err := e.SubjectToken("", "", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, answer := askToken(t, e, exchangeForm(own)); status != 200 {
+		t.Errorf("the emulator's own token: %d %+v, want that it fulfils the conditions", status, answer)
 	}
 }
 

@@ -88,7 +88,7 @@ func (e *Emulator) createFilesystem(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	described := spec{name: kept(in.Name, ""), description: kept(in.Description, ""), labels: in.Labels, annotations: in.Annotations}
+	described := specified(in.MetaInput)
 	if err := checkMeta(described); err != nil {
 		return reply{}, err
 	}

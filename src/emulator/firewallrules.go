@@ -59,7 +59,16 @@ func (c *call) firewalled() (*vpc, error) {
 	return v, nil
 }
 
-func (c *call) firewallRule(v *vpc, ref string) (*firewallRule, error) {
+// firewallRule is the rule that the path names.
+func (c *call) firewallRule() (*firewallRule, error) {
+	v, err := c.firewalled()
+	if err != nil {
+		return nil, err
+	}
+	return v.firewallRule(c.PathValue("rule"))
+}
+
+func (v *vpc) firewallRule(ref string) (*firewallRule, error) {
 	r, found := v.firewall.find(ref)
 	if !found {
 		return nil, notFound("firewall rule", ref)
@@ -82,11 +91,7 @@ func (e *Emulator) listFirewallRules(c *call) (reply, error) {
 }
 
 func (e *Emulator) getFirewallRule(c *call) (reply, error) {
-	v, err := c.firewalled()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := c.firewallRule(v, c.PathValue("rule"))
+	r, err := c.firewallRule()
 	if err != nil {
 		return reply{}, err
 	}
@@ -112,11 +117,7 @@ func (e *Emulator) createFirewallRule(c *call) (reply, error) {
 }
 
 func (e *Emulator) updateFirewallRule(c *call) (reply, error) {
-	v, err := c.firewalled()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := c.firewallRule(v, c.PathValue("rule"))
+	r, err := c.firewallRule()
 	if err != nil {
 		return reply{}, err
 	}
@@ -143,7 +144,7 @@ func (e *Emulator) updateFirewallRules(c *call) (reply, error) {
 	}
 	rules, drafts := make([]*firewallRule, len(in.FirewallRules)), make([]firewallRule, len(in.FirewallRules))
 	for i, input := range in.FirewallRules {
-		if rules[i], err = c.firewallRule(v, input.Identity); err != nil {
+		if rules[i], err = v.firewallRule(input.Identity); err != nil {
 			return reply{}, invalid("field \"firewallRules[%d].identity\": %v", i, err)
 		}
 		drafts[i] = *rules[i]
@@ -168,15 +169,11 @@ func (r *firewallRule) rename(c *call, in wire.FirewallRuleInput) {
 }
 
 func (e *Emulator) deleteFirewallRule(c *call) (reply, error) {
-	v, err := c.firewalled()
+	r, err := c.firewallRule()
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := c.firewallRule(v, c.PathValue("rule"))
-	if err != nil {
-		return reply{}, err
-	}
-	v.firewall.remove(r)
+	r.vpc.firewall.remove(r)
 	return done(r.Identity), nil
 }
 

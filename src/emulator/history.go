@@ -2,13 +2,15 @@ package emulator
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // history is the store as it was, oldest first: a copy for every change, as long
-// as stale answers are wanted. It begins when the first rule for them is added.
+// as stale answers are wanted. It begins when the first rule for them is added,
+// or with the emulator when label filters lag.
 type history []snapshot
 
 // snapshot is the state of the store since some time.
@@ -19,7 +21,7 @@ type snapshot struct {
 
 // remember records the state of the store, which is locked, after a change.
 func (e *Emulator) remember(now time.Time) {
-	reach := e.faults.Longest(fault.Stale)
+	reach := max(e.faults.Longest(fault.Stale), e.delays.LabelFilters)
 	if reach == 0 {
 		e.store.past = nil
 		return
@@ -52,6 +54,20 @@ func (h history) at(when time.Time) (snapshot, time.Time) {
 		}
 	}
 	return h[0], h[0].since
+}
+
+// lag is how far behind a call's answer is: an injected fault says so, or the
+// call is for a list with a label filter and those are late. What is listed
+// inside an object, such as its listeners, is not searched, and is up to date.
+func (rt route) lag(c *call, met fault.Effect) time.Duration {
+	var by time.Duration
+	if met.Kind == fault.Stale {
+		by = met.Delay
+	}
+	if len(c.filter.labels) > 0 && !writes(c.Request) && !strings.Contains(rt.operation, "{") {
+		by = max(by, rt.emulator.delays.LabelFilters)
+	}
+	return by
 }
 
 // goBack makes a read see the cloud as it was.

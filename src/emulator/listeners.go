@@ -77,6 +77,7 @@ func (e *Emulator) createListener(c *call) (reply, error) {
 		return reply{}, err
 	}
 	c.org.addListener(l)
+	e.updates(lb, c.now)
 	return created(l.Identity, l.view()), nil
 }
 
@@ -142,7 +143,7 @@ func (e *Emulator) configure(c *call, l listener, in wire.ListenerInput, r rules
 	if err := checkPort("port", l.port); err != nil {
 		return l, err
 	}
-	if err := checkProtocol(l.protocol); err != nil {
+	if err := e.checkProtocol(l.protocol); err != nil {
 		return l, err
 	}
 	if err := checkSources(l.allowedSources); err != nil {
@@ -164,7 +165,7 @@ func (e *Emulator) checkNeighbours(l *listener, others []*listener) error {
 		if other.Identity == l.Identity && l.Identity != "" || other.port != l.port {
 			continue
 		}
-		if other.protocol == l.protocol || e.switches.OneProtocolPerPort {
+		if transport(other.protocol) == transport(l.protocol) || e.switches.OneProtocolPerPort {
 			return conflict("port %d/%s is taken by listener %q", l.port, other.protocol, other.Name)
 		}
 	}
@@ -201,6 +202,7 @@ func (e *Emulator) updateListener(c *call) (reply, error) {
 	*l = next
 	l.group.listeners = append(l.group.listeners, l)
 	c.org.trafficChanged(lb)
+	e.updates(lb, c.now)
 	return changed(l.Identity, l.view()), nil
 }
 
@@ -214,6 +216,7 @@ func (e *Emulator) deleteListener(c *call) (reply, error) {
 		return reply{}, err
 	}
 	c.org.removeListener(l)
+	e.updates(lb, c.now)
 	return done(l.Identity), nil
 }
 

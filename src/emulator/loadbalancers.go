@@ -8,12 +8,27 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
+// statusUpdating is the status of a load balancer that changes while it works.
+const statusUpdating = "updating"
+
+// hostnames is the domain of load balancers that have a name, which nobody can
+// resolve: it is never to exist (RFC 6761).
+const hostnames = ".loadbalancers.emulator.invalid"
+
 // status is in lower case, the only spelling that clients compare with.
 func (lb *loadbalancer) status(now time.Time) string {
 	if lb.held != "" && lb.wanted() {
 		return lb.held
 	}
+	if lb.at(now) == ready && now.Before(lb.changingUntil) {
+		return statusUpdating
+	}
 	return lb.at(now).String()
+}
+
+// updates makes the load balancer take its time with a change.
+func (e *Emulator) updates(lb *loadbalancer, now time.Time) {
+	lb.changingUntil = now.Add(e.delays.LoadbalancerUpdate)
 }
 
 // creating says whether the load balancer has no address and no traffic yet.
@@ -66,6 +81,9 @@ func (e *Emulator) viewLoadbalancer(lb *loadbalancer, now time.Time) wire.Loadba
 	}
 	if lb.creating(now) {
 		return view
+	}
+	if e.switches.LoadbalancerHostnames {
+		view.Hostname = lb.Identity + hostnames
 	}
 	if lb.internal {
 		view.InternalIPAddresses = texts(lb.addresses())
@@ -208,6 +226,7 @@ func (e *Emulator) updateLoadbalancer(c *call) (reply, error) {
 	lb.deleteProtection = value(e.rules(), in.DeleteProtection, lb.deleteProtection)
 	lb.instanceSize = kept(in.InstanceSize, lb.instanceSize)
 	c.org.trafficChanged(lb)
+	e.updates(lb, c.now)
 	return changed(lb.Identity, e.viewLoadbalancer(lb, c.now)), nil
 }
 

@@ -29,6 +29,8 @@ func (m *machine) state(now time.Time) string {
 // machine is there yet.
 func (m *machine) status(now time.Time) string {
 	switch phase := m.at(now); {
+	case m.held != "" && m.wanted():
+		return m.held
 	case phase == creating:
 		return "provisioning"
 	case phase >= deleting:
@@ -283,7 +285,7 @@ func (e *Emulator) removeMachine(o *organisation, m *machine, now time.Time) {
 	if !m.wanted() {
 		return
 	}
-	m.remove(now, e.delays.MachineDelete, 0)
+	m.remove(now, e.delays.MachineDelete, e.delays.MachineLinger)
 	m.touch(now)
 	o.machineChanged(m)
 	if !e.switches.KeepDeletedMachines {

@@ -103,7 +103,7 @@ func (e *Emulator) createPeering(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	described := spec{name: kept(in.Name, ""), description: kept(in.Description, ""), labels: in.Labels, annotations: in.Annotations}
+	described := specified(in.MetaInput)
 	if err := checkMeta(described); err != nil {
 		return reply{}, err
 	}

@@ -5,8 +5,11 @@ import (
 	"net/http"
 )
 
-// statusQuota stands for Switches.QuotaStatus.
-const statusQuota = -1
+// Statuses that stand for Switches of their own.
+const (
+	statusQuota  = -1 // QuotaStatus
+	statusTarget = -2 // TargetStatus
+)
 
 // problem is an error that the API answers with a status and a message.
 type problem struct {
@@ -18,6 +21,11 @@ func (p *problem) Error() string { return p.message }
 
 func invalid(format string, args ...any) error {
 	return &problem{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// untargetable is an error about a machine that cannot be attached.
+func untargetable(format string, args ...any) error {
+	return &problem{statusTarget, fmt.Sprintf(format, args...)}
 }
 
 func conflict(format string, args ...any) error {

@@ -157,13 +157,12 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
 		defer rt.emulator.remember(c.now)
 	}
 	// The faults that nobody else can carry out.
-	switch met, _ := fault.Of(r.Context()); met.Kind {
-	case fault.Stale:
-		rt.emulator.goBack(c, met.Delay)
-	case fault.DeleteLag:
+	met, _ := fault.Of(r.Context())
+	if met.Kind == fault.DeleteLag {
 		return rt.emulator.deleteLater(c, rt.handler, met.Delay)
-	default:
-		// Carried out before and after.
+	}
+	if lag := rt.lag(c, met); lag > 0 {
+		rt.emulator.goBack(c, lag)
 	}
 	return rt.emulator.handle(c, rt.handler)
 }
@@ -176,6 +175,7 @@ func (e *Emulator) handle(c *call, h handler) (answer reply, err error) {
 	if c.org, err = e.space(c); err != nil {
 		return reply{}, err
 	}
+	c.org.store.now = c.now
 	if c.Method == http.MethodGet {
 		defer c.org.store.share()()
 	}

@@ -130,13 +130,17 @@ func (v *vpc) gatewayAddress(field, text string, destination netip.Prefix) (neti
 	return addr, nil
 }
 
-// route is the route that the path of a request names.
-func (c *call) route(t *routeTable) (*routeEntry, error) {
+// route is the route that the path of a request names, and its table.
+func (c *call) route() (*routeTable, *routeEntry, error) {
+	t, err := c.routeTable()
+	if err != nil {
+		return nil, nil, err
+	}
 	r, found := t.routes.exact(c.PathValue("route"))
 	if !found {
-		return nil, notFound("route", c.PathValue("route"))
+		return nil, nil, notFound("route", c.PathValue("route"))
 	}
-	return r, nil
+	return t, r, nil
 }
 
 func (e *Emulator) listRoutes(c *call) (reply, error) {
@@ -148,11 +152,7 @@ func (e *Emulator) listRoutes(c *call) (reply, error) {
 }
 
 func (e *Emulator) getRoute(c *call) (reply, error) {
-	t, err := c.routeTable()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := c.route(t)
+	t, r, err := c.route()
 	if err != nil {
 		return reply{}, err
 	}
@@ -166,20 +166,30 @@ func (e *Emulator) createRoute(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	in, err := decode[wire.RouteInput](c)
+	r, err := c.sentRoute(t, nil)
 	if err != nil {
 		return reply{}, err
-	}
-	r, err := c.newRoute(t, "", in)
-	if err != nil {
-		return reply{}, err
-	}
-	if t.routes.hasSlug(r.destination.String()) {
-		return reply{}, t.destinationTaken(r)
 	}
 	t.addRoute(r)
 	t.touch(c.now)
 	return created(r.identity, r.view(c.now)), nil
+}
+
+// sentRoute is the route of a request's body; the one that it replaces, if any,
+// may have the same destination.
+func (c *call) sentRoute(t *routeTable, replaced *routeEntry) (*routeEntry, error) {
+	in, err := decode[wire.RouteInput](c)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.newRoute(t, "", in)
+	if err != nil {
+		return nil, err
+	}
+	if taken, found := t.routes.find(r.destination.String()); found && taken != replaced {
+		return nil, t.destinationTaken(r)
+	}
+	return r, nil
 }
 
 func (t *routeTable) destinationTaken(r *routeEntry) error {
@@ -188,24 +198,13 @@ func (t *routeTable) destinationTaken(r *routeEntry) error {
 
 // updateRoute replaces a route; it keeps its identity.
 func (e *Emulator) updateRoute(c *call) (reply, error) {
-	t, err := c.routeTable()
+	t, before, err := c.route()
 	if err != nil {
 		return reply{}, err
 	}
-	before, err := c.route(t)
+	after, err := c.sentRoute(t, before)
 	if err != nil {
 		return reply{}, err
-	}
-	in, err := decode[wire.RouteInput](c)
-	if err != nil {
-		return reply{}, err
-	}
-	after, err := c.newRoute(t, "", in)
-	if err != nil {
-		return reply{}, err
-	}
-	if after.destination != before.destination && t.routes.hasSlug(after.destination.String()) {
-		return reply{}, t.destinationTaken(after)
 	}
 	after.identity = before.identity
 	t.removeRoute(before)
@@ -252,11 +251,7 @@ func (e *Emulator) replaceRoutes(c *call) (reply, error) {
 }
 
 func (e *Emulator) deleteRoute(c *call) (reply, error) {
-	t, err := c.routeTable()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := c.route(t)
+	t, r, err := c.route()
 	if err != nil {
 		return reply{}, err
 	}

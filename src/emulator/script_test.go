@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -79,6 +80,18 @@ func withSecondRegion(cfg *emulator.Config) {
 		v.RouteTables = []emulator.RouteTableSeed{{Identity: "rtb-" + v.Name, Name: v.Name, Default: true}}
 		org.VPCs = append(org.VPCs, v)
 	}
+}
+
+// identityOf is the identity of an object that is there.
+func identityOf(t *testing.T, h http.Handler, path string) string {
+	t.Helper()
+	request := newRequest(t, "GET", path, "")
+	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	var object struct{ Identity string }
+	if err := json.Unmarshal(serve(h, request).Body.Bytes(), &object); err != nil || object.Identity == "" {
+		t.Fatalf("GET %s: no identity, %v", path, err)
+	}
+	return object.Identity
 }
 
 const minute = time.Minute

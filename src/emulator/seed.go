@@ -111,6 +111,9 @@ type FederatedIdentitySeed struct {
 	Subject       string        `yaml:"subject"`
 	Audiences     []string      `yaml:"audiences"`
 	AudienceMatch AudienceMatch `yaml:"audienceMatch"`
+	// Claims are conditions: other claims that a token must have, with their text.
+	// A slash leads into a claim: kubernetes.io/namespace.
+	Claims map[string]string `yaml:"claims"`
 	// Scopes and Project are as in ClientSeed.
 	Scopes  []string `yaml:"scopes"`
 	Project string   `yaml:"project"`

@@ -9,8 +9,35 @@ import (
 	"time"
 )
 
+// machineStatuses are those that a machine can be held in: all that were seen,
+// and those that are plausible.
+func machineStatuses() []string {
+	return []string{"provisioning", "creating", statusReady, stateRunning, stateStopped, "unknown", "failed", "error", "deleting", "deleted"}
+}
+
+// SetMachineStatus holds the status of a machine, named by identity or slug: one
+// of provisioning, creating, ready, running, stopped, unknown, failed, error,
+// deleting and deleted. It changes nothing but what the API says there; the
+// state, which says whether the machine runs, goes on as it is. An empty status
+// returns the machine to its normal life, and deleting it ends the hold.
+func (e *Emulator) SetMachineStatus(ref, status string) error {
+	if status != "" && !slices.Contains(machineStatuses(), status) {
+		return invalid("holding machine %q: status is %q; use one of %s, or none to end it",
+			ref, status, strings.Join(machineStatuses(), ", "))
+	}
+	return e.steer(func(now time.Time) error {
+		m, err := e.store.findMachine(ref)
+		if err != nil {
+			return err
+		}
+		m.held = status
+		m.touch(now)
+		return nil
+	})
+}
+
 // statuses are those that a load balancer can be held in.
-func statuses() []string { return []string{"creating", statusReady, "updating", "failed", "error"} }
+func statuses() []string { return []string{"creating", statusReady, statusUpdating, "failed", "error"} }
 
 // SetLoadBalancerStatus holds a load balancer, named by identity or slug, in a
 // status: creating, ready, updating, failed or error. An empty status returns it
@@ -121,14 +148,18 @@ func (e *Emulator) steeringRoutes() {
 		}
 		e.report(w, http.StatusNoContent, nil, err)
 	})
-	e.mux.HandleFunc("PUT /_emulator/loadbalancers/{id}/status", func(w http.ResponseWriter, r *http.Request) {
-		in, err := instruction[struct{ Status *string }](r)
-		switch {
-		case err == nil && in.Status == nil:
-			err = invalid(`field "status" is required; "" returns the load balancer to its normal life`)
-		case err == nil:
-			err = e.SetLoadBalancerStatus(r.PathValue("id"), *in.Status)
-		}
-		e.report(w, http.StatusNoContent, nil, err)
-	})
+	for kind, hold := range map[string]func(ref, status string) error{
+		"loadbalancers": e.SetLoadBalancerStatus, "machines": e.SetMachineStatus,
+	} {
+		e.mux.HandleFunc("PUT /_emulator/"+kind+"/{id}/status", func(w http.ResponseWriter, r *http.Request) {
+			in, err := instruction[struct{ Status *string }](r)
+			switch {
+			case err == nil && in.Status == nil:
+				err = invalid(`field "status" is required; "" returns it to its normal life`)
+			case err == nil:
+				err = hold(r.PathValue("id"), *in.Status)
+			}
+			e.report(w, http.StatusNoContent, nil, err)
+		})
+	}
 }

@@ -77,6 +77,58 @@ func TestSetLoadBalancerStatusRefuses(t *testing.T) {
 	}
 }
 
+// What a machine's status says is held; that it runs, and gets traffic, is not touched.
+func TestSetMachineStatus(t *testing.T) {
+	plane := &recorder{}
+	c := newCloud(t, func(cfg *emulator.Config) {
+		cfg.DataPlane = plane
+		cfg.Delays.MachineDelete = time.Hour
+	})
+	vm := c.machine(t, "one")
+	plane.take()
+	for hold, want := range map[string]string{
+		"provisioning": "provisioning", "creating": "creating", "ready": "ready", "running": "running", "stopped": "stopped",
+		"unknown": "unknown", "failed": "failed", "error": "error", "deleting": "deleting", "deleted": "deleted", "": "ready",
+	} {
+		if err := c.SetMachineStatus("one", hold); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.api.GetMachine(t.Context(), vm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status.Status != want || got.State != "running" {
+			t.Errorf("held %q: status %q, state %q", hold, got.Status.Status, got.State)
+		}
+		if _, _, body := c.call(t, "GET", "/v1/machines?status="+want, ""); !strings.Contains(body, vm) {
+			t.Errorf("held %q: not found by its status", hold)
+		}
+	}
+	if told := plane.take(); len(told) > 0 {
+		t.Errorf("the data plane was told %v, want nothing", told)
+	}
+	if err := c.SetMachineStatus(vm, "unknown"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteMachine(vm); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.api.GetMachine(t.Context(), vm); err != nil || got.Status.Status != "deleting" || got.State != "deleting" {
+		t.Errorf("after DELETE: %+v, %v, want deleting", got, err)
+	}
+}
+
+func TestSetMachineStatusRefuses(t *testing.T) {
+	c := newCloud(t)
+	c.machine(t, "one")
+	if err := c.SetMachineStatus("none", "failed"); err == nil || !strings.Contains(err.Error(), `machine "none" not found`) {
+		t.Errorf("unknown machine: %v", err)
+	}
+	if err := c.SetMachineStatus("one", "Ready"); err == nil || !strings.Contains(err.Error(), `status is "Ready"; use one of provisioning, creating, ready`) {
+		t.Errorf("unknown status: %v", err)
+	}
+}
+
 func addrs(texts ...string) []netip.Addr {
 	var out []netip.Addr
 	for _, text := range texts {

@@ -25,6 +25,8 @@ type store struct {
 	changed map[string]*organisation
 	// mentions are what lists say about objects that many others nest.
 	mentions mentions
+	// now is the moment that the answer being made is about.
+	now time.Time
 	// deferred are the deletions that were answered and are yet to happen.
 	deferred []deferred
 	past     history
@@ -141,6 +143,8 @@ type machine struct {
 	groups map[*targetGroup]bool
 
 	securityGroups []*securityGroup
+	// held is the status that SetMachineStatus chose.
+	held string
 }
 
 type loadbalancer struct {
@@ -155,6 +159,8 @@ type loadbalancer struct {
 	securityGroups   []*securityGroup
 	// held is the status that SetLoadBalancerStatus chose.
 	held string
+	// changingUntil is until when the latest change takes.
+	changingUntil time.Time
 }
 
 type listener struct {

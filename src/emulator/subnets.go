@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
@@ -20,7 +19,7 @@ type subnet struct {
 	users users
 }
 
-func (s *subnet) status() string { return s.at(time.Now()).String() }
+func (s *subnet) status() string { return s.at(s.vpc.org.store.now).String() }
 
 // short is the subnet inside another object: without its VPC and route table.
 func (s *subnet) short() *wire.Subnet {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 )
 
 // Switches choose between behaviours that no public source settles, so that a
@@ -44,6 +43,12 @@ type Switches struct {
 	// QuotaStatus answers creations beyond a quota: 403 (0 means that), 409, 422
 	// or 429.
 	QuotaStatus int
+	// TargetStatus answers attaching a machine that is not there or in another
+	// VPC: 400 (0 means that), 404, 409 or 422.
+	TargetStatus int
+	// DoneStatus answers what has no content to answer with, such as DELETE: 204 (0
+	// means that), 200 or 202.
+	DoneStatus int
 	// PermissionStatus answers what credentials may not do: 403 (0 means that),
 	// 401 or 404.
 	PermissionStatus int
@@ -63,6 +68,16 @@ type Switches struct {
 	// IPv4OnlyLoadbalancers gives load balancers no IPv6 address, not even in a
 	// dual-stack subnet or region.
 	IPv4OnlyLoadbalancers bool
+	// NullRemovesHealthCheck makes a PUT with "healthCheck": null remove it also
+	// when Updates is Merge, where null is else as good as leaving it out.
+	NullRemovesHealthCheck bool
+	// ApplicationProtocols accepts http, https, grpc and quic as protocols of
+	// listeners and target groups, and not only tcp and udp. They are carried like
+	// tcp (quic: like udp).
+	ApplicationProtocols bool
+	// LoadbalancerHostnames gives load balancers a hostname besides their
+	// addresses. Nothing resolves it.
+	LoadbalancerHostnames bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
@@ -115,6 +130,8 @@ func (s Switches) validateStatuses() error {
 	}{
 		{"CreateStatus", s.CreateStatus, []int{0, http.StatusOK, http.StatusCreated}},
 		{"ConflictStatus", s.ConflictStatus, []int{0, http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity}},
+		{"TargetStatus", s.TargetStatus, []int{0, http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}},
+		{"DoneStatus", s.DoneStatus, []int{0, http.StatusNoContent, http.StatusOK, http.StatusAccepted}},
 		{"PermissionStatus", s.PermissionStatus, []int{0, http.StatusForbidden, http.StatusUnauthorized, http.StatusNotFound}},
 		{"QuotaStatus", s.QuotaStatus, []int{0, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests}},
 	} {
@@ -135,43 +152,15 @@ func (s Switches) status(standard int) int {
 		chosen = s.ConflictStatus
 	case http.StatusForbidden:
 		chosen = s.PermissionStatus
+	case http.StatusNoContent:
+		chosen = s.DoneStatus
 	case statusQuota:
 		chosen, fallback = s.QuotaStatus, http.StatusForbidden
+	case statusTarget:
+		chosen, fallback = s.TargetStatus, http.StatusBadRequest
 	}
 	if chosen != 0 {
 		return chosen
 	}
 	return fallback
-}
-
-// Delays are how long the cloud takes. Zero means at once.
-type Delays struct {
-	// LoadbalancerCreate is how long a load balancer is `creating`, and has no
-	// address, after it was created.
-	LoadbalancerCreate time.Duration
-	// LoadbalancerDelete is how long it is `deleting` after DELETE.
-	LoadbalancerDelete time.Duration
-	// LoadbalancerLinger is how long it is then still listed as `deleted`.
-	LoadbalancerLinger time.Duration
-	// MachineCreate is how long a machine's status is `provisioning`.
-	MachineCreate time.Duration
-	// MachineDelete is how long a machine is `deleting` after DELETE.
-	MachineDelete time.Duration
-	// NetworkCreate is how long VPCs and subnets are `creating` and security
-	// groups `provisioning`; all can be used meanwhile.
-	NetworkCreate time.Duration
-	// NetworkDelete is how long VPCs, subnets, security groups, reserved IPs and
-	// NAT gateways are `deleting` after DELETE.
-	NetworkDelete time.Duration
-	// NetworkLinger is how long they are then still listed as `deleted`.
-	NetworkLinger time.Duration
-	// ReservedIPCreate is how long a reserved IP is `creating`; it cannot be
-	// attached meanwhile.
-	ReservedIPCreate time.Duration
-	// NATGatewayCreate is how long a NAT gateway is `creating`, and has no
-	// endpoint.
-	NATGatewayCreate time.Duration
-	// TokenLifetime is the life of bearer tokens; zero means one hour, which is
-	// what the real service gives.
-	TokenLifetime time.Duration
 }

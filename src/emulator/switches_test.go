@@ -52,3 +52,112 @@ func TestUniqueNames(t *testing.T) {
 		{request: "PUT /v1/subnets/a", body: `{"name":"emulator"}`, status: 409},
 	})
 }
+
+// Does "healthCheck": null remove the health check, or is it as good as nothing?
+func TestNullHealthCheck(t *testing.T) {
+	const (
+		path    = "/v1/loadbalancer-target-groups"
+		check   = `"healthCheck":{"protocol":"tcp","port":80,"path":"","periodSeconds":10,"timeoutSeconds":5,"unhealthyThreshold":3,"healthyThreshold":2}`
+		rest    = `{"name":"g","targetPort":80,"protocol":"tcp"`
+		present = `"healthCheck":{`
+		absent  = "!" + present
+	)
+	for _, test := range []struct {
+		updates      emulator.UpdateMode
+		removes      bool
+		null, silent string // what is there afterwards
+	}{
+		{emulator.Replace, false, absent, absent},
+		{emulator.Replace, true, absent, absent},
+		{emulator.Merge, false, present, present},
+		{emulator.Merge, true, absent, present},
+	} {
+		t.Run(fmt.Sprintf("%s, null removes %t", test.updates, test.removes), func(t *testing.T) {
+			for body, want := range map[string]string{rest + `,"healthCheck":null}`: test.null, rest + `}`: test.silent} {
+				e := newEmulator(t, withSwitches(emulator.Switches{Updates: test.updates, NullRemovesHealthCheck: test.removes}))
+				play(t, e, []step{
+					{request: "POST " + path, body: rest + `,"vpc":"emulator",` + check + `}`, status: 201, has: []string{present}},
+					{request: "PUT " + path + "/g", body: rest + "," + check + `}`, status: 200, has: []string{present}},
+					{request: "PUT " + path + "/g", body: body, status: 200, has: []string{want}},
+					{request: "GET " + path + "/g", status: 200, has: []string{want}},
+				})
+			}
+		})
+	}
+}
+
+func TestApplicationProtocols(t *testing.T) {
+	const groups, listeners = "/v1/loadbalancer-target-groups", "/v1/loadbalancers/web/listeners"
+	for protocol, transport := range map[string]string{"http": "tcp", "https": "tcp", "grpc": "tcp", "quic": "udp"} {
+		t.Run(protocol, func(t *testing.T) {
+			play(t, newEmulator(t), []step{
+				{request: "POST " + groups, body: replaced(groupNamed("g"), "tcp", protocol), status: 400, has: []string{"must be one of [tcp udp]"}},
+			})
+			plane := &recorder{}
+			e := newEmulator(t, withSwitches(emulator.Switches{ApplicationProtocols: true}), func(cfg *emulator.Config) { cfg.DataPlane = plane })
+			play(t, e, []step{
+				{request: "POST " + groups, body: replaced(groupNamed("g"), "tcp", protocol), status: 201},
+				{request: "POST " + groups, body: replaced(groupNamed("plain"), "tcp", transport), status: 201},
+				{request: "POST " + groups, body: replaced(groupNamed("x"), "tcp", "sctp"), status: 400, has: []string{"tcp udp http https grpc quic"}},
+				{request: "POST /v1/loadbalancers", body: `{"name":"web","subnet":"emulator"}`, status: 201},
+			})
+			listener := func(name, port, protocol, group string) string {
+				return `{"name":"` + name + `","port":` + port + `,"protocol":"` + protocol + `","targetGroup":"` + identityOf(t, e, groups+"/"+group) + `"}`
+			}
+			play(t, e, []step{
+				{request: "POST " + listeners, body: listener("l", "443", protocol, "g"), status: 201, has: []string{`"protocol":"` + protocol + `"`}},
+				{request: "POST " + listeners, body: listener("m", "443", transport, "plain"), status: 409, has: []string{"port 443"}},
+				{request: "POST " + listeners, body: listener("m", "444", transport, "g"), status: 400, has: []string{"serves " + protocol}},
+			})
+			if got := plane.last.Listeners; len(got) != 1 || string(got[0].Protocol) != transport {
+				t.Errorf("the data plane carries %+v, want one listener over %s", got, transport)
+			}
+		})
+	}
+}
+
+func TestLoadbalancerHostnames(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		adjust := func(cfg *emulator.Config) {
+			cfg.Switches.LoadbalancerHostnames, cfg.Delays.LoadbalancerCreate = named, minute
+		}
+		inVirtualTime(t, adjust, func(e *emulator.Emulator) {
+			want := `"hostname":""`
+			play(t, e, []step{{request: "POST /v1/loadbalancers", body: `{"name":"web","subnet":"emulator"}`, status: 201, has: []string{want}}})
+			if named {
+				want = `"hostname":"` + identityOf(t, e, "/v1/loadbalancers/web") + `.loadbalancers.emulator.invalid"`
+			}
+			play(t, e, []step{{wait: minute, request: "GET /v1/loadbalancers/web", status: 200, has: []string{want}}})
+		})
+	}
+}
+
+func TestTargetStatus(t *testing.T) {
+	const group = "/v1/loadbalancer-target-groups"
+	for chosen, want := range map[int]int{0: 400, 400: 400, 404: 404, 409: 409, 422: 422} {
+		e := newEmulator(t, withSecondRegion, func(cfg *emulator.Config) { cfg.Switches.TargetStatus = chosen })
+		far, err := e.AddMachine(emulator.MachineSpec{Name: "far", Subnet: "subnet-far"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(t, e, []step{{request: "POST " + group, body: groupNamed("g"), status: 201}})
+		for _, body := range []string{`{"serverIdentity":"nothing"}`, `{"endpointIdentity":"nothing"}`, `{"serverIdentity":"` + far + `"}`} {
+			play(t, e, []step{
+				{request: "POST " + group + "/g/attach", body: body, status: want},
+				{request: "POST " + group + "/g/attachments", body: `{"attachments":[` + body + `]}`, status: want},
+			})
+		}
+		play(t, e, []step{{request: "POST " + group + "/g/attach", body: `{}`, status: 400}})
+	}
+}
+
+func TestDoneStatus(t *testing.T) {
+	for chosen, want := range map[int]int{0: 204, 204: 204, 200: 200, 202: 202} {
+		e := newEmulator(t, withSwitches(emulator.Switches{DoneStatus: chosen}))
+		play(t, e, []step{
+			{request: "POST /v1/machines", body: `{"name":"m","subnet":"emulator","machineType":"pgp-small"}`, status: 201},
+			{request: "POST /v1/machines/m/stop", status: want, has: []string{"!{"}},
+			{request: "DELETE /v1/machines/m", status: want, has: []string{"!{"}},
+		})
+	}
+}

@@ -84,7 +84,7 @@ func (e *Emulator) createTargetGroup(c *call) (reply, error) {
 		return reply{}, err
 	}
 	g := &targetGroup{vpc: home}
-	if err := g.configure(in, rules{}); err != nil {
+	if err := e.configureGroup(g, in, rules{}); err != nil {
 		return reply{}, err
 	}
 	g.meta = newMeta("tg", described, c.org.targetGroups.hasSlug, c.now)
@@ -94,30 +94,30 @@ func (e *Emulator) createTargetGroup(c *call) (reply, error) {
 	return created(g.Identity, g.view(c)), nil
 }
 
-// configure applies the settings of an input, or none of them.
-func (g *targetGroup) configure(in wire.TargetGroupInput, r rules) error {
+// configureGroup applies the settings of an input, or none of them.
+func (e *Emulator) configureGroup(g *targetGroup, in wire.TargetGroupInput, r rules) error {
 	next := *g
 	next.port = value(r, in.TargetPort, g.port)
 	next.protocol = value(r, in.Protocol, g.protocol)
 	next.selector = stringMap(r, in.TargetSelector, g.selector)
 	next.proxyProtocol = optional(r, in.EnableProxyProtocol, g.proxyProtocol)
 	next.policy = value(r, in.LoadbalancingPolicy, g.policy)
-	next.health = optional(r, in.HealthCheck, g.health)
+	next.health = r.healthCheck(in.HealthCheck, g.health)
 	if next.policy == "" {
 		next.policy = string(traffic.RoundRobin)
 	}
-	if err := next.check(); err != nil {
+	if err := e.checkGroup(&next); err != nil {
 		return err
 	}
 	*g = next
 	return nil
 }
 
-func (g *targetGroup) check() error {
+func (e *Emulator) checkGroup(g *targetGroup) error {
 	if err := checkPort("targetPort", g.port); err != nil {
 		return err
 	}
-	if err := checkProtocol(g.protocol); err != nil {
+	if err := e.checkProtocol(g.protocol); err != nil {
 		return err
 	}
 	if err := checkPolicy(g.policy); err != nil {
@@ -141,7 +141,7 @@ func (e *Emulator) updateTargetGroup(c *call) (reply, error) {
 		return reply{}, err
 	}
 	next := *g
-	if err := next.configure(in, e.rules()); err != nil {
+	if err := e.configureGroup(&next, in, e.rules()); err != nil {
 		return reply{}, err
 	}
 	if err := next.describe(e.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {

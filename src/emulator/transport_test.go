@@ -88,7 +88,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		"reserved IP":         {"POST", "/v1/loadbalancers", `{"name":"a","subnet":"emulator","reservedIpId":"ip-x"}`, 400, `reserved IP "ip-x" not found`},
 		"unknown VPC":         {"POST", "/v1/loadbalancer-target-groups", `{"name":"a","targetPort":80,"protocol":"tcp"}`, 400, `field "vpc"`},
 		"port too large":      {"POST", "/v1/loadbalancer-target-groups", `{"name":"a","vpc":"emulator","targetPort":65536,"protocol":"tcp"}`, 400, `field "targetPort" must be 1 to 65535, not 65536`},
-		"protocol":            {"POST", "/v1/loadbalancer-target-groups", `{"name":"a","vpc":"emulator","targetPort":80,"protocol":"http"}`, 400, `field "protocol" must be tcp or udp, not "http"`},
+		"protocol":            {"POST", "/v1/loadbalancer-target-groups", `{"name":"a","vpc":"emulator","targetPort":80,"protocol":"http"}`, 400, `field "protocol" must be one of [tcp udp], not "http"`},
 		"policy":              {"POST", "/v1/loadbalancer-target-groups", `{"name":"a","vpc":"emulator","targetPort":80,"protocol":"tcp","loadbalancingPolicy":"LEAST"}`, 400, `field "loadbalancingPolicy"`},
 		"health protocol":     {"POST", "/v1/loadbalancer-target-groups", `{"name":"a","vpc":"emulator","targetPort":80,"protocol":"tcp","healthCheck":{"protocol":"icmp"}}`, 400, `field "healthCheck.protocol"`},
 		"health period":       {"POST", "/v1/loadbalancer-target-groups", `{"name":"a","vpc":"emulator","targetPort":80,"protocol":"tcp","healthCheck":{"protocol":"tcp","port":80,"periodSeconds":1}}`, 400, `field "healthCheck.periodSeconds" must be 5 to 300, not 1`},

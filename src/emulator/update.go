@@ -1,11 +1,29 @@
 package emulator
 
-import "time"
+import (
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
 
 // rules decide what a PUT does to settings that its body leaves out.
-type rules struct{ merge bool }
+type rules struct {
+	merge bool
+	// nullRemoves makes "healthCheck": null more than a setting left out.
+	nullRemoves bool
+}
 
-func (e *Emulator) rules() rules { return rules{merge: e.switches.Updates == Merge} }
+func (e *Emulator) rules() rules {
+	return rules{merge: e.switches.Updates == Merge, nullRemoves: e.switches.NullRemovesHealthCheck}
+}
+
+// healthCheck is the health check after an update.
+func (r rules) healthCheck(sent wire.Nullable[wire.HealthCheck], current *wire.HealthCheck) *wire.HealthCheck {
+	if sent.Null() && r.nullRemoves {
+		return nil
+	}
+	return optional(r, sent.Value, current)
+}
 
 // value is a setting after an update: what was sent, or else the current value
 // (merge) or nothing (replace).

@@ -44,11 +44,27 @@ func checkPort(field string, port int) error {
 	return nil
 }
 
-func checkProtocol(protocol string) error {
-	if protocol != string(traffic.TCP) && protocol != string(traffic.UDP) {
-		return invalid("field \"protocol\" must be tcp or udp, not %q", protocol)
+// checkProtocol checks the protocol of a listener or target group.
+func (e *Emulator) checkProtocol(protocol string) error {
+	known := []string{string(traffic.TCP), string(traffic.UDP)}
+	if e.switches.ApplicationProtocols {
+		known = append(known, "http", "https", "grpc", protocolQUIC)
+	}
+	if !slices.Contains(known, protocol) {
+		return invalid("field \"protocol\" must be one of %v, not %q", known, protocol)
 	}
 	return nil
+}
+
+// protocolQUIC is the only application protocol that is not carried by TCP.
+const protocolQUIC = "quic"
+
+// transport is what carries a listener's protocol.
+func transport(protocol string) traffic.Protocol {
+	if protocol == protocolQUIC || protocol == string(traffic.UDP) {
+		return traffic.UDP
+	}
+	return traffic.TCP
 }
 
 func checkPolicy(policy string) error {

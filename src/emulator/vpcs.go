@@ -26,7 +26,7 @@ type vpc struct {
 	users users
 }
 
-func (v *vpc) status() string { return v.at(time.Now()).String() }
+func (v *vpc) status() string { return v.at(v.org.store.now).String() }
 
 // short is the VPC inside another object: without its subnets and organisation.
 func (v *vpc) short() *wire.VPC {

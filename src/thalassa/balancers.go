@@ -54,7 +54,7 @@ var _ cloudprovider.LoadBalancer = (*balancers)(nil)
 func newBalancers(c Config, known *inventory.Inventory) *balancers {
 	return &balancers{
 		config: c, inventory: known, annotations: newAnnotations(),
-		planner: planner{inventory: known, separately: &atomic.Bool{}},
+		planner: planner{inventory: known, separately: &atomic.Bool{}, removals: &removals{}},
 		// Events before Initialize, and in tests that do not look at them, go nowhere.
 		recorder: &record.FakeRecorder{},
 	}
@@ -223,6 +223,7 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired
 		message := fmt.Sprintf("load balancer %s is being deleted, not by this cluster; a new one follows once it is gone", o.balancers[0].Name)
 		return nil, nil, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
 	}
+	b.tellKept(service, d, o)
 	return b.planner.plan(d, o), refused, nil
 }
 

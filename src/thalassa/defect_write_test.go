@@ -214,9 +214,11 @@ func (l *lab) securityGroups(names ...string) []string {
 
 // TestDefect09_HealthCheckCannotBeRemoved: the existing CCM leaves out what should go, which a cloud that merges takes for "as it is".
 func TestDefect09_HealthCheckCannotBeRemoved(t *testing.T) {
-	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
-		t.Run(string(mode), func(t *testing.T) {
-			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+	for name, switches := range map[string]emulator.Switches{
+		"replace": {}, "merge, null removes": {Updates: emulator.Merge, NullRemovesHealthCheck: true}, "merge, null says nothing": {Updates: emulator.Merge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, emulator.Config{Switches: switches})
 			tap := l.tap()
 			nodes, web := l.nodes("a"), service("web", 80)
 			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
@@ -230,7 +232,8 @@ func TestDefect09_HealthCheckCannotBeRemoved(t *testing.T) {
 			if len(updates) != 1 || !strings.Contains(updates[0], `"healthCheck":null`) {
 				t.Errorf("sent %v; want one update that says that there is none", updates)
 			}
-			if check := l.group().HealthCheck; check != nil && mode == emulator.Replace {
+			possible := switches.Updates != emulator.Merge || switches.NullRemovesHealthCheck
+			if check := l.group().HealthCheck; check != nil && possible {
 				t.Errorf("health check = %+v: it asks a port that is closed now", check)
 			}
 		})

@@ -180,7 +180,7 @@ func (l *lab) api() *iaas.Client {
 		http.SetTransport(l.emulator.Transport())
 		return nil
 	}
-	c, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation(l.config.Organisation),
+	c, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation(l.config.Organisation), official.WithProject(l.config.Project),
 		official.WithAuthPersonalToken(emulator.DefaultToken), official.WithMiddleware(direct))
 	if err != nil {
 		l.Fatal(err)

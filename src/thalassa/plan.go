@@ -73,6 +73,7 @@ type planner struct {
 	inventory *inventory.Inventory
 	// separately is set once the cloud refused listeners in the creation of a load balancer: they are created afterwards.
 	separately *atomic.Bool
+	removals   *removals
 }
 
 // difference is one plan being made.
@@ -191,8 +192,7 @@ func (d *difference) surplus(o observed) {
 	}
 	for _, group := range o.groups {
 		if !d.used[group.ID] {
-			d.add(loadbalancer.Delete, kindGroup, group.Name, "the Service has no such port",
-				func(ctx context.Context) error { return d.inventory.DeleteTargetGroup(ctx, group.ID) })
+			d.deleteGroup(group, "the Service has no such port")
 		}
 	}
 }
@@ -242,10 +242,16 @@ func (p planner) deletion(o observed) loadbalancer.Plan {
 		return diff.plan
 	}
 	for _, group := range o.groups {
-		diff.add(loadbalancer.Delete, kindGroup, group.Name, "",
-			func(ctx context.Context) error { return p.inventory.DeleteTargetGroup(ctx, group.ID) })
+		diff.deleteGroup(group, "")
 	}
 	return diff.plan
+}
+
+func (d *difference) deleteGroup(group inventory.TargetGroup, why string) {
+	d.add(loadbalancer.Delete, kindGroup, group.Name, why, func(ctx context.Context) error {
+		d.removals.forget(group.ID)
+		return d.inventory.DeleteTargetGroup(ctx, group.ID)
+	})
 }
 
 // changes collects what differs, in words.

@@ -44,7 +44,11 @@ func (d *difference) targetGroup(p *port) {
 	update := d.groupUpdate(p, group)
 	if why := d.groupChanges(group, update); len(why) > 0 {
 		d.add(loadbalancer.Update, kindGroup, group.Name, why.String(), func(ctx context.Context) error {
-			return d.inventory.UpdateTargetGroup(ctx, group, update)
+			err := d.inventory.UpdateTargetGroup(ctx, group, update)
+			if err == nil && group.HealthCheck != nil && update.HealthCheck == nil {
+				d.removals.note(group)
+			}
+			return err
 		})
 	}
 	d.machines(group, d.desired.Targets)
@@ -95,6 +99,9 @@ func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory
 	update.Policy = d.desired.settings.policy.Over(group.Policy)
 	update.ProxyProtocol = d.desired.settings.proxyProtocol.Over(group.ProxyProtocol)
 	update.HealthCheck = d.desired.healthCheck.over(group.HealthCheck)
+	if update.HealthCheck == nil && d.removals.inVain(group) {
+		update.HealthCheck = group.HealthCheck
+	}
 	return update
 }
 

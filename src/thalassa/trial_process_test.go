@@ -7,7 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/api"
+	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
@@ -93,6 +95,31 @@ func (l *lab) deleting(s *corev1.Service) trial.Start {
 					return unasked(err)
 				}
 				return unasked(b.EnsureLoadBalancerDeleted(ctx, "test", s))
+			})
+		}
+	}
+}
+
+// repairing is a process that looks for drift. The first one has left the Service as it should be, with the status; one that takes
+// over begins like any other.
+func (l *lab) repairing(web *corev1.Service, nodes []*corev1.Node, status *corev1.LoadBalancerStatus) trial.Start {
+	inCluster := web.DeepCopy()
+	inCluster.Finalizers, inCluster.Status.LoadBalancer = []string{helpers.LoadBalancerCleanupFinalizer}, *status
+	cluster, takesOver := fake.NewClientset(inCluster), false
+	return func(network http.RoundTripper) trial.Work {
+		if takesOver {
+			return l.ensuring(web, nodes)(network)
+		}
+		takesOver = true
+		b := l.through(network)
+		b.settled.remember(web, nodes, status)
+		d := drift{balancers: b, services: cluster.CoreV1()}
+		return func(ctx context.Context) error {
+			return attempt(ctx, func(ctx context.Context) error {
+				if err := b.inventory.Refresh(ctx); err != nil {
+					return err
+				}
+				return d.repair(ctx, web)
 			})
 		}
 	}

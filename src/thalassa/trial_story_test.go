@@ -1,18 +1,15 @@
 package thalassa
 
 import (
-	"fmt"
+	"net/http"
 	"slices"
-	"strings"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
 )
 
@@ -23,49 +20,78 @@ type story struct {
 	begin func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start
 	// has is what our cluster has in the cloud afterwards, see lab.holdings; nothing by default.
 	has []string
-	// crashes says that the story differs from others in where a process can end, and not in what calls it makes, so that
-	// faults have been tried elsewhere.
-	crashes bool
+	// stays are the ports that are open all the time.
+	stays []string
+	// main says that most calls of other stories are like this one's, so that faults are tried here completely, and there by a sample.
+	main bool
+	// doubles is how many writes the process may need to make and remove what is there already; then it does not matter which of
+	// two target groups of the same port is left.
+	doubles int
+	// inProject says that all our cluster has is in a project.
+	inProject bool
 	// under are the behaviours of the cloud that make a difference, besides the default.
-	under map[string]emulator.Switches
+	under map[string]behaviour
 }
 
-// Behaviours of the cloud that no public source settles.
+// behaviour is one of those that no public source settles.
+type behaviour func(*emulator.Config)
+
 var (
-	merging = map[string]emulator.Switches{"merging": {Updates: emulator.Merge}}
-	inline  = map[string]emulator.Switches{
-		"listeners-ignored": {InlineListeners: emulator.IgnoreListeners},
-		"listeners-refused": {InlineListeners: emulator.RefuseListeners},
+	merging = map[string]behaviour{"merging": func(c *emulator.Config) { c.Switches.Updates = emulator.Merge }}
+	inline  = map[string]behaviour{
+		"listeners-ignored": func(c *emulator.Config) { c.Switches.InlineListeners = emulator.IgnoreListeners },
+		"listeners-refused": func(c *emulator.Config) { c.Switches.InlineListeners = emulator.RefuseListeners },
 	}
-	late = map[string]emulator.Switches{"late-release": {LateRelease: true}}
+	endless = map[string]behaviour{
+		"late-release": func(c *emulator.Config) { c.Switches.LateRelease = true },
+		"answered-200": func(c *emulator.Config) { c.Switches.DoneStatus = http.StatusOK },
+	}
+	updating = map[string]behaviour{"updating": func(c *emulator.Config) { c.Delays.LoadbalancerUpdate = 10 * time.Second }}
+	machines = map[string]behaviour{
+		"attachments-kept": func(c *emulator.Config) { c.Switches.KeepDeletedMachines = true },
+		"lingering":        func(c *emulator.Config) { c.Delays.MachineLinger = 1000 * time.Hour },
+		"unknown-is-404":   func(c *emulator.Config) { c.Switches.TargetStatus = http.StatusNotFound },
+		"unknown-is-422":   func(c *emulator.Config) { c.Switches.TargetStatus = http.StatusUnprocessableEntity },
+	}
 )
 
 // asBefore is what the Service has in the beginning.
 func asBefore() []string { return []string{"443/tcp to 30443 on a b", "80/tcp to 30080 on a b"} }
 
+// both are the ports of the Service.
+func both() []string { return []string{"80/tcp", "443/tcp"} }
+
 // stories are all of them. Those about a change begin with what the Service had before.
 func stories() []story {
-	return append(nodeStories(), append(endings(), []story{
-		{name: "create", has: asBefore(), under: inline, begin: (*lab).ensuring},
-		{name: "port", has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Port = 8443 })},
-		{name: "port-name", has: asBefore(), crashes: true, begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Name = "tls" })},
-		{name: "node-port", has: []string{"443/tcp to 31000 on a b", "80/tcp to 30080 on a b"}, under: merging, begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].NodePort = 31000 })},
-		{name: "protocol", has: []string{"443/udp to 30443 on a b", "80/tcp to 30080 on a b"}, begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Protocol = corev1.ProtocolUDP })},
-		{name: "settings", has: asBefore(), under: merging, begin: changing(func(web *corev1.Service) {
+	all := []story{
+		{name: "create", has: asBefore(), main: true, under: inline, begin: (*lab).ensuring},
+		{name: "port", has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"}, main: true, under: updating,
+			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Port = 8443 })},
+		{name: "port-name", has: asBefore(), stays: both(), begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Name = "tls" })},
+		{name: "node-port", has: []string{"443/tcp to 31000 on a b", "80/tcp to 30080 on a b"}, stays: both(), under: merging,
+			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].NodePort = 31000 })},
+		{name: "protocol", has: []string{"443/udp to 30443 on a b", "80/tcp to 30080 on a b"}, stays: []string{"80/tcp"},
+			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Protocol = corev1.ProtocolUDP })},
+		{name: "settings", has: asBefore(), stays: both(), main: true, under: merging, begin: changing(func(web *corev1.Service) {
 			web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
 			web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
-		{name: "labels", has: asBefore(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			l.config.AdditionalLabels = map[string]string{"team": "till"}
 			return l.ensuring(web, nodes)
 		}},
-		{name: "vanished", has: asBefore(), crashes: true, under: inline, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "vanished", has: asBefore(), under: inline, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			l.byHand(web)
 			return l.ensuring(web, nodes)
 		}},
-	}...)...)
+		{name: "drift", has: asBefore(), stays: []string{"80/tcp"}, begin: (*lab).drifted},
+		{name: "restart-stale", doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
+		{name: "project-create", has: asBefore(), inProject: true, begin: (*lab).ensuring},
+		{name: "project-delete", inProject: true, begin: (*lab).deletingWhole},
+	}
+	return slices.Concat(nodeStories(), endings(), all)
 }
 
 // changing is a Service that gets its load balancer and is changed then.
@@ -79,15 +105,15 @@ func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*c
 
 func nodeStories() []story {
 	return []story{
-		{name: "node-joins", has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "node-joins", has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), main: true, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			return l.following(web, append(nodes, known("c")...))
 		}},
-		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, crashes: true, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			return l.following(web, nodes[:1])
 		}},
-		{name: "server-deleted", has: []string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"}, under: map[string]emulator.Switches{"attachments-kept": {KeepDeletedMachines: true}},
+		{name: "server-deleted", has: []string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"}, stays: both(), under: machines,
 			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 				l.settle(web, nodes)
 				if err := l.emulator.DeleteMachine("b"); err != nil {
@@ -101,23 +127,69 @@ func nodeStories() []story {
 // endings are the ways in which a Service is deleted.
 func endings() []story {
 	return []story{
-		{name: "delete", under: late, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-			l.settle(web, nodes)
-			return l.deleting(web)
-		}},
-		{name: "delete-vanished", under: late, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "delete", main: true, under: endless, begin: (*lab).deletingWhole},
+		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			l.byHand(web)
 			return l.deleting(web)
 		}},
-		{name: "delete-vanishing", crashes: true, under: late, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "delete-vanishing", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			l.deleteBalancer(web)
 			return l.deleting(web)
 		}},
-		{name: "delete-nothing", crashes: true, begin: func(l *lab, web *corev1.Service, _ []*corev1.Node) trial.Start { return l.deleting(web) }},
+		{name: "delete-nothing", begin: func(l *lab, web *corev1.Service, _ []*corev1.Node) trial.Start { return l.deleting(web) }},
 	}
 }
+
+// deletingWhole is a process that removes a load balancer that is as it should be.
+func (l *lab) deletingWhole(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+	l.Helper()
+	l.settle(web, nodes)
+	return l.deleting(web)
+}
+
+// drifted is a process that finds, looking around, that somebody closed a port and took all machines out of the other's group.
+func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+	l.Helper()
+	status := l.settle(web, nodes)
+	balancer, err := l.api().GetLoadbalancer(l.Context(), l.ours(web))
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, listener := range balancer.LoadbalancerListeners {
+		if listener.Port == 443 {
+			err = l.api().DeleteListener(l.Context(), balancer.Identity, listener.Identity)
+		} else {
+			batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: listener.TargetGroup.Identity, Attachments: []iaas.AttachTarget{}}
+			err = l.api().SetTargetGroupServerAttachments(l.Context(), batch)
+		}
+		if err != nil {
+			l.Fatal(err)
+		}
+	}
+	return l.repairing(web, nodes, status)
+}
+
+// restarted is a process that starts while the cloud's lists lag: for half a minute they do not show the change of a port that the
+// process before it made.
+func (l *lab) restarted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+	l.Helper()
+	l.settle(web, nodes)
+	// The cloud's past is known from when the rule is added.
+	if _, err := l.emulator.Inject(fault.Rule{Operation: "GET *", From: time.Hour + time.Second, Until: time.Hour + lagging,
+		Effect: fault.Effect{Kind: fault.Stale, Delay: lagging}}); err != nil {
+		l.Fatal(err)
+	}
+	<-time.After(time.Hour)
+	web.Spec.Ports[1].Port = 8443
+	l.settle(web, nodes)
+	<-time.After(time.Second)
+	return l.ensuring(web, nodes)
+}
+
+// lagging is for how long lists lag, and how far.
+const lagging = 30 * time.Second
 
 // byHand removes the Service's load balancer without the provider, and waits until it is gone.
 func (l *lab) byHand(web *corev1.Service) {
@@ -128,127 +200,17 @@ func (l *lab) byHand(web *corev1.Service) {
 
 func (l *lab) deleteBalancer(web *corev1.Service) {
 	l.Helper()
+	if err := l.api().DeleteLoadbalancer(l.Context(), l.ours(web)); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// ours is the identity of the Service's load balancer.
+func (l *lab) ours(web *corev1.Service) string {
+	l.Helper()
 	balancers, err := l.cloud.balancers.inventory.LoadBalancersOf(l.Context(), string(web.UID), time.Hour)
 	if err != nil || len(balancers) != 1 {
 		l.Fatalf("load balancers %v, error %v; want one", balancers, err)
 	}
-	if err := l.api().DeleteLoadbalancer(l.Context(), balancers[0].ID); err != nil {
-		l.Fatal(err)
-	}
-}
-
-// scenario is the story under some behaviour of the cloud.
-func (s story) scenario(behaviour string, switches emulator.Switches) trial.Scenario {
-	name := s.name
-	if behaviour != "" {
-		name += "-" + behaviour
-	}
-	return trial.Scenario{
-		Name: name,
-		// A cloud that takes its time, so that work has phases to be disturbed in.
-		Cloud: emulator.Config{Seed: emulator.DefaultSeed(), Switches: switches, Delays: emulator.Delays{
-			LoadbalancerCreate: 2 * time.Second, LoadbalancerDelete: time.Second, LoadbalancerLinger: 30 * time.Second,
-		}},
-		Foreign: neighbourhood,
-		Begin: func(t *testing.T, cloud *emulator.Emulator) trial.Start {
-			t.Helper()
-			return s.begin(labIn(t, cloud), service("web", 80, 443), known("a", "b"))
-		},
-		Check: func(t *testing.T, cloud *emulator.Emulator) {
-			t.Helper()
-			if diff := cmp.Diff(s.has, labIn(t, cloud).holdings()); diff != "" {
-				t.Errorf("what our cluster has (-want +got):\n%s", diff)
-			}
-		},
-	}
-}
-
-// holdings are the ports of all our load balancers, with where they lead, and what belongs to none of them; sorted.
-func (l *lab) holdings() []string {
-	l.Helper()
-	balancers, err := l.api().ListLoadbalancers(l.Context(), nil)
-	if err != nil {
-		l.Fatal(err)
-	}
-	groups, err := l.api().ListTargetGroups(l.Context(), nil)
-	if err != nil {
-		l.Fatal(err)
-	}
-	var found []string
-	for _, balancer := range balancers {
-		if balancer.Labels[labelCluster] == l.config.Cluster && len(balancer.LoadbalancerListeners) == 0 {
-			found = append(found, "a load balancer without ports")
-		}
-	}
-	for _, group := range groups {
-		if group.Labels[labelCluster] == l.config.Cluster {
-			found = append(found, portOf(group))
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
-// portOf is where a target group gets its traffic from and leads it to.
-func portOf(group iaas.VpcLoadbalancerTargetGroup) string {
-	var from, to []string
-	for _, listener := range group.LoadbalancerListeners {
-		from = append(from, fmt.Sprintf("%d/%s", listener.Port, listener.Protocol))
-	}
-	for _, attachment := range group.LoadbalancerTargetGroupAttachments {
-		to = append(to, attachment.VirtualMachineInstance.Name)
-	}
-	slices.Sort(to)
-	return fmt.Sprintf("%s to %d on %s", strings.Join(from, " and "), group.TargetPort, strings.Join(to, " "))
-}
-
-// everywhere are the story's scenarios under all behaviours that make a difference.
-func (s story) everywhere() []trial.Scenario {
-	all := []trial.Scenario{s.scenario("", emulator.Switches{})}
-	for name, switches := range s.under {
-		all = append(all, s.scenario(name, switches))
-	}
-	return all
-}
-
-// known are nodes on the machines of the neighbourhood.
-func known(names ...string) []*corev1.Node {
-	var nodes []*corev1.Node
-	for _, name := range names {
-		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID(serverID(name))}})
-	}
-	return nodes
-}
-
-// serverID is the identity of a machine of the neighbourhood.
-func serverID(name string) string { return "vm-0000000000000000000" + name }
-
-// neighbourhood is what is in the VPC of every story: the machines a, b and c, and another cluster whose Service has the same
-// name, namespace and even UID.
-func neighbourhood(t *testing.T, cloud *emulator.Emulator) {
-	t.Helper()
-	for _, name := range []string{"a", "b", "c"} {
-		if _, err := cloud.AddMachine(emulator.MachineSpec{Identity: serverID(name), Name: name}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	web := service("web", 80)
-	labels := iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID), labelNamespace: web.Namespace}
-	name := "a0a1b2c3dweb"
-	api := labIn(t, cloud).api()
-	group, err := api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
-		Name: name + "-p80", Labels: labels, Vpc: emulator.DefaultVPC, TargetPort: 30080, Protocol: iaas.ProtocolTCP,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	balancer, err := api.CreateLoadbalancer(t.Context(), iaas.CreateLoadbalancer{Name: name, Labels: labels, Subnet: emulator.DefaultSubnet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener := iaas.CreateListener{Name: name + "-p80", Labels: labels, Port: 80, Protocol: iaas.ProtocolTCP, TargetGroup: group.Identity}
-	if _, err := api.CreateListener(t.Context(), balancer.Identity, listener); err != nil {
-		t.Fatal(err)
-	}
-	<-time.After(time.Minute) // until it is ready: time must not change it during the work
+	return balancers[0].ID
 }

@@ -3,7 +3,6 @@ package thalassa
 import (
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
 )
 
@@ -16,11 +15,24 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestFaults lets every single call fail in every way.
+// TestFaults lets every single call of the main stories fail in every way, once and three times in a row.
 func TestFaults(t *testing.T) {
 	for _, story := range stories() {
-		if !story.crashes {
-			trial.Faults(t, story.scenario("", emulator.Switches{}))
+		if story.main {
+			trial.Faults(t, story.scenario("", nil))
+		}
+	}
+}
+
+// TestSample lets some calls of all other stories fail, and of all stories in clouds that behave in other ways.
+func TestSample(t *testing.T) {
+	const many, some = 40, 12
+	for _, story := range stories() {
+		if !story.main {
+			trial.Sample(t, story.scenario("", nil), many)
+		}
+		for _, scenario := range story.everywhere()[1:] {
+			trial.Sample(t, scenario, some)
 		}
 	}
 }

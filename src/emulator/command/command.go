@@ -86,13 +86,16 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second, "how long a new load balancer is creating")
 	flags.DurationVar(&o.delays.LoadbalancerDelete, "lb-delete-delay", time.Second, "how long a load balancer is deleting")
 	flags.DurationVar(&o.delays.LoadbalancerLinger, "lb-linger", 0, "how long a load balancer is then still listed as deleted")
+	flags.DurationVar(&o.delays.LoadbalancerUpdate, "lb-update-delay", 0, "how long a load balancer is updating after a change")
 	flags.DurationVar(&o.delays.MachineCreate, "machine-create-delay", 0, "how long a new machine is provisioning")
 	flags.DurationVar(&o.delays.MachineDelete, "machine-delete-delay", 0, "how long a machine is deleting")
+	flags.DurationVar(&o.delays.MachineLinger, "machine-linger", 0, "how long a machine is then still listed as deleted")
 	flags.DurationVar(&o.delays.NetworkCreate, "network-create-delay", 0, "how long new VPCs and subnets are creating and security groups provisioning")
 	flags.DurationVar(&o.delays.NetworkDelete, "network-delete-delay", 0, "how long VPCs, subnets, security groups, reserved IPs and NAT gateways are deleting")
 	flags.DurationVar(&o.delays.NetworkLinger, "network-linger", 0, "how long they are then still listed as deleted")
 	flags.DurationVar(&o.delays.ReservedIPCreate, "reserved-ip-create-delay", 0, "how long a new reserved IP is creating")
 	flags.DurationVar(&o.delays.NATGatewayCreate, "nat-gateway-create-delay", 0, "how long a new NAT gateway is creating")
+	flags.DurationVar(&o.delays.LabelFilters, "label-filter-lag", 0, "how far lists with a label filter lag behind the others")
 	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour, "how long bearer tokens are good for; 0 is an hour")
 }
 
@@ -111,11 +114,16 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.switches.ConflictStatus, "conflict-status", http.StatusConflict, "status of conflicts: 409, 400 or 422")
 	flags.IntVar(&o.switches.QuotaStatus, "quota-status", http.StatusForbidden, "status of creations beyond a quota: 403, 409, 422 or 429")
 	flags.IntVar(&o.switches.PermissionStatus, "permission-status", http.StatusForbidden, "status of what credentials may not do: 403, 401 or 404")
+	flags.IntVar(&o.switches.TargetStatus, "target-status", http.StatusBadRequest, "status of attaching a machine that is not there or in another VPC: 400, 404, 409 or 422")
+	flags.IntVar(&o.switches.DoneStatus, "done-status", http.StatusNoContent, "status of what has no content to answer with: 204, 200 or 202")
 	flags.IntVar(&o.switches.RequestsPerSecond, "requests-per-second", 0, "answer 429 to more requests than these; 0 answers all")
 	flags.BoolVar(&o.switches.UniqueNames, "unique-names", false, "refuse a name that another object of the same kind has")
 	flags.BoolVar(&o.switches.StrictSecurityGroups, "strict-security-groups", false, "apply the documented limits to security groups: short names, ports from 1, a policy in every rule, no priority twice, always an objectVersion")
 	flags.BoolVar(&o.switches.UniqueRulePriorities, "unique-rule-priorities", false, "refuse two rules of one direction with the same priority")
 	flags.BoolVar(&o.switches.IPv4OnlyLoadbalancers, "ipv4-only-load-balancers", false, "give load balancers no IPv6 addresses")
+	flags.BoolVar(&o.switches.NullRemovesHealthCheck, "null-removes-health-check", false, "remove a health check that is null in a PUT, also with --updates=merge")
+	flags.BoolVar(&o.switches.ApplicationProtocols, "application-protocols", false, "accept http, https, grpc and quic as protocols of listeners and target groups")
+	flags.BoolVar(&o.switches.LoadbalancerHostnames, "load-balancer-hostnames", false, "give load balancers a hostname besides their addresses")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil, "query keys that lists ignore; matchLabels stands for all label filters")
 }
 

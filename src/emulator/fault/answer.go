@@ -50,6 +50,8 @@ func (h *hit) spoil(w http.ResponseWriter, answer *recording) {
 		reply(w, http.StatusOK, jsonType, malform(body))
 	case Empty:
 		reply(w, http.StatusOK, jsonType, nil)
+	case NoContent:
+		w.WriteHeader(http.StatusNoContent)
 	default:
 		maps.Copy(w.Header(), answer.header)
 		w.WriteHeader(answer.status)

@@ -37,7 +37,8 @@ const (
 	Quota Kind = "quota"
 	// Reset drops the connection.
 	Reset Kind = "reset"
-	// NotJSON answers 200 with an HTML page, as a proxy in between would.
+	// NotJSON answers 200, or Effect.Status, with an HTML page, as a proxy in
+	// between would.
 	NotJSON Kind = "notJSON"
 
 	// Drop handles the call and drops the connection instead of answering.
@@ -49,6 +50,8 @@ const (
 	Malformed Kind = "malformed"
 	// Empty answers 200 and says it is JSON, but there is nothing.
 	Empty Kind = "empty"
+	// NoContent handles the call and answers 204 without a body.
+	NoContent Kind = "noContent"
 	// Partial leaves a random part of its items out of a list: at least one, at
 	// most half of them (or the only one).
 	Partial Kind = "partial"
@@ -90,7 +93,8 @@ type Rule struct {
 // Effect is what happens to a call.
 type Effect struct {
 	Kind Kind
-	// Status is the status of a refusal: 300 to 599.
+	// Status is the status of a refusal, 300 to 599, or of the page of NotJSON, 200
+	// to 599.
 	Status int
 	// Message is the text of a refusal.
 	Message string

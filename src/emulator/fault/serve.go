@@ -2,6 +2,7 @@ package fault
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -13,7 +14,32 @@ import (
 // maxBuffered bounds what is read of a request's body ahead of time.
 const maxBuffered = 16 << 20
 
-type key struct{}
+type (
+	key    struct{} // of the Effect that a call meets
+	chosen struct{} // of the hit that With chose
+)
+
+// With makes the calls of a context meet an effect, whatever the rules of a Set
+// say, if their kind of call can meet it. The seed is for what is random about
+// Partial; an effect without a kind is none, and nothing is met. It reaches
+// handlers in the same process only.
+func With(ctx context.Context, effect Effect, seed uint64) context.Context {
+	return context.WithValue(ctx, chosen{}, hit{Effect: effect, seed: seed})
+}
+
+// meet finds what a call meets: what its context says, or else the rules.
+func (s *Set) meet(operation string, r *http.Request) (waits []hit, fault *hit) {
+	met, forced := r.Context().Value(chosen{}).(hit)
+	switch {
+	case !forced:
+		return s.decide(operation, r)
+	case met.Kind == "" || !s.applies(met.Kind, operation, r):
+		return nil, nil
+	case met.Kind == Latency:
+		return []hit{met}, nil
+	}
+	return nil, &met
+}
 
 // Of is the fault that a handler's call meets, if any. Handlers carry out Stale
 // and DeleteLag themselves; of the others they need not know.
@@ -27,7 +53,7 @@ func Of(ctx context.Context) (effect Effect, met bool) {
 // that can drop connections: those of HTTP/1 servers, or a Dropper.
 func (s *Set) Handler(operation string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		waits, fault := s.decide(operation, r)
+		waits, fault := s.meet(operation, r)
 		if len(waits) > 0 || fault != nil && fault.Kind == Hang {
 			r = readAhead(r)
 		}
@@ -96,11 +122,11 @@ func (h *hit) disturb(w http.ResponseWriter, r *http.Request, next http.Handler)
 	case Reset:
 		reset(w)
 	case NotJSON:
-		reply(w, http.StatusOK, "text/html; charset=utf-8", []byte(page))
+		reply(w, cmp.Or(h.Status, http.StatusOK), "text/html; charset=utf-8", []byte(page))
 	case Drop:
 		next.ServeHTTP(&recording{header: http.Header{}, discard: true}, r)
 		abandon(w, lost())
-	case Truncate, Malformed, Empty, Partial:
+	case Truncate, Malformed, Empty, NoContent, Partial:
 		answer := &recording{header: http.Header{}, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
 		h.spoil(w, answer)

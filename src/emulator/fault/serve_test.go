@@ -121,7 +121,9 @@ func TestHandler(t *testing.T) {
 		"not JSON": {Effect{Kind: NotJSON}, post, 0, func(o outcome) bool {
 			return o.status == 200 && strings.HasPrefix(o.body, "<!DOCTYPE html>") && strings.HasPrefix(o.header.Get("Content-Type"), "text/html")
 		}},
-		"drop": {Effect{Kind: Drop}, post, 1, func(o outcome) bool { return errors.Is(o.err, io.EOF) }},
+		"not JSON of a gateway": {Effect{Kind: NotJSON, Status: 502}, get, 0, func(o outcome) bool { return o.status == 502 && strings.HasPrefix(o.body, "<!DOCTYPE html>") }},
+		"no content":            {Effect{Kind: NoContent}, get, 1, func(o outcome) bool { return o.status == 204 && o.body == "" && o.header.Get("Content-Type") == "" }},
+		"drop":                  {Effect{Kind: Drop}, post, 1, func(o outcome) bool { return errors.Is(o.err, io.EOF) }},
 		"truncate": {Effect{Kind: Truncate}, post, 1, func(o outcome) bool {
 			return o.status == 201 && o.body == body[:len(body)/2] && errors.Is(o.reading, io.ErrUnexpectedEOF) && o.header.Get("Content-Type") == jsonType
 		}},
@@ -288,5 +290,58 @@ func TestUnreadableBody(t *testing.T) {
 	handler.ServeHTTP(httptest.NewRecorder(), request)
 	if !errors.Is(reading, io.ErrUnexpectedEOF) {
 		t.Errorf("the handler read %v, want what the client's connection said", reading)
+	}
+}
+
+// A context chooses what its calls meet, whatever the rules say, and only where it can be met.
+func TestWith(t *testing.T) {
+	const list = "GET /v1/machines"
+	var faults Set
+	if _, err := faults.Add(Rule{Effect: Effect{Kind: Refuse, Status: 503}}); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		effect    Effect
+		operation string
+		handled   int
+		met       Kind
+		status    int
+	}{
+		"a refusal":                 {Effect{Kind: Refuse, Status: 418}, list, 0, "", 418},
+		"one for the handler":       {Effect{Kind: Stale, Delay: 1}, list, 1, Stale, 201},
+		"a wait":                    {Effect{Kind: Latency, Delay: 1}, list, 1, Latency, 201},
+		"nothing to delete":         {Effect{Kind: DeleteLag, Delay: 1}, list, 1, "", 201},
+		"nothing to leave out":      {Effect{Kind: Partial}, "POST /v1/machines", 1, "", 201},
+		"nothing at all":            {Effect{}, list, 1, "", 201},
+		"nothing that makes things": {Effect{Kind: Quota}, list, 1, "", 201},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			handler, answer := &target{}, httptest.NewRecorder()
+			method, path, _ := strings.Cut(test.operation, " ")
+			request := httptest.NewRequestWithContext(With(t.Context(), test.effect, 0), method, path, nil)
+			faults.Handler(test.operation, handler).ServeHTTP(answer, request)
+			if got := handler.saw(); got.handled != test.handled || got.met != test.met || answer.Code != test.status {
+				t.Errorf("handled %d times, met %q, status %d; want %d, %q, %d", got.handled, got.met, answer.Code, test.handled, test.met, test.status)
+			}
+		})
+	}
+	if fired := faults.Rules()[0].Fired; fired != 0 {
+		t.Errorf("the rule disturbed %d calls that had met something else", fired)
+	}
+}
+
+// What is missing from a partial list depends on the seed alone.
+func TestWithSeed(t *testing.T) {
+	var faults Set
+	parts := map[string]bool{}
+	for _, seed := range []uint64{1, 2, 3, 4, 1, 2, 3, 4} {
+		answer := httptest.NewRecorder()
+		request := httptest.NewRequestWithContext(With(t.Context(), Effect{Kind: Partial}, seed), http.MethodGet, "/v1/machines", nil)
+		faults.Handler("GET /v1/machines", &target{}).ServeHTTP(answer, request)
+		parts[answer.Body.String()] = true
+	}
+	if len(parts) < 2 || len(parts) > 4 {
+		t.Errorf("four seeds, twice: %d different lists", len(parts))
 	}
 }

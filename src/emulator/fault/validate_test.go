@@ -22,8 +22,8 @@ func valid(kind Kind) Effect {
 }
 
 func TestValidKinds(t *testing.T) {
-	if len(Kinds()) != 15 {
-		t.Errorf("%d kinds, want 15", len(Kinds()))
+	if len(Kinds()) != 16 {
+		t.Errorf("%d kinds, want 16", len(Kinds()))
 	}
 	for _, kind := range Kinds() {
 		if err := (Rule{Effect: valid(kind)}).Validate(); err != nil {
@@ -53,6 +53,7 @@ func TestValidate(t *testing.T) {
 		"no status":      {Rule{Effect: Effect{Kind: Refuse}}, "effect.status is missing: kind status needs one of 300 to 599"},
 		"good status":    {Rule{Effect: Effect{Kind: Refuse, Status: 200}}, "effect.status is 200: kind status takes 300 to 599"},
 		"quota status":   {Rule{Effect: Effect{Kind: Quota, Status: 302}}, "effect.status is 302: kind quota takes 400 to 599"},
+		"page's status":  {Rule{Effect: Effect{Kind: NotJSON, Status: 100}}, "effect.status is 100: kind notJSON takes 200 to 599"},
 		"fixed status":   {Rule{Effect: Effect{Kind: Forbidden, Status: 401}}, "effect.status is 401: kind forbidden does not use it"},
 		"unused status":  {Rule{Effect: Effect{Kind: Hang, Status: 503}}, "effect.status is 503: kind hang does not use it"},
 		"unused message": {Rule{Effect: Effect{Kind: Reset, Message: "x"}}, "effect.message is x: kind reset does not use it"},

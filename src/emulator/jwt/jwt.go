@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type Claims struct {
 	// NotBefore and IssuedAt are zero when the token does not say.
 	NotBefore time.Time
 	IssuedAt  time.Time
+	// Others are all other claims, as JSON values; nil when there are none.
+	Others map[string]any
 }
 
 // header is the first part of a token.
@@ -99,10 +102,26 @@ func Verify(token string, keys []Key, now time.Time) (Claims, error) {
 		return Claims{}, err
 	}
 	var body payload
-	if err := read(parts[1], &body); err != nil {
+	var all map[string]any
+	if err := errors.Join(read(parts[1], &body), read(parts[1], &all)); err != nil {
 		return Claims{}, fmt.Errorf("the token's claims cannot be read: %w", err)
 	}
-	return body.claims(now)
+	claims, err := body.claims(now)
+	if err == nil {
+		claims.Others = others(all)
+	}
+	return claims, err
+}
+
+// others are the claims without those that are fields of Claims.
+func others(all map[string]any) map[string]any {
+	for _, known := range []string{"iss", "sub", "aud", "exp", "nbf", "iat"} {
+		delete(all, known)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }
 
 // Unverified is what a token says, whoever wrote it: good for finding the issuer
@@ -190,10 +209,7 @@ func Sign(key crypto.Signer, keyID string, claims Claims) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	second, err := write(payload{
-		Issuer: claims.Issuer, Subject: claims.Subject, Audience: claims.Audience,
-		Expiry: at(claims.Expiry), NotBefore: at(claims.NotBefore), IssuedAt: at(claims.IssuedAt),
-	})
+	second, err := write(claims.payload())
 	if err != nil {
 		return "", err
 	}
@@ -202,6 +218,19 @@ func Sign(key crypto.Signer, keyID string, claims Claims) (string, error) {
 		return "", fmt.Errorf("signing a token: %w", err)
 	}
 	return first + "." + second + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+// payload is what a token with the claims says.
+func (c Claims) payload() map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, c.Others)
+	all["iss"], all["sub"], all["aud"], all["exp"] = c.Issuer, c.Subject, c.Audience, at(c.Expiry)
+	for key, moment := range map[string]time.Time{"nbf": c.NotBefore, "iat": c.IssuedAt} {
+		if !moment.IsZero() {
+			all[key] = at(moment)
+		}
+	}
+	return all
 }
 
 func sign(key crypto.Signer, text string) ([]byte, error) {

@@ -63,6 +63,7 @@ func valid(now time.Time) jwt.Claims {
 	return jwt.Claims{
 		Issuer: "https://issuer.example", Subject: "system:serviceaccount:a:b", Audience: []string{"one", "two"},
 		Expiry: now.Add(time.Minute), NotBefore: now, IssuedAt: now,
+		Others: map[string]any{"kubernetes.io": map[string]any{"namespace": "a"}, "jti": "1"},
 	}
 }
 

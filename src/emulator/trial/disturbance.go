@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// inARow is how many calls a fault that lasts befalls.
+// inARow is how many calls a mishap that lasts befalls: a client that asks again
+// at once gets over one and must not take the third for the truth.
 const inARow = 3
 
 // crashes are the ends of the process at each of the calls.
@@ -19,41 +20,50 @@ func crashes(calls []call) []disturbance {
 	return all
 }
 
-// faults are all faults at each of the calls, and those that can last at each
-// and the two after it.
+// faults are all mishaps at each of the calls, and at each and the two after it.
 func faults(calls []call) []disturbance {
 	var all []disturbance
 	for i, c := range calls {
-		for _, kind := range kinds() {
-			if kind.befalls == nil || kind.befalls(c) {
-				all = append(all, kind.at(i+1, c)...)
+		for _, m := range mishaps() {
+			if m.befalls(c) {
+				all = append(all, single(m, i+1, 1, c), single(m, i+1, inARow, c))
 			}
 		}
 	}
 	return all
 }
 
-// at are the fault at the nth call alone and, if it can last, at the next ones.
-func (f *fault) at(n int, c call) []disturbance {
-	all := []disturbance{single(f, n, 1, c)}
-	if f.lasts {
-		all = append(all, single(f, n, inARow, c))
+// sample is n of the disturbances, or all when there are not more, drawn from a
+// seed. They keep their order.
+func sample(all []disturbance, n int, seed uint64) []disturbance {
+	if n >= len(all) {
+		return all
 	}
-	return all
+	drawn := make([]bool, len(all))
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {
+		drawn[i] = true
+	}
+	chosen := make([]disturbance, 0, n)
+	for i, d := range all {
+		if drawn[i] {
+			chosen = append(chosen, d)
+		}
+	}
+	return chosen
 }
 
-// single is one fault at the nth call, and at the next ones if times is more
+// single is one mishap at the nth call, and at the next ones if times is more
 // than 1.
-func single(f *fault, n, times int, c call) disturbance {
-	name := f.name
+func single(m *mishap, n, times int, c call) disturbance {
+	name := m.name
 	if times > 1 {
 		name += "-repeatedly"
 	}
 	return disturbance{
 		name: fmt.Sprintf("%s-%02d-%s", name, n, c.label()), certain: true,
-		at: func(m int, _ call) *fault {
-			if m >= n && m < n+times {
-				return f
+		at: func(nth int, _ call) *mishap {
+			if nth >= n && nth < n+times {
+				return m
 			}
 			return nil
 		},
@@ -76,13 +86,13 @@ func chaos(seeds int) []disturbance {
 	return all
 }
 
-// anything draws a chance and a choice of faults once, and for each call
+// anything draws a chance and a choice of mishaps once, and for each call
 // whether one of them befalls it.
-func anything(seed uint64) func(int, call) *fault {
+func anything(seed uint64) func(int, call) *mishap {
 	random := rand.New(rand.NewPCG(seed, 0))
 	chance := leastChance + random.Float64()*(mostChance-leastChance)
 	choice := mixture(random)
-	return func(n int, _ call) *fault {
+	return func(n int, _ call) *mishap {
 		if n > chaosCalls || random.Float64() >= chance {
 			return nil
 		}
@@ -90,10 +100,10 @@ func anything(seed uint64) func(int, call) *fault {
 	}
 }
 
-// mixture is some of the faults, at least one. Crashes and lies exclude each
+// mixture is some of the mishaps, at least one. Crashes and lies exclude each
 // other: nobody who just started can doubt a list that looks true.
-func mixture(random *rand.Rand) []*fault {
-	all := kinds()
+func mixture(random *rand.Rand) []*mishap {
+	all := mishaps()
 	if random.IntN(2) == 0 {
 		all = append(honest(all), deaths()...)
 	}
@@ -101,11 +111,11 @@ func mixture(random *rand.Rand) []*fault {
 	return all[:1+random.IntN(len(all))]
 }
 
-func honest(all []*fault) []*fault {
-	var kept []*fault
-	for _, f := range all {
-		if !f.lies {
-			kept = append(kept, f)
+func honest(all []*mishap) []*mishap {
+	var kept []*mishap
+	for _, m := range all {
+		if !m.lies {
+			kept = append(kept, m)
 		}
 	}
 	return kept

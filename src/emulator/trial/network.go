@@ -16,7 +16,7 @@ import (
 // call is one request of the system under test and how it ended.
 type call struct {
 	method, path string // without the query
-	fault        string // what befell it; "" for nothing
+	mishap       string // what befell it; "" for nothing
 	status       int    // 0 without an answer
 	size         int    // bytes of the body
 	again        bool   // a read that was made before
@@ -47,8 +47,8 @@ func (c call) write() bool { return c.method != http.MethodGet && !strings.HasPr
 
 func (c call) String() string {
 	line := c.method + " " + c.path
-	if c.fault != "" {
-		line += " [" + c.fault + "]"
+	if c.mishap != "" {
+		line += " [" + c.mishap + "]"
 	}
 	if c.end != nil {
 		return line + ": " + c.end.Error()
@@ -70,9 +70,10 @@ type answer struct {
 type network struct {
 	cloud http.RoundTripper
 	most  int // calls, before the work counts as endless
+	guard *guard
 
 	mu      sync.Mutex
-	disturb func(n int, c call) *fault // nil: no more
+	disturb func(n int, c call) *mishap // nil: no more
 	calls   []call
 	hits    int // calls that were disturbed
 	earlier map[string]answer
@@ -92,7 +93,7 @@ var errEndless = errors.New("the work makes too many calls")
 
 // begin registers a call and returns its number, what befalls it and what the
 // same question was answered before.
-func (n *network) begin(request *http.Request) (number int, f *fault, earlier *answer, err error) {
+func (n *network) begin(request *http.Request) (number int, m *mishap, earlier *answer, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.most > 0 && len(n.calls) >= n.most {
@@ -103,14 +104,17 @@ func (n *network) begin(request *http.Request) (number int, f *fault, earlier *a
 		c.again, earlier = true, &before
 	}
 	if n.disturb != nil {
-		f = n.disturb(len(n.calls)+1, c)
+		m = n.disturb(len(n.calls)+1, c)
 	}
-	if f != nil {
+	if m != nil && m.only != nil && !m.only(c) {
+		m = nil
+	}
+	if m != nil {
 		n.hits++
-		c.fault = f.name
+		c.mishap = m.name
 	}
 	n.calls = append(n.calls, c)
-	return len(n.calls) - 1, f, earlier, nil
+	return len(n.calls) - 1, m, earlier, nil
 }
 
 // finish registers how a call ended.
@@ -129,13 +133,10 @@ func (n *network) forward(request *http.Request) (answer, error) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer{}, fmt.Errorf("reading the answer: %w", err)
-	}
-	a := answer{status: response.StatusCode, header: response.Header, body: body}
+	a := answer{status: response.StatusCode, header: response.Header, body: body, end: err}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if request.Method == http.MethodGet && a.status == http.StatusOK {
+	if request.Method == http.MethodGet && a.status == http.StatusOK && a.end == nil {
 		n.earlier[request.URL.String()] = a
 	}
 	return a, nil
@@ -164,18 +165,19 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 	if p.ctx.Err() != nil {
 		return nil, context.Cause(p.ctx)
 	}
-	number, f, earlier, err := p.begin(request)
+	number, m, earlier, err := p.begin(request)
 	if err != nil {
 		p.end(err)
 		return nil, err
 	}
-	do := func(x exchange) (answer, error) { return x.forward() }
-	if f != nil {
-		do = f.do
+	if m == nil {
+		m = &mishap{}
 	}
-	a, err := do(exchange{request: request, earlier: earlier, forward: func() (answer, error) { return p.forward(request) }})
+	p.guard.look(fmt.Sprintf("before call %02d", number+1))
+	a, err := m.befall(request, earlier, p.forward)
 	p.finish(number, a, err)
-	if f != nil && f.deadly {
+	p.guard.look(fmt.Sprintf("after call %02d", number+1))
+	if m.ends != never {
 		p.end(errDied)
 	}
 	if err != nil {

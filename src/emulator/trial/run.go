@@ -28,9 +28,6 @@ const (
 	// someCalls and manyTimes bound the calls of a disturbed work: attempts of
 	// a few calls each, several times what the undisturbed work needs.
 	someCalls, manyTimes = 300, 10
-	// spareWrites is how many writes that the cloud did one disturbance may
-	// cost: the disturbed one is repeated.
-	spareWrites = 1
 )
 
 // outcome is how a trial went.
@@ -38,6 +35,7 @@ type outcome struct {
 	cloud   *emulator.Emulator
 	calls   []call
 	hits    int
+	spare   int               // writes that each hit may cost, see Scenario.Spare
 	certain bool              // that there had to be a hit
 	end     error             // nil when the work was done
 	writes  []emulator.Write  // of the work
@@ -45,6 +43,7 @@ type outcome struct {
 	state   map[string]string // what does not belong to others, see normal
 	foreign string            // difference of what belongs to others
 	touched []emulator.Write
+	broken  []string        // what must never be, and was
 	seen    map[string]seen // lists that other runs need not decode again
 	idle    map[string]bool // lists that other runs need not read before the work
 }
@@ -97,14 +96,15 @@ func (s *stage) look(t *testing.T, skip map[string]bool) state {
 func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome {
 	t.Helper()
 	at := s.stage(t, undisturbed)
+	guard := newGuard(at.cloud, s.Always)
 	n := &network{
-		cloud: at.cloud.Transport(), most: someCalls + manyTimes*len(undisturbed.calls),
+		cloud: at.cloud.Transport(), most: someCalls + manyTimes*len(undisturbed.calls), guard: guard,
 		disturb: d.at, earlier: map[string]answer{},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	work, end := n.survive(ctx, at.start)
-	got := outcome{cloud: at.cloud, end: end, certain: d.certain, writes: at.cloud.Writes()}
+	got := outcome{cloud: at.cloud, end: end, certain: d.certain, spare: s.Spare, writes: at.cloud.Writes()}
 	got.calls, got.hits = n.calm()
 	<-time.After(settling)
 	after := at.look(t, nil)
@@ -114,33 +114,38 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 		got.end = again(ctx, work)
 		got.more = append(got.more, at.cloud.Writes()...)
 	}
-	got.compare(at.before, after, at.theirs)
+	guard.look("at the end")
+	got.compare(at.before, after, at.theirs, s.Replaceable)
+	got.broken = guard.problems()
 	got.seen, got.idle = at.seen, at.idle
 	return got
 }
 
 // compare looks at what the work changed: of what belongs to others, nothing
-// may; the rest is to be compared with other outcomes.
-func (o *outcome) compare(before, after state, theirs map[string]bool) {
+// may; the rest is to be compared with other outcomes, with or without regard to
+// what was there before.
+func (o *outcome) compare(before, after state, theirs map[string]bool, replaceable bool) {
 	foreign := before.only(theirs)
 	if was, is := changed(foreign, after.only(theirs)); len(was) > 0 {
 		o.foreign = gocmp.Diff(was, is)
 	}
 	o.touched = touching(slices.Concat(o.writes, o.more), foreign.references())
-	o.state = normal(foreign, before.except(theirs), after.except(theirs))
+	o.state = normal(foreign, before.except(theirs), after.except(theirs), replaceable)
 }
 
 // normal is every list of what does not belong to others, as text that is the
-// same after every good run.
-func normal(foreign, before, after state) map[string]string {
+// same after every good run. What is replaceable has no name.
+func normal(foreign, before, after state, replaceable bool) map[string]string {
 	n := names{}
 	n.foreign(foreign)
 	old, now := before.decoded(), after.decoded()
 	for _, list := range old {
 		n.keep(list)
 	}
-	n.add("old", slices.Concat(slices.Collect(maps.Values(old))...))
-	n.add("new", slices.Concat(slices.Collect(maps.Values(now))...))
+	if !replaceable {
+		n.add("old", slices.Concat(slices.Collect(maps.Values(old))...))
+		n.add("new", slices.Concat(slices.Collect(maps.Values(now))...))
+	}
 	texts := map[string]string{}
 	for name, list := range now {
 		texts[name] = n.text(list)
@@ -212,6 +217,9 @@ func (o outcome) problems(undisturbed *outcome) []string {
 	if len(o.touched) > 0 {
 		complain("writes to what belongs to others:\n%s", listed(o.touched))
 	}
+	if len(o.broken) > 0 {
+		complain("what must never be:\n\t%s", strings.Join(o.broken, "\n\t"))
+	}
 	if len(o.more) > 0 {
 		complain("the work was done, and doing it again wrote:\n%s", listed(o.more))
 	}
@@ -226,7 +234,7 @@ func (o outcome) problems(undisturbed *outcome) []string {
 			gocmp.Diff(values(undisturbed.state), values(o.state)))
 	}
 	needed, made := done(undisturbed.writes), done(o.writes)
-	if most := len(needed) + spareWrites*o.hits; len(made) > most {
+	if most := len(needed) + max(1, o.spare)*o.hits; len(made) > most {
 		complain("%d writes, at most %d are good for %d disturbed calls and a work of %d writes:\n%s",
 			len(made), most, o.hits, len(needed), listed(made))
 	}

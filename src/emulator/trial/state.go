@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // object is one entry of a list of the API.
@@ -21,8 +22,7 @@ type object struct {
 	text                 json.RawMessage
 }
 
-// state is everything that the lists of the API show, by organisation and
-// list.
+// state is everything that the lists of the API show, by owner and list.
 type state map[string][]object
 
 // lookout looks at a cloud.
@@ -41,21 +41,21 @@ type seen struct {
 	objects []object
 }
 
-// everything reads the lists of all organisations of the seed. What is a list
+// everything reads the lists of all organisations and projects of the seed. What is a list
 // comes from the operations that the emulator has, so a new kind of object is
 // looked at as soon as it is served. Lists that are skipped are missing.
 func (l *lookout) everything(ctx context.Context, skip map[string]bool) (state, error) {
 	found := state{}
-	for _, organisation := range l.seed.Organisations {
+	for _, owner := range owners(l.seed) {
 		for _, operation := range l.cloud.Operations() {
 			path, isRead := strings.CutPrefix(operation, "GET ")
-			list := organisation.Name + " " + path
+			list := owner.name + " " + path
 			if !isRead || strings.Contains(path, "{") || skip[list] {
 				continue
 			}
-			body, err := l.read(ctx, organisation, path)
+			body, err := l.read(ctx, owner, path)
 			if err != nil {
-				return nil, fmt.Errorf("looking at %s of organisation %s: %w", path, organisation.Name, err)
+				return nil, fmt.Errorf("looking at %s of %s: %w", path, owner.name, err)
 			}
 			if found[list], err = l.objects(list, body); err != nil {
 				return nil, err
@@ -65,14 +65,38 @@ func (l *lookout) everything(ctx context.Context, skip map[string]bool) (state, 
 	return found, nil
 }
 
-// read returns one list of an organisation.
-func (l *lookout) read(ctx context.Context, organisation emulator.OrganisationSeed, path string) ([]byte, error) {
+// owner is who has lists of its own: an organisation, or one of its projects.
+type owner struct {
+	name         string
+	organisation emulator.OrganisationSeed
+	project      string // identity or slug; "" for the organisation itself
+}
+
+// owners are all organisations and projects of a seed.
+func owners(seed emulator.Seed) []owner {
+	var all []owner
+	for _, organisation := range seed.Organisations {
+		all = append(all, owner{"organisation " + organisation.Name, organisation, ""})
+		for _, project := range organisation.Projects {
+			ref := cmp.Or(project.Identity, project.Slug, project.Name)
+			all = append(all, owner{"project " + ref + " of organisation " + organisation.Name, organisation, ref})
+		}
+	}
+	return all
+}
+
+// read returns one list of an owner, whatever faults there are.
+func (l *lookout) read(ctx context.Context, owner owner, path string) ([]byte, error) {
+	ctx = fault.With(ctx, fault.Effect{}, 0)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cloud.test"+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
 	}
-	if err := authorise(request, organisation); err != nil {
+	if err := authorise(request, owner.organisation); err != nil {
 		return nil, err
+	}
+	if owner.project != "" {
+		request.Header.Set("X-Project-Identity", owner.project)
 	}
 	response, err := l.cloud.Transport().RoundTrip(request)
 	if err != nil {

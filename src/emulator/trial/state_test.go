@@ -31,7 +31,7 @@ func ending(t *testing.T, before, after string, theirs ...string) outcome {
 		foreign[id] = true
 	}
 	var o outcome
-	o.compare(cloudOf(t, before), cloudOf(t, after), foreign)
+	o.compare(cloudOf(t, before), cloudOf(t, after), foreign, false)
 	return o
 }
 
@@ -66,6 +66,22 @@ func TestDifferences(t *testing.T) {
 	}
 	if problems := ending(t, old, old).problems(&undisturbed); len(problems) != 0 {
 		t.Errorf("problems without a difference: %q", problems)
+	}
+}
+
+// TestReplaceableObjects: which of two that look the same is left makes no difference, how they look does.
+func TestReplaceableObjects(t *testing.T) {
+	const old = `[{"identity": "` + first + `", "name": "a"}]`
+	compared := func(after string) string {
+		var o outcome
+		o.compare(cloudOf(t, old), cloudOf(t, after), nil, true)
+		return o.state["things"]
+	}
+	if other := strings.ReplaceAll(old, first, second); compared(old) != compared(other) {
+		t.Errorf("%s and %s differ", compared(old), compared(other))
+	}
+	if other := strings.ReplaceAll(old, `"a"`, `"b"`); compared(old) == compared(other) {
+		t.Error("another name makes no difference")
 	}
 }
 

@@ -8,13 +8,15 @@
 // First the work runs undisturbed. Crash then repeats it and lets the process
 // end at each of its calls, once before the cloud has heard of the call and
 // once after the cloud did it; a new process takes over. Faults repeats it with
-// every kind of fault at every call. Chaos repeats it with faults and crashes
+// every kind of fault at every call, and Sample with some of those. Chaos repeats it with faults and crashes
 // drawn from seeds. After each trial
 //
 //   - the cloud has what it has after the undisturbed work: nothing missing,
 //     left over or made twice, and what was there before is still the same;
 //   - what belongs to others is exactly as it was, and no write named it;
 //   - there were hardly more writes than without the disturbance;
+//   - nothing was ever, if only for the moment between two calls, as the
+//     scenario says it must never be;
 //   - doing the work once more writes nothing.
 //
 // Every trial is a subtest in virtual time with a cloud of its own, named after
@@ -22,11 +24,14 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +60,17 @@ type Scenario struct {
 	// it is there for; all trials are compared with what it did. Nil takes it
 	// for right.
 	Check func(t *testing.T, cloud *emulator.Emulator)
+	// Replaceable says that what is ours may be replaced by its like, so that it
+	// does not matter which of two equal objects is left.
+	Replaceable bool
+	// Spare is how many writes that the cloud did each disturbance may cost; 0 means
+	// 1, because the disturbed one may be repeated.
+	Spare int
+	// Always says what is wrong with a change of the cloud, from what it was to
+	// what it is; an error is a problem of the trial. It is asked about what every
+	// single call changed, whatever became of its answer, about what changed
+	// between two calls, and about the end. Nil allows everything.
+	Always func(was, is emulator.State) error
 }
 
 // Start makes a fresh instance of the system under test, as the start of a
@@ -71,22 +87,42 @@ type Work func(ctx context.Context) error
 // process does the work to the end.
 func Crash(t *testing.T, s Scenario) {
 	t.Helper()
-	s.each(t, testPackage(), crashes)
+	s.each(t, "", testPackage(), crashes)
 }
 
 // Faults answers each call of the work wrongly, late or not at all, in every
-// way there is. What clients may hide by asking again, such as 503, also
-// befalls each three calls in a row.
+// way there is, and each three calls in a row, because clients may hide the
+// first by asking again.
 func Faults(t *testing.T, s Scenario) {
 	t.Helper()
-	s.each(t, testPackage(), faults)
+	s.each(t, "", testPackage(), faults)
+}
+
+// seedVariable chooses what Sample draws.
+const seedVariable = "TRIAL_SEED"
+
+// Sample is Faults with only n of its trials, for a scenario that makes most of
+// its calls like another one that is tried completely. Which ones comes from a
+// seed: that in the environment variable TRIAL_SEED, or 1. It is logged, and
+// part of how a failed trial says to repeat it.
+func Sample(t *testing.T, s Scenario, n int) {
+	t.Helper()
+	text := cmp.Or(os.Getenv(seedVariable), "1")
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%s: use a whole number", seedVariable, text)
+	}
+	t.Logf("%s=%d", seedVariable, seed)
+	s.each(t, fmt.Sprintf("%s=%d ", seedVariable, seed), testPackage(), func(calls []call) []disturbance {
+		return sample(faults(calls), n, seed)
+	})
 }
 
 // Chaos lets any call fail in any way, with a chance and out of a choice of
 // ways that come from a seed, for as many seeds.
 func Chaos(t *testing.T, s Scenario, seeds int) {
 	t.Helper()
-	s.each(t, testPackage(), func([]call) []disturbance { return chaos(seeds) })
+	s.each(t, "", testPackage(), func([]call) []disturbance { return chaos(seeds) })
 }
 
 // disturbance is what happens to the work in one trial.
@@ -94,14 +130,14 @@ type disturbance struct {
 	name string // of the subtest
 	// at returns what befalls the nth call, counted from 1; nil for nothing.
 	// It is asked once for each call, in order.
-	at func(n int, c call) *fault
+	at func(n int, c call) *mishap
 	// certain says that a call is befallen in any case.
 	certain bool
 }
 
 // each runs the scenario once undisturbed, and then under everything that can
-// be made of the calls seen there.
-func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) {
+// be made of the calls seen there. To repeat a trial takes the environment, too.
+func (s Scenario) each(t *testing.T, environment, pkg string, of func([]call) []disturbance) {
 	t.Helper()
 	t.Run(s.Name, func(t *testing.T) {
 		var undisturbed outcome
@@ -109,6 +145,9 @@ func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) 
 			undisturbed = s.run(t, disturbance{}, outcome{})
 			if s.Check != nil {
 				s.Check(t, undisturbed.cloud)
+			}
+			if t.Failed() {
+				t.Log(undisturbed.log()) // a bubble that failed ends the test around it
 			}
 		})
 		if problems := undisturbed.problems(nil); len(problems) > 0 || t.Failed() {
@@ -124,7 +163,7 @@ func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) 
 						t.Error(problem)
 					}
 					if t.Failed() {
-						t.Logf("%s\nrepeat it: %s", got.log(), replay(pkg, t.Name()))
+						t.Logf("%s\nrepeat it: %s%s", got.log(), environment, replay(pkg, t.Name()))
 					}
 				})
 			})

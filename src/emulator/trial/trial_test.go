@@ -35,6 +35,12 @@ func TestShopFaults(t *testing.T) {
 	}
 }
 
+func TestShopSample(t *testing.T) {
+	for _, s := range shops() {
+		Sample(t, s, 20)
+	}
+}
+
 func TestShopChaos(t *testing.T) {
 	for _, s := range shops() {
 		Chaos(t, s, 10)
@@ -96,7 +102,7 @@ func TestBugsAreFound(t *testing.T) {
 func TestChaosFindsBugs(t *testing.T) {
 	for _, b := range []bug{labelsLate, repeatsBlind, adoptsByName, loopsForever, believesPages, givesUp} {
 		t.Run(string(b), func(t *testing.T) {
-			const seeds = 40
+			const seeds = 100
 			for seed := range seeds {
 				of := func([]call) []disturbance { return chaos(seed + 1)[seed:] }
 				if len(found(t, scenario(b, false), of, func(string) bool { return true })) > 0 {
@@ -116,13 +122,30 @@ func TestFailureSaysHowToRepeatIt(t *testing.T) {
 		t.Fatalf("no failure says how to repeat the lost answer:\n%s", output)
 	}
 	output = shopWith(t, repeatsBlind, command[1])
-	for _, want := range []string{"--- FAIL: TestShopFaults/shop/lost-04-POST_v1_loadbalancers", "04 POST /v1/loadbalancers [lost]: reading the answer", "new lb 2"} {
+	for _, want := range []string{"--- FAIL: TestShopFaults/shop/lost-04-POST_v1_loadbalancers", "04 POST /v1/loadbalancers [lost]: the connection was dropped", "new lb 2"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the repetition does not show %q:\n%s", want, output)
 		}
 	}
 	if failures := strings.Count(output, "--- FAIL: TestShopFaults/shop/"); failures != 1 {
 		t.Errorf("the repetition ran %d failing trials, want 1:\n%s", failures, output)
+	}
+}
+
+// TestSampleSaysItsSeed: who draws other trials can repeat them.
+func TestSampleSaysItsSeed(t *testing.T) {
+	t.Setenv(seedVariable, "7")
+	output := shopWith(t, givesUp, "^TestShopSample$/^shop$")
+	command := regexp.MustCompile(`repeat it: TRIAL_SEED=7 go test -count=1 -run '(\S+)' github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial\n`).FindStringSubmatch(output)
+	if command == nil || !strings.Contains(output, "TRIAL_SEED=7\n") {
+		t.Fatalf("no failure says with which seed to repeat it:\n%s", output)
+	}
+	if output := shopWith(t, givesUp, command[1]); strings.Count(output, "--- FAIL: TestShopSample/shop/") != 1 {
+		t.Errorf("the repetition is not the one trial:\n%s", output)
+	}
+	t.Setenv(seedVariable, "seven")
+	if output := shopWith(t, none, "^TestShopSample$"); !strings.Contains(output, "TRIAL_SEED=seven: use a whole number") {
+		t.Errorf("a seed that is none: %s", output)
 	}
 }
 
@@ -151,7 +174,7 @@ func TestUndisturbedFailureEndsTheMatrix(t *testing.T) {
 
 func TestCheckEndsTheMatrix(t *testing.T) {
 	output := shopWith(t, writesNothing, "^TestShopCrash$/^shop$")
-	if !strings.Contains(output, "0 load balancers, want 1") || strings.Contains(output, "after-") {
+	if !strings.Contains(output, "0 load balancers, want 1") || !strings.Contains(output, "01 GET "+groups) || strings.Contains(output, "after-") {
 		t.Errorf("got\n%s\nwant the undisturbed work's failure and no trials", output)
 	}
 }

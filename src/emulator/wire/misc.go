@@ -98,14 +98,11 @@ type NamedReference struct {
 // PeeringInput is the body of POST and PUT on peerings; PUT reads what describes
 // the connection only.
 type PeeringInput struct {
-	Name                         *string           `json:"name"`
-	Description                  *string           `json:"description"`
-	Labels                       map[string]string `json:"labels"`
-	Annotations                  map[string]string `json:"annotations"`
-	RequesterVPCIdentity         string            `json:"requesterVpcIdentity"`
-	AccepterVPCIdentity          string            `json:"accepterVpcIdentity"`
-	AccepterOrganisationIdentity string            `json:"accepterOrganisationIdentity"`
-	AutoAccept                   bool              `json:"autoAccept"`
+	MetaInput
+	RequesterVPCIdentity         string `json:"requesterVpcIdentity"`
+	AccepterVPCIdentity          string `json:"accepterVpcIdentity"`
+	AccepterOrganisationIdentity string `json:"accepterOrganisationIdentity"`
+	AutoAccept                   bool   `json:"autoAccept"`
 }
 
 // PeeringRejection is the body of POST .../reject.
@@ -146,14 +143,11 @@ type Endpoint struct {
 // FilesystemInput is the body of POST and PUT on file systems; PUT ignores where
 // they are.
 type FilesystemInput struct {
-	Name                     *string           `json:"name"`
-	Description              *string           `json:"description"`
-	Labels                   map[string]string `json:"labels"`
-	Annotations              map[string]string `json:"annotations"`
-	CloudRegionIdentity      string            `json:"cloudRegionIdentity"`
-	VPCIdentity              string            `json:"vpcIdentity"`
-	SubnetIdentity           string            `json:"subnetIdentity"`
-	Size                     *int              `json:"size"`
-	SecurityGroupAttachments []string          `json:"securityGroupAttachments"`
-	DeleteProtection         *bool             `json:"deleteProtection"`
+	MetaInput
+	CloudRegionIdentity      string   `json:"cloudRegionIdentity"`
+	VPCIdentity              string   `json:"vpcIdentity"`
+	SubnetIdentity           string   `json:"subnetIdentity"`
+	Size                     *int     `json:"size"`
+	SecurityGroupAttachments []string `json:"securityGroupAttachments"`
+	DeleteProtection         *bool    `json:"deleteProtection"`
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Meta is what almost every object of the API carries.
 type Meta struct {
@@ -107,3 +110,19 @@ type Subnet struct {
 
 	RouteTable *RouteTable `json:"routeTable,omitempty"`
 }
+
+// Nullable is a field that tells null from being left out.
+type Nullable[T any] struct {
+	// Value is nil when the field is null, and when it was left out.
+	Value *T
+	sent  bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Nullable[T]) UnmarshalJSON(content []byte) error {
+	n.sent = true
+	return json.Unmarshal(content, &n.Value)
+}
+
+// Null says that the field was there and was null.
+func (n Nullable[T]) Null() bool { return n.sent && n.Value == nil }

@@ -41,17 +41,17 @@ type Attachment struct {
 // TargetGroupInput is the body of POST and PUT on target groups. VPC is read
 // by POST only.
 type TargetGroupInput struct {
-	Name                *string           `json:"name"`
-	Description         *string           `json:"description"`
-	Labels              map[string]string `json:"labels"`
-	Annotations         map[string]string `json:"annotations"`
-	VPC                 string            `json:"vpc"`
-	TargetPort          *int              `json:"targetPort"`
-	Protocol            *string           `json:"protocol"`
-	TargetSelector      map[string]string `json:"targetSelector"`
-	EnableProxyProtocol *bool             `json:"enableProxyProtocol"`
-	LoadbalancingPolicy *string           `json:"loadbalancingPolicy"`
-	HealthCheck         *HealthCheck      `json:"healthCheck"`
+	Name                *string               `json:"name"`
+	Description         *string               `json:"description"`
+	Labels              map[string]string     `json:"labels"`
+	Annotations         map[string]string     `json:"annotations"`
+	VPC                 string                `json:"vpc"`
+	TargetPort          *int                  `json:"targetPort"`
+	Protocol            *string               `json:"protocol"`
+	TargetSelector      map[string]string     `json:"targetSelector"`
+	EnableProxyProtocol *bool                 `json:"enableProxyProtocol"`
+	LoadbalancingPolicy *string               `json:"loadbalancingPolicy"`
+	HealthCheck         Nullable[HealthCheck] `json:"healthCheck"`
 }
 
 // AttachTarget names a target: exactly one of the two is meaningful.

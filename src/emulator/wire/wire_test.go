@@ -217,3 +217,18 @@ func TestTimestampsAreNeverEmpty(t *testing.T) {
 		t.Errorf("%s has an empty timestamp, which clients cannot read", content)
 	}
 }
+
+// A health check can be told from one that is null, and that from one left out.
+func TestNullable(t *testing.T) {
+	for body, want := range map[string]struct{ null, value bool }{
+		`{}`: {}, `{"healthCheck":null}`: {null: true}, `{"healthCheck":{"port":1}}`: {value: true},
+	} {
+		var in TargetGroupInput
+		if err := json.Unmarshal([]byte(body), &in); err != nil {
+			t.Fatal(err)
+		}
+		if got := in.HealthCheck; got.Null() != want.null || (got.Value != nil) != want.value {
+			t.Errorf("%s is read as %+v, want %+v", body, got, want)
+		}
+	}
+}

@@ -15,8 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestKinds describes every fault by what a client sees of the creation of a load balancer, and whether the cloud has it then.
-func TestKinds(t *testing.T) {
+// TestMishaps describes every mishap by what a client sees of the creation of a load balancer, and whether the cloud has it then.
+func TestMishaps(t *testing.T) {
 	tests := map[string]struct {
 		status  int
 		kind    string // content type, without charset
@@ -36,22 +36,29 @@ func TestKinds(t *testing.T) {
 		"hang":           {end: context.DeadlineExceeded, takes: 30 * time.Second},
 		"slow":           {status: 201, kind: "application/json", body: "identity", happens: true, takes: 5 * time.Second},
 		"reset":          {end: syscall.ECONNRESET},
-		"lost":           {end: syscall.ECONNRESET, happens: true},
+		"lost":           {end: io.EOF, happens: true},
 		"truncated":      {status: 201, kind: "application/json", body: `{"identity`, end: io.ErrUnexpectedEOF, happens: true},
-		"malformed":      {status: 200, kind: "application/json", body: "oops", happens: true},
+		"malformed":      {status: 200, kind: "application/json", body: "{,", happens: true},
 		"empty":          {status: 200, kind: "application/json", happens: true},
-		"stale":          {status: 201, kind: "application/json", body: "identity", happens: true}, // writes are never stale
-		"before":         {end: errDied},
-		"after":          {end: errDied, happens: true},
+		"page":           {status: 200, kind: "text/html", body: "<html>"},
+		"quota":          {status: 403, kind: "application/json", body: "quota exceeded"},
+		"no-content":     {status: 204, happens: true},
+		// These three are about other calls.
+		"delete-lag":        {status: 201, kind: "application/json", body: "identity", happens: true},
+		"stale":             {status: 201, kind: "application/json", body: "identity", happens: true},
+		"partial":           {status: 201, kind: "application/json", body: "identity", happens: true},
+		"partial-otherwise": {status: 201, kind: "application/json", body: "identity", happens: true},
+		"before":            {end: errDied},
+		"after":             {end: errDied, happens: true},
 	}
-	for _, f := range append(kinds(), deaths()...) {
-		t.Run(f.name, func(t *testing.T) {
-			test, described := tests[f.name]
+	for _, m := range append(mishaps(), deaths()...) {
+		t.Run(m.name, func(t *testing.T) {
+			test, described := tests[m.name]
 			if !described {
-				t.Fatal("nothing says what this fault is")
+				t.Fatal("nothing says what this mishap is")
 			}
 			synctest.Test(t, func(t *testing.T) {
-				cloud, p := disturbed(t, f)
+				cloud, p := disturbed(t, m)
 				began := time.Now()
 				got, err := post(t, p)
 				if !errors.Is(err, test.end) || err != nil && test.end == nil {
@@ -60,7 +67,7 @@ func TestKinds(t *testing.T) {
 				if took := time.Since(began); took != test.takes {
 					t.Errorf("it took %s, want %s", took, test.takes)
 				}
-				if got.status != test.status || got.header.Get("Content-Type") != test.kind || !strings.Contains(got.body, test.body) {
+				if got.status != test.status || !strings.HasPrefix(got.header.Get("Content-Type"), test.kind) || !strings.Contains(got.body, test.body) {
 					t.Errorf("answer %+v, want %+v", got, test)
 				}
 				if happened := len(cloud.Writes()) > 0; happened != test.happens {
@@ -71,16 +78,16 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// disturbed is a process whose first call meets a fault.
-func disturbed(t *testing.T, f *fault) (*emulator.Emulator, *process) {
+// disturbed is a process whose first call meets a mishap.
+func disturbed(t *testing.T, m *mishap) (*emulator.Emulator, *process) {
 	t.Helper()
 	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &network{cloud: cloud.Transport(), earlier: map[string]answer{}, disturb: func(n int, _ call) *fault {
+	n := &network{cloud: cloud.Transport(), earlier: map[string]answer{}, disturb: func(n int, _ call) *mishap {
 		if n == 1 {
-			return f
+			return m
 		}
 		return nil
 	}}
@@ -114,8 +121,19 @@ func post(t *testing.T, p *process) (reading, error) {
 	return reading{response.StatusCode, response.Header, string(body)}, err
 }
 
+// known is a mishap by its name.
+func known(t *testing.T, name string) *mishap {
+	t.Helper()
+	all := mishaps()
+	i := slices.IndexFunc(all, func(m *mishap) bool { return m.name == name })
+	if i < 0 {
+		t.Fatalf("there is no mishap %q", name)
+	}
+	return all[i]
+}
+
 func TestThrottlingNamesATime(t *testing.T) {
-	_, p := disturbed(t, kinds()[0])
+	_, p := disturbed(t, known(t, "throttled"))
 	got, err := post(t, p)
 	if err != nil || got.header.Get("Retry-After") != "7" {
 		t.Errorf("error %v, header %v; want Retry-After: 7", err, got.header)
@@ -139,8 +157,8 @@ func TestDeadProcessesMakeNoCalls(t *testing.T) {
 
 func TestStaleListIsTheOneBefore(t *testing.T) {
 	cloud, p := disturbed(t, nil)
-	stale := kinds()[slices.IndexFunc(kinds(), func(f *fault) bool { return f.name == "stale" })]
-	p.disturb = func(n int, c call) *fault {
+	stale := known(t, "stale")
+	p.disturb = func(n int, c call) *mishap {
 		if n == 3 || n == 4 {
 			return stale
 		}
@@ -163,14 +181,19 @@ func TestStaleListIsTheOneBefore(t *testing.T) {
 	if got := len(cloud.Writes()); got != 1 {
 		t.Errorf("%d writes, want 1", got)
 	}
-	if !p.calls[2].again || p.calls[0].again || p.calls[2].fault != "stale" {
+	if !p.calls[2].again || p.calls[0].again || p.calls[2].mishap != "stale" {
 		t.Errorf("calls = %+v; want the second list known as asked again, and as stale", p.calls)
 	}
 }
 
 func TestFaultsBefallCallsTheyMatterTo(t *testing.T) {
 	var names []string
-	calls := []call{{method: "GET", path: balancers, size: 2}, {method: "GET", path: balancers, size: 2, again: true}, {method: "DELETE", path: balancers + "/lb-0123456789abcdefghij"}}
+	const one = balancers + "/lb-0123456789abcdefghij"
+	calls := []call{
+		{method: "GET", path: balancers, size: 2}, {method: "GET", path: balancers, size: 2, again: true}, {method: "DELETE", path: one},
+		{method: "POST", path: balancers, status: 201}, {method: "POST", path: one + "/verb", status: 204},
+		{method: "POST", path: "/oidc/token", status: 201}, {method: "GET", path: one, again: true},
+	}
 	for _, d := range faults(calls) {
 		names = append(names, d.name)
 	}
@@ -178,13 +201,16 @@ func TestFaultsBefallCallsTheyMatterTo(t *testing.T) {
 		"conflict-01-GET_v1_loadbalancers": false, "conflict-03-DELETE_v1_loadbalancers_ID": true,
 		"stale-01-GET_v1_loadbalancers": false, "stale-02-GET_v1_loadbalancers": true,
 		"empty-01-GET_v1_loadbalancers": true, "empty-03-DELETE_v1_loadbalancers_ID": false,
-		"lost-repeatedly-03-DELETE_v1_loadbalancers_ID": true, "forbidden-repeatedly-03-DELETE_v1_loadbalancers_ID": false,
+		"lost-repeatedly-03-DELETE_v1_loadbalancers_ID": true, "slow-repeatedly-03-DELETE_v1_loadbalancers_ID": true,
+		"delete-lag-03-DELETE_v1_loadbalancers_ID": true, "delete-lag-01-GET_v1_loadbalancers": false,
+		"quota-04-POST_v1_loadbalancers": true, "quota-05-POST_v1_loadbalancers_ID_verb": false, "quota-06-POST_oidc_token": false,
+		"partial-01-GET_v1_loadbalancers": false, "partial-02-GET_v1_loadbalancers": true, "partial-07-GET_v1_loadbalancers_ID": false,
 	} {
 		if slices.Contains(names, name) != want {
 			t.Errorf("trial %s: got %v, want %v", name, !want, want)
 		}
 	}
-	single := faults(calls)[1] // "throttled" lasts
+	single := faults(calls)[1] // the second of each two lasts
 	for n, want := range []bool{false, true, true, true, false} {
 		if got := single.at(n, call{}) != nil; got != want {
 			t.Errorf("%s at call %d: %v, want %v", single.name, n, got, want)
@@ -192,18 +218,84 @@ func TestFaultsBefallCallsTheyMatterTo(t *testing.T) {
 	}
 }
 
+// What a mishap is about is decided by the call that it meets, too: of three in a row some may be others.
+func TestMishapsBefallTheirOwnCalls(t *testing.T) {
+	cloud, p := disturbed(t, nil)
+	p.disturb = func(int, call) *mishap { return known(t, "conflict") }
+	s := &shop{network: p}
+	if _, err := s.list(t.Context(), balancers); err != nil || p.hits != 0 || p.calls[0].mishap != "" {
+		t.Errorf("a read: error %v, %d hits; want none of a write's", err, p.hits)
+	}
+	if err := s.create(t.Context(), balancers, "shop"); err == nil || p.hits != 1 || len(cloud.Writes()) > 0 {
+		t.Errorf("a write: error %v, %d hits; want a conflict", err, p.hits)
+	}
+}
+
+// Between the two of them, partial lists lack either of two objects.
+func TestPartialListsDiffer(t *testing.T) {
+	cloud, p := disturbed(t, nil)
+	rival(t, cloud)
+	if err := (&shop{network: cloud.Transport()}).create(t.Context(), balancers, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]bool{}
+	s := &shop{network: p}
+	if _, err := s.list(t.Context(), balancers); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"partial", "partial-otherwise"} {
+		p.disturb = func(int, call) *mishap { return known(t, name) }
+		all, err := s.list(t.Context(), balancers)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%s: %v, %v, want one of two", name, all, err)
+		}
+		missing[all[0].Labels["owner"]] = true
+	}
+	if len(missing) != 2 {
+		t.Errorf("only %v are ever left", missing)
+	}
+}
+
+func TestSample(t *testing.T) {
+	calls := []call{{method: "GET", path: balancers, size: 2}, {method: "POST", path: balancers, status: 201}}
+	all := faults(calls)
+	names := func(some []disturbance) string {
+		var b strings.Builder
+		for _, d := range some {
+			b.WriteString(d.name + " ")
+		}
+		return b.String()
+	}
+	one := names(sample(all, 10, 1))
+	if one != names(sample(all, 10, 1)) || one == names(sample(all, 10, 2)) {
+		t.Errorf("the seed does not decide: %s", one)
+	}
+	if strings.Count(one, " ") != 10 || names(sample(all, 1000, 1)) != names(all) {
+		t.Errorf("10 of %d are %s, and 1000 are not all", len(all), one)
+	}
+	drawn := map[string]bool{}
+	for seed := range uint64(100) {
+		for _, d := range sample(all, 10, seed) {
+			drawn[d.name] = true
+		}
+	}
+	if len(drawn) != len(all) {
+		t.Errorf("100 seeds draw %d of %d", len(drawn), len(all))
+	}
+}
+
 func TestSeedsRepeat(t *testing.T) {
 	draw := func(seed uint64) string {
 		at, drawn := anything(seed), ""
 		for n := 1; n <= chaosCalls+50; n++ {
-			f := at(n, call{})
-			if f == nil {
+			m := at(n, call{})
+			if m == nil {
 				continue
 			}
 			if n > chaosCalls {
 				t.Errorf("seed %d: call %d is disturbed; the work could never end", seed, n)
 			}
-			drawn += f.name + " "
+			drawn += m.name + " "
 		}
 		return drawn
 	}
@@ -213,7 +305,7 @@ func TestSeedsRepeat(t *testing.T) {
 		if drawn == "" || drawn != draw(seed) {
 			t.Errorf("seed %d draws %q and then %q; want the same, and something", seed, drawn, draw(seed))
 		}
-		if strings.Contains(drawn, "stale") && (strings.Contains(drawn, "before") || strings.Contains(drawn, "after")) {
+		if (strings.Contains(drawn, "stale") || strings.Contains(drawn, "partial")) && (strings.Contains(drawn, "before") || strings.Contains(drawn, "after")) {
 			t.Errorf("seed %d draws crashes and lies", seed)
 		}
 		different[drawn] = true

@@ -1,0 +1,138 @@
+package trial
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+)
+
+// mishap is a way in which a call can go wrong.
+type mishap struct {
+	name string
+	// effect is what the cloud makes of the call; nothing special without a kind.
+	effect fault.Effect
+	seed   uint64 // of what is random about the effect
+	// repeats makes it answer what it answered to the same question before. That
+	// is not a fault.Stale, because no virtual time passes between most calls.
+	repeats bool
+	// ends is when the call ends the process that makes it.
+	ends end
+	// only says which calls it can befall, by what is known beforehand; nil for all.
+	only func(call) bool
+	// matters says whether it makes a difference to a call that, undisturbed, was
+	// answered like this; nil for all.
+	matters func(call) bool
+	// lies makes it impossible to tell from a true answer.
+	lies bool
+}
+
+// end is the moment of a call at which a process ends.
+type end int
+
+const (
+	never    end = iota
+	unheard      // before the cloud heard of the call
+	unspoken     // after the cloud did what was asked, before anybody heard of it
+)
+
+// slowness is how long a slow answer takes, and lateness how long a deletion
+// that is said to be done: noticeable, and well within the time that clients
+// wait and the cloud is given.
+const (
+	slowness = 5 * time.Second
+	lateness = 20 * time.Second
+)
+
+// hourglass is what a throttled client is asked to wait.
+const hourglass = 7 * time.Second
+
+var errDied = errors.New("the process has ended")
+
+// mishaps are all that a process survives.
+func mishaps() []*mishap {
+	return append(refusals(), []*mishap{
+		{name: "hang", effect: fault.Effect{Kind: fault.Hang}},
+		{name: "slow", effect: fault.Effect{Kind: fault.Latency, Delay: slowness}},
+		{name: "reset", effect: fault.Effect{Kind: fault.Reset}},
+		{name: "lost", effect: fault.Effect{Kind: fault.Drop}},
+		{name: "truncated", effect: fault.Effect{Kind: fault.Truncate}, matters: hasBody},
+		{name: "malformed", effect: fault.Effect{Kind: fault.Malformed}},
+		{name: "empty", effect: fault.Effect{Kind: fault.Empty}, matters: hasBody},
+		{name: "no-content", effect: fault.Effect{Kind: fault.NoContent}, matters: hasBody},
+		{name: "delete-lag", effect: fault.Effect{Kind: fault.DeleteLag, Delay: lateness}, only: deletes},
+		{name: "stale", repeats: true, only: asksAgain, lies: true},
+		// Two, because what is missing depends on the seed.
+		{name: "partial", effect: fault.Effect{Kind: fault.Partial}, seed: 1, only: listsAgain, lies: true},
+		{name: "partial-otherwise", effect: fault.Effect{Kind: fault.Partial}, seed: 9, only: listsAgain, lies: true},
+	}...)
+}
+
+// refusals are what the cloud, or what stands before it, answers instead of
+// doing anything.
+func refusals() []*mishap {
+	refuse := func(status int, message string) fault.Effect {
+		return fault.Effect{Kind: fault.Refuse, Status: status, Message: message}
+	}
+	throttle := refuse(http.StatusTooManyRequests, "slow down")
+	throttle.RetryAfter = hourglass
+	return []*mishap{
+		{name: "throttled", effect: throttle},
+		{name: "error", effect: refuse(http.StatusInternalServerError, "internal error")},
+		{name: "unavailable", effect: refuse(http.StatusServiceUnavailable, "maintenance")},
+		{name: "unauthorised", effect: fault.Effect{Kind: fault.Unauthorised, Message: "token expired"}},
+		{name: "forbidden", effect: fault.Effect{Kind: fault.Forbidden, Message: "not now"}},
+		{name: "conflict", effect: refuse(http.StatusConflict, "the object is busy"), only: call.write},
+		{name: "quota", effect: fault.Effect{Kind: fault.Quota}, only: posts, matters: creates},
+		{name: "page", effect: fault.Effect{Kind: fault.NotJSON}},
+		{name: "bad-gateway", effect: fault.Effect{Kind: fault.NotJSON, Status: http.StatusBadGateway}},
+		{name: "page-not-found", effect: fault.Effect{Kind: fault.NotJSON, Status: http.StatusNotFound}},
+	}
+}
+
+// deaths are the two ways in which a call can be a process's last one.
+func deaths() []*mishap {
+	return []*mishap{{name: "before", ends: unheard}, {name: "after", ends: unspoken}}
+}
+
+// hasBody says that the answer had content that can be lost.
+func hasBody(c call) bool { return c.size > 0 }
+
+// asksAgain says that the call asks what was asked before.
+func asksAgain(c call) bool { return c.again }
+
+// listsAgain says that it asks for a list that it had before.
+func listsAgain(c call) bool { return c.again && !strings.HasSuffix(c.operation(), "/ID") }
+
+func deletes(c call) bool { return c.method == http.MethodDelete }
+
+func posts(c call) bool { return c.method == http.MethodPost && c.write() }
+
+// creates says that the call made an object.
+func creates(c call) bool { return c.status == http.StatusCreated }
+
+// befalls says whether it makes a difference to a call that went like this.
+func (m *mishap) befalls(c call) bool {
+	return (m.only == nil || m.only(c)) && (m.matters == nil || m.matters(c))
+}
+
+// befall makes the call, which goes wrong. Earlier is what the same question was
+// answered the last time; nil when it was not asked yet.
+func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*http.Request) (answer, error)) (answer, error) {
+	if m.ends == unheard {
+		return answer{}, errDied
+	}
+	if m.repeats && earlier != nil {
+		return *earlier, nil
+	}
+	if m.effect.Kind != "" {
+		request = request.WithContext(fault.With(request.Context(), m.effect, m.seed))
+	}
+	a, err := forward(request)
+	if m.ends == unspoken {
+		return answer{}, errors.Join(err, errDied)
+	}
+	return a, err
+}

@@ -1,0 +1,85 @@
+package thalassa
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// reasonHealthCheckKept: the cloud does not remove a health check.
+const reasonHealthCheckKept = "HealthCheckKept"
+
+// removalTries is how often the removal of a target group's health check is written before it counts as impossible: twice, because
+// the first time somebody may have put it back.
+const removalTries = 2
+
+// removals remembers the health checks that were removed from target groups, because the cloud may take null for "as it is" and
+// would be told the same for ever. The zero value is ready to use.
+type removals struct {
+	mu    sync.Mutex
+	tried map[string]removal // by identity of the target group
+}
+
+// removal is how often a health check was removed.
+type removal struct {
+	check string
+	times int
+	told  bool
+}
+
+// note counts a removal that the cloud answered with success.
+func (r *removals) note(group inventory.TargetGroup) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	latest := r.tried[group.ID]
+	if check := healthCheckText(group.HealthCheck); latest.check != check {
+		latest = removal{check: check}
+	}
+	latest.times++
+	if r.tried == nil {
+		r.tried = map[string]removal{}
+	}
+	r.tried[group.ID] = latest
+}
+
+// inVain says that the group's health check was removed often enough, and is there.
+func (r *removals) inVain(group inventory.TargetGroup) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	latest := r.tried[group.ID]
+	return latest.times >= removalTries && group.HealthCheck != nil && latest.check == healthCheckText(group.HealthCheck)
+}
+
+// tell says whether this is the first time that somebody is told about the group.
+func (r *removals) tell(group inventory.TargetGroup) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	latest := r.tried[group.ID]
+	first := !latest.told
+	latest.told = true
+	r.tried[group.ID] = latest
+	return first
+}
+
+// forget is for a group that is to have a health check, or is gone.
+func (r *removals) forget(group string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.tried, group)
+}
+
+// tellKept tells the Service's owner, once, which health checks cannot be removed.
+func (b *balancers) tellKept(service *corev1.Service, d desired, o observed) {
+	for _, group := range o.groups {
+		switch removed := b.planner.removals; {
+		case d.healthCheck.over(group.HealthCheck) != nil:
+			removed.forget(group.ID)
+		case removed.inVain(group) && removed.tell(group):
+			b.recorder.Eventf(service, corev1.EventTypeWarning, reasonHealthCheckKept,
+				"The cloud says that it removes the health check of target group %s, and keeps it: %s. Nodes that fail it get no traffic. Remove it in the cloud; if that cannot be done, delete the port's listener and this target group there: new ones follow by themselves.",
+				group.Name, healthCheckText(group.HealthCheck))
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package thalassa
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// local makes the Service's nodes have a health check, or not.
+func local(web *corev1.Service, checked bool) {
+	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
+	if checked {
+		web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+	}
+}
+
+// eventsAbout are the events not looked at yet that have a reason.
+func (l *lab) eventsAbout(reason string) []string {
+	var found []string
+	for event := l.nextEvent(); event != ""; event = l.nextEvent() {
+		if strings.Contains(event, " "+reason+" ") {
+			found = append(found, event)
+		}
+	}
+	return found
+}
+
+// TestHealthCheckThatStays: in a cloud that takes null for "as it is", the same removal is written twice and not for ever, and
+// the Service's owner hears of it once; all else goes on.
+func TestHealthCheckThatStays(t *testing.T) {
+	for name, passes := range map[string]struct{ drift bool }{"by syncs": {}, "by drift passes": {drift: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: emulator.Merge}})
+				nodes, web := l.nodes("a"), service("web", 80)
+				local(web, true)
+				l.settle(web, nodes)
+				l.emulator.ResetCounters()
+				local(web, false)
+				web.Status.LoadBalancer = *l.settle(web, nodes)
+				if passes.drift {
+					l.watching(web)
+				}
+				for range 6 {
+					<-time.After(time.Hour)
+					if !passes.drift {
+						l.settle(web, nodes)
+					}
+				}
+				if writes := l.writes(); len(writes) != removalTries {
+					t.Errorf("writes in six hours: %v; want %d", writes, removalTries)
+				}
+				told := l.eventsAbout(reasonHealthCheckKept)
+				if len(told) != 1 || !strings.Contains(told[0], l.group().Name) || !strings.Contains(told[0], ":32000/healthz") {
+					t.Errorf("told %q; want one event that names the target group and its health check", told)
+				}
+
+				l.emulator.ResetCounters()
+				web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
+				l.settle(web, nodes)
+				if policy := l.group().LoadbalancingPolicy; policy == nil || *policy != "MAGLEV" || len(l.writes()) != 1 {
+					t.Errorf("after a change of the policy it is %v, with the writes %v", policy, l.writes())
+				}
+			})
+		})
+	}
+}
+
+// TestHealthCheckThatWasPutBack: somebody who adds it again is overruled once, and a Service that wants one again starts anew.
+func TestHealthCheckThatWasPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		nodes, web := l.nodes("a"), service("web", 80)
+		removedAgain := func() bool {
+			local(web, true)
+			l.settle(web, nodes)
+			check := l.group().HealthCheck
+			local(web, false)
+			l.settle(web, nodes)
+			group := l.group()
+			update := iaas.UpdateTargetGroup{Name: group.Name, Labels: group.Labels, TargetPort: group.TargetPort, Protocol: group.Protocol, HealthCheck: check}
+			if _, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity, UpdateTargetGroup: update}); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
+			l.settle(web, nodes)
+			return l.group().HealthCheck == nil
+		}
+		for range 2 {
+			if !removedAgain() {
+				t.Error("a health check that somebody put back is still there")
+			}
+		}
+		if told := l.eventsAbout(reasonHealthCheckKept); len(told) > 0 {
+			t.Errorf("told %q, want nothing", told)
+		}
+	})
+}
+
+func TestRemovals(t *testing.T) {
+	with := func(port int32) inventory.TargetGroup {
+		return inventory.TargetGroup{ID: "tg-1", HealthCheck: &iaas.BackendHealthCheck{Port: port}}
+	}
+	var r removals
+	for times := range removalTries {
+		if r.inVain(with(1)) {
+			t.Errorf("given up after %d removals, want %d", times, removalTries)
+		}
+		r.note(with(1))
+	}
+	if !r.inVain(with(1)) || r.inVain(with(2)) || r.inVain(inventory.TargetGroup{ID: "tg-1"}) || r.inVain(inventory.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
+		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
+	}
+	if !r.tell(with(1)) || r.tell(with(1)) {
+		t.Error("it is not told once")
+	}
+	r.forget("tg-1")
+	if r.inVain(with(1)) || !r.tell(with(1)) {
+		t.Error("a group that was forgotten is known")
+	}
+}
