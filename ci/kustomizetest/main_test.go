@@ -17,7 +17,7 @@ const roleEnv = "KUSTOMIZETEST_ROLE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(roleEnv) != "" {
-		os.Exit(beManager()) //nolint:revive // a program of its own, that happens to be in this file
+		os.Exit(beManager())
 	}
 	controlplanetest.Main(m)
 }

@@ -31,12 +31,8 @@ type undoing func(t *testing.T, o runtime.Object) bool
 // exceptions are the only differences. One that undoes nothing has to go.
 func exceptions() []exception {
 	return []exception{
-		{why: "Helm is not who installs it: helm.sh/chart", chart: func(t *testing.T, o runtime.Object) bool {
-			return relabel(t, o, "helm.sh/chart", "")
-		}},
-		{why: "Helm is not who installs it: managed-by", chart: func(t *testing.T, o runtime.Object) bool {
-			return relabel(t, o, "app.kubernetes.io/managed-by", "kustomize")
-		}},
+		{why: "Helm is not who installs it: helm.sh/chart", chart: relabel("helm.sh/chart", "")},
+		{why: "Helm is not who installs it: managed-by", chart: relabel("app.kubernetes.io/managed-by", "kustomize")},
 		{why: "pods follow the ConfigMap by its name, not by a checksum", chart: dropChecksum},
 		{why: "the ConfigMap's name ends with a hash of its content", overlay: dropHash},
 		{why: "the cluster's name is written once, in cloud-config.yaml; the program does not use the flag", chart: dropClusterFlag},
@@ -101,15 +97,17 @@ func undo(t *testing.T, objects []runtime.Object, used map[string]bool, side fun
 }
 
 // relabel changes a label that is there; an empty value removes it.
-func relabel(t *testing.T, o runtime.Object, label, value string) bool {
-	t.Helper()
-	labels := metadata(t, o).GetLabels()
-	_, has := labels[label]
-	delete(labels, label)
-	if has && value != "" {
-		labels[label] = value
+func relabel(label, value string) undoing {
+	return func(t *testing.T, o runtime.Object) bool {
+		t.Helper()
+		labels := metadata(t, o).GetLabels()
+		_, has := labels[label]
+		delete(labels, label)
+		if has && value != "" {
+			labels[label] = value
+		}
+		return has
 	}
-	return has
 }
 
 // podTemplate returns the pods of a workload, or nil.

@@ -244,11 +244,8 @@ func await(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		if err := check(ctx); err != nil {
-			last = err
-			return false, nil
-		}
-		return true, nil
+		last = check(ctx)
+		return last == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("waited in vain for %s: %v", what, last)
