@@ -47,6 +47,7 @@ type balancers struct {
 	services    serviceLocks
 	settled     settledServices
 	told        sync.Map // UID of a Service that has no ready load balancer -> reason of the latest event about that
+	doubted     sync.Map // UID of a Service of which lists were read while a creation was doubtful
 }
 
 var _ cloudprovider.LoadBalancer = (*balancers)(nil)
@@ -169,6 +170,7 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 		return api.NewRetryError("something may still be there: a creation ended without an answer, and the cloud's lists may not show it yet", b.config.LoadBalancer.pollInterval())
 	}
 	b.told.Delete(service.UID)
+	b.doubted.Delete(service.UID)
 	return nil
 }
 
@@ -199,8 +201,15 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 
 // compare observes the Service in the cloud and returns, as plan does, what differs.
 func (b *balancers) compare(ctx context.Context, service *corev1.Service, d desired) (o observed, plan loadbalancer.Plan, refused, err error) {
-	if o, err = b.observe(ctx, service, b.config.Inventory.balancerAge()); err != nil {
+	maxAge, doubtful := b.config.Inventory.balancerAge(), b.inventory.Doubtful(string(service.UID))
+	if _, was := b.doubted.Load(service.UID); was && !doubtful {
+		maxAge = inventory.Anew // what lists did not show during the doubt says nothing after it
+	}
+	if o, err = b.observe(ctx, service, maxAge); err != nil {
 		return observed{}, nil, nil, err
+	}
+	if b.doubted.Delete(service.UID); doubtful {
+		b.doubted.Store(service.UID, true)
 	}
 	plan, refused, err = b.plan(ctx, service, d, o)
 	return o, plan, refused, err

@@ -42,6 +42,10 @@ var (
 		"listeners-ignored": func(c *emulator.Config) { c.Switches.InlineListeners = emulator.IgnoreListeners },
 		"listeners-refused": func(c *emulator.Config) { c.Switches.InlineListeners = emulator.RefuseListeners },
 	}
+	making = map[string]behaviour{
+		"listeners-ignored": inline["listeners-ignored"], "listeners-refused": inline["listeners-refused"],
+		"hostnames": func(c *emulator.Config) { c.Switches.LoadbalancerHostnames = true },
+	}
 	endless = map[string]behaviour{
 		"late-release": func(c *emulator.Config) { c.Switches.LateRelease = true },
 		"answered-200": func(c *emulator.Config) { c.Switches.DoneStatus = http.StatusOK },
@@ -64,7 +68,7 @@ func both() []string { return []string{"80/tcp", "443/tcp"} }
 // stories are all of them. Those about a change begin with what the Service had before.
 func stories() []story {
 	all := []story{
-		{name: "create", has: asBefore(), main: true, under: inline, begin: (*lab).ensuring},
+		{name: "create", has: asBefore(), main: true, under: making, begin: (*lab).ensuring},
 		{name: "port", has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"}, main: true, under: updating,
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Port = 8443 })},
 		{name: "port-name", has: asBefore(), stays: both(), begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Name = "tls" })},

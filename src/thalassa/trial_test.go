@@ -3,6 +3,7 @@ package thalassa
 import (
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
 )
 
@@ -33,6 +34,18 @@ func TestSample(t *testing.T) {
 		}
 		for _, scenario := range story.everywhere()[1:] {
 			trial.Sample(t, scenario, some)
+		}
+	}
+}
+
+// TestLateFilters: lists with a label filter may be late, and an answer may be lost, and no second load balancer comes of it. A
+// process that ends besides is beyond that: nobody who just started can doubt a list that looks true.
+func TestLateFilters(t *testing.T) {
+	const many = 60
+	late := func(c *emulator.Config) { c.Delays.LabelFilters = lagging }
+	for _, story := range stories() {
+		if story.name == "create" {
+			trial.Sample(t, story.scenario("label-filters-late", late), many)
 		}
 	}
 }

@@ -171,10 +171,14 @@ func (n names) list(list []any) string {
 	return "[" + strings.Join(texts, ",") + "]"
 }
 
+// of is a text with the names of what it names: hostnames begin with identities.
 func (n names) of(text string) string {
+	host, domain, dotted := strings.Cut(text, ".")
 	switch name, named := n[text]; {
 	case named:
 		return name
+	case dotted && identity.MatchString(host):
+		return n.of(host) + "." + domain
 	case identity.MatchString(text):
 		return someIdentity
 	case isAddress(text):

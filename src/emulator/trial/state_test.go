@@ -36,10 +36,10 @@ func ending(t *testing.T, before, after string, theirs ...string) outcome {
 }
 
 func TestWhatDiffersBetweenGoodRunsIsNoDifference(t *testing.T) {
-	one := ending(t, `[]`, `[{"identity": "`+first+`", "name": "a", "slug": "a", "createdAt": "2000-01-01T00:00:00Z", "objectVersion": 1, "ips": ["10.0.0.1"]},
+	one := ending(t, `[]`, `[{"identity": "`+first+`", "name": "a", "slug": "a", "createdAt": "2000-01-01T00:00:00Z", "objectVersion": 1, "ips": ["10.0.0.1"], "host": "`+first+`.example"},
 		{"identity": "`+group+`", "name": "g", "uses": [{"identity": "`+first+`"}]}]`)
 	other := ending(t, `[]`, `[{"identity": "tg-cccccccccccccccccccc", "name": "g", "uses": [{"identity": "`+second+`"}]},
-		{"identity": "`+second+`", "name": "a", "slug": "a-2", "createdAt": "2001-01-01T00:00:00Z", "objectVersion": 7, "ips": ["10.0.0.9"]}]`)
+		{"identity": "`+second+`", "name": "a", "slug": "a-2", "createdAt": "2001-01-01T00:00:00Z", "objectVersion": 7, "ips": ["10.0.0.9"], "host": "`+second+`.example"}]`)
 	if x, y := one.state["things"], other.state["things"]; x != y || x == "" {
 		t.Errorf("states differ:\n%s\n%s", x, y)
 	}
