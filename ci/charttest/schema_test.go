@@ -108,6 +108,8 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "cloudConfig.api.burst=many",
 		"credentials.workloadIdentity.enabled=yes", "credentials.workloadIdentity.lifetime=59", "credentials.workloadIdentity.audience=",
 		"caBundle.pem=text", "caBundle.pem=-----BEGIN CERTIFICATE----------BEGIN PRIVATE KEY-----", "caBundle.existing.kind=Pod", "caBundle.existing.key=",
+		"admissionPolicy.enabled=maybe", "admissionPolicy.validationActions=Deny", "admissionPolicy.validationActions={Refuse}",
+		"admissionPolicy.validationActions={Warn,Warn}", "admissionPolicy.validationActions[0]=",
 		"cloudConfig=null", "credentials=null", "image=null", "rbac=null", "serviceAccount=null",
 	} {
 		t.Run(set, func(t *testing.T) {
@@ -127,6 +129,7 @@ func TestSchemaAcceptsNull(t *testing.T) {
 		"image.registry", "image.tag", "image.digest",
 		"imagePullSecrets", "fullnameOverride", "extraArgs", "kubernetesServiceHost", "kubernetesServicePort",
 		"priorityClassName", "resources", "nodeSelector", "affinity", "tolerations", "serviceAccount.name",
+		"admissionPolicy", "admissionPolicy.validationActions",
 	} {
 		t.Run(path, func(t *testing.T) {
 			objects(t, minimal(t, path+"=null"))

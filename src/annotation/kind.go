@@ -12,14 +12,19 @@ type Kind[T any] struct {
 	Allowed string // ends the sentence `"x" is not …`
 	Parse   func(text string) (T, error)
 	Format  func(value T) string
+	// Condition is Parse's verdict as the API server can give it: a CEL expression that is true for exactly the texts that
+	// Parse accepts, and no error for any. text is the CEL expression that gives the text.
+	Condition func(text string) string
 }
 
-// Bool takes true or false (also 1, 0, t, f, in any case, as strconv.ParseBool does).
+// Bool takes true or false (also 1, 0, t, f, True, TRUE …, as strconv.ParseBool does).
 func Bool() Kind[bool] {
-	return Kind[bool]{Allowed: "true or false", Parse: strconv.ParseBool, Format: strconv.FormatBool}
+	// every text that ParseBool accepts
+	words := []string{"true", "false", "True", "False", "TRUE", "FALSE", "t", "f", "T", "F", "1", "0"}
+	return Kind[bool]{Allowed: "true or false", Parse: strconv.ParseBool, Format: strconv.FormatBool, Condition: among(words)}
 }
 
-// Int takes a whole number from minimum to maximum; unit ("seconds") may be empty.
+// Int takes a whole number from minimum to maximum, of at most 18 digits each; unit ("seconds") may be empty.
 func Int(minimum, maximum int, unit string) Kind[int] {
 	allowed := fmt.Sprintf("a whole number from %d to %d", minimum, maximum)
 	if unit != "" {
@@ -32,7 +37,16 @@ func Int(minimum, maximum int, unit string) Kind[int] {
 		}
 		return number, nil
 	}
-	return Kind[int]{Allowed: allowed, Parse: parse, Format: strconv.Itoa}
+	return Kind[int]{Allowed: allowed, Parse: parse, Format: strconv.Itoa, Condition: within(minimum, maximum)}
+}
+
+// within is true for whole numbers in that range, as strconv.Atoi reads them.
+func within(minimum, maximum int) func(string) string {
+	// CEL's int() has an error for what is too large for it: no number in the range has more digits than its longer end.
+	digits := max(len(strings.TrimPrefix(strconv.Itoa(minimum), "-")), len(strings.TrimPrefix(strconv.Itoa(maximum), "-")))
+	return func(text string) string {
+		return fmt.Sprintf(`%s.matches("^[+-]?0*[0-9]{1,%d}$") && int(%s) >= %d && int(%s) <= %d`, text, digits, text, minimum, text, maximum)
+	}
 }
 
 // Enum takes one of the given words, in exactly that case.
@@ -47,5 +61,14 @@ func Enum(words ...string) Kind[string] {
 		}
 		return text, nil
 	}
-	return Kind[string]{Allowed: allowed, Parse: parse, Format: func(value string) string { return value }}
+	return Kind[string]{Allowed: allowed, Parse: parse, Format: func(value string) string { return value }, Condition: among(words)}
+}
+
+// among is true for exactly these words. Go's quoted strings are CEL's, too.
+func among(words []string) func(string) string {
+	quoted := make([]string, 0, len(words))
+	for _, word := range words {
+		quoted = append(quoted, strconv.Quote(word))
+	}
+	return func(text string) string { return text + " in [" + strings.Join(quoted, ", ") + "]" }
 }

@@ -36,13 +36,14 @@ type Entry struct {
 // Problem is one annotation that cannot be used as it stands.
 type Problem struct {
 	Annotation string // full name, prefix included
-	Value      string // as given; empty for an unknown annotation
+	Value      string // as given
 	Want       string // what is allowed, or what was probably meant
+	Name       bool   // the name is the problem, whatever the value
 }
 
 // String is one line that names the annotation, its value and what is allowed.
 func (p Problem) String() string {
-	if p.Value == "" {
+	if p.Name {
 		return fmt.Sprintf("annotation %s: %s", p.Annotation, p.Want)
 	}
 	return fmt.Sprintf("annotation %s: %q is not %s", p.Annotation, p.Value, p.Want)
@@ -53,13 +54,18 @@ type Registry struct {
 	prefix  string
 	entries map[string]Entry
 	parsers map[string]func(text string) (any, error)
+	// conditions are in CEL, see Kind.
+	conditions map[string]func(text string) string
 	// reserved start the names of annotations that are known, but not applied by this version.
 	reserved []string
 }
 
 // NewRegistry returns an empty registry for annotations whose names start with prefix ("loadbalancer.example.com/").
 func NewRegistry(prefix string) *Registry {
-	return &Registry{prefix: prefix, entries: map[string]Entry{}, parsers: map[string]func(string) (any, error){}}
+	return &Registry{
+		prefix: prefix, entries: map[string]Entry{},
+		parsers: map[string]func(string) (any, error){}, conditions: map[string]func(string) string{},
+	}
 }
 
 // Reserve makes Parse say of all unregistered annotations that start with one of the names that this version does not apply
@@ -81,6 +87,10 @@ func (r *Registry) Entries() []Entry {
 	return entries
 }
 
+// Condition returns the CEL expression that is true when Parse accepts a value of the annotation with that name, which must be
+// registered. text is the CEL expression that gives the value, without spaces around it.
+func (r *Registry) Condition(name, text string) string { return r.conditions[name](text) }
+
 // Key reads one annotation's value, already of its Go type.
 type Key[T any] struct {
 	name     string
@@ -92,6 +102,7 @@ type Key[T any] struct {
 func Register[T any](r *Registry, definition Definition, kind Kind[T], fallback T) Key[T] {
 	r.entries[definition.Name] = Entry{Definition: definition, Allowed: kind.Allowed, Default: kind.Format(fallback)}
 	r.parsers[definition.Name] = func(text string) (any, error) { return kind.Parse(text) }
+	r.conditions[definition.Name] = kind.Condition
 	return Key[T]{name: definition.Name, fallback: fallback}
 }
 
@@ -114,7 +125,7 @@ func (r *Registry) Parse(annotations map[string]string) (Values, []Problem) {
 		}
 		parse, known := r.parsers[name]
 		if !known {
-			problems = append(problems, Problem{Annotation: full, Want: r.unknown(name)})
+			problems = append(problems, Problem{Annotation: full, Value: annotations[full], Want: r.unknown(name), Name: true})
 			continue
 		}
 		value, err := parse(strings.TrimSpace(annotations[full]))

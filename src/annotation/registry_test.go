@@ -44,6 +44,10 @@ func TestParse(t *testing.T) {
 				`annotation lb.example.com/limit: "101" is not a whole number of connections from 1 to 100`,
 				`annotation lb.example.com/proxy: "maybe" is not true or false`,
 			}},
+		{"an empty value is none of those allowed", map[string]string{"lb.example.com/proxy": " "}, Setting[int]{Value: 10}, Setting[bool]{Invalid: true}, Setting[string]{Value: "A"},
+			[]string{`annotation lb.example.com/proxy: " " is not true or false`}},
+		{"no value", map[string]string{"lb.example.com/limit": ""}, Setting[int]{Value: 10, Invalid: true}, Setting[bool]{}, Setting[string]{Value: "A"},
+			[]string{`annotation lb.example.com/limit: "" is not a whole number of connections from 1 to 100`}},
 		{"enum is exact", map[string]string{"lb.example.com/policy": "b"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A", Invalid: true},
 			[]string{`annotation lb.example.com/policy: "b" is not one of A, B`}},
 		{"misspelt name", map[string]string{"lb.example.com/limmit": "3"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A"},
@@ -102,6 +106,36 @@ func TestEntries(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, newKeys().registry.Entries()); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+// TestConditions pins the text of the conditions; that they mean the same as Parse is for an API server to tell.
+func TestConditions(t *testing.T) {
+	want := map[string]string{
+		"limit":  `x.matches("^[+-]?0*[0-9]{1,3}$") && int(x) >= 1 && int(x) <= 100`,
+		"proxy":  `x in ["true", "false", "True", "False", "TRUE", "FALSE", "t", "f", "T", "F", "1", "0"]`,
+		"policy": `x in ["A", "B"]`,
+	}
+	registry := newKeys().registry
+	for name, condition := range want {
+		if got := registry.Condition(name, "x"); got != condition {
+			t.Errorf("%s: %s, want %s", name, got, condition)
+		}
+	}
+}
+
+// TestConditionOfWords: quotes and backslashes end no string early.
+func TestConditionOfWords(t *testing.T) {
+	if got, want := Enum(`a"b\c`).Condition("x"), `x in ["a\"b\\c"]`; got != want {
+		t.Errorf("condition %s, want %s", got, want)
+	}
+}
+
+// TestConditionOfNegativeNumbers: the longer end of the range decides how many digits there may be.
+func TestConditionOfNegativeNumbers(t *testing.T) {
+	want := `x.matches("^[+-]?0*[0-9]{1,2}$") && int(x) >= -10 && int(x) <= 5`
+	if got := Int(-10, 5, "").Condition("x"); got != want {
+		t.Errorf("condition %s, want %s", got, want)
 	}
 }
 

@@ -25,7 +25,8 @@ func renderAnnotations(registry *annotation.Registry) string {
 <!-- Made by "make generate" from the registry in src/thalassa/annotations.go. -->
 
 All names start with %s. A value that is not allowed blocks only its own setting, which stays as it is in the cloud;
-an event on the Service says so. Only with another type than public no port is opened.
+an event on the Service says so. Only with another type than public no port is opened. An
+[admission policy](../guides/admission-policy.md) refuses bad values and unknown names when the Service is applied.
 
 | Annotation | Effect | Values | Default | Example | Since |
 |---|---|---|---|---|---|

@@ -1,10 +1,53 @@
 {{/*
 What each part of the program needs in the cluster that is served. With an account for every
-controller each part is a role of its own; otherwise they are one role.
+controller each part is a role of its own; otherwise they are one role. In mode spec the role
+of the program itself begins with the specification; of what follows, only that is left which
+the specification does not cover. "Source" says where the code is that needs it nevertheless.
 */}}
+
+{{/* "true" if the specification is in the role of the program, or in the one role of everything. */}}
+{{- define "thalassa-ccm.specified" -}}
+{{- if eq (.Values.rbac.mode | default "minimal") "spec" -}}true{{- end -}}
+{{- end -}}
+{{- define "thalassa-ccm.allSpecified" -}}
+{{- if not (.Values.useServiceAccountCredentials).enabled -}}{{ include "thalassa-ccm.specified" . }}{{- end -}}
+{{- end -}}
+
+{{- define "thalassa-ccm.rules.specification" -}}
+{{- $work := include "thalassa-ccm.work" . | fromJson -}}
+{{- if or $work.nodes $work.lifecycle $work.services }}
+# Specification, v1/Node: node controller; the others read them.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, create, update, patch, watch, delete]
+{{- end }}
+{{- if $work.services }}
+# Specification, v1/Service: service controller.
+- apiGroups: [""]
+  resources: [services]
+  verbs: [list, get, watch, patch, update]
+# Specification, v1/Service: service controller, the status by patch or update.
+- apiGroups: [""]
+  resources: [services/status]
+  verbs: [patch, update]
+# Specification, Endpoints: legacy of the service controller.
+- apiGroups: [""]
+  resources: [endpoints]
+  verbs: [create, list, get, watch, update]
+{{- end }}
+# Specification, Event: all controllers.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
+# Specification, ServiceAccount: to run each controller under an account of its own.
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [create]
+{{ end -}}
 
 {{- define "thalassa-ccm.rules.process" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
+{{- if not (include "thalassa-ccm.specified" .) }}
 {{- if or $work.nodes $work.lifecycle $work.services }}
 # Caches: node controllers read Nodes, service controller reads targets.
 - apiGroups: [""]
@@ -17,43 +60,63 @@ controller each part is a role of its own; otherwise they are one role.
   resources: [services]
   verbs: [list, watch]
 {{- end }}
+{{- if (.Values.useServiceAccountCredentials).enabled }}
+# Leader election: who leads. What controllers have to say is said by their own accounts.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
+{{- end }}
+{{- end }}
+{{- if not (.Values.useServiceAccountCredentials).enabled }}
 {{- include "thalassa-ccm.rules.events" . }}
+{{- end }}
 # HTTPS port: who is asking for /metrics. The object is a question; nothing is stored.
+# Source: k8s.io/apiserver, delegated authentication.
 - apiGroups: [authentication.k8s.io]
   resources: [tokenreviews]
   verbs: [create]
 # HTTPS port: whether they may see it. A question, too.
+# Source: k8s.io/apiserver, delegated authorization.
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]
 {{- end -}}
 
 {{- define "thalassa-ccm.rules.events" }}
+{{- if not (include "thalassa-ccm.allSpecified" .) }}
 # What was done and why it could not be, on Services and Nodes; leader election: who leads.
 - apiGroups: [""]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
+{{- end }}
+# The same event once more: it is counted. Source: k8s.io/client-go, tools/record.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [patch]
 {{- end -}}
 
 {{- define "thalassa-ccm.rules.nodes" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- if or $work.nodes $work.lifecycle }}
+{{- $specified := include "thalassa-ccm.allSpecified" . -}}
+{{- if and (or $work.nodes $work.lifecycle) (not $specified) }}
 # Node controller: patches labels. Node life cycle controller: patches the shutdown taint.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, patch]
 {{- end }}
-{{- if $work.nodes }}
+{{- if and $work.nodes (not $specified) }}
 # Node controller: updates provider ID, labels and the "uninitialized" taint.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [update]
-# Node controller: addresses.
+{{- end }}
+{{- if $work.nodes }}
+# Node controller: addresses. Source: k8s.io/cloud-provider, controllers/node.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
 {{- end }}
-{{- if $work.lifecycle }}
+{{- if and $work.lifecycle (not $specified) }}
 # Node life cycle controller: removes Nodes whose machine no longer exists.
 - apiGroups: [""]
   resources: [nodes]
@@ -62,18 +125,22 @@ controller each part is a role of its own; otherwise they are one role.
 {{- end -}}
 
 {{- define "thalassa-ccm.rules.services" }}
+{{- if not (include "thalassa-ccm.allSpecified" .) }}
 # Service controller: addresses of the load balancer, and the finalizer on the Services
 # it serves, which it patches through the status, too.
 - apiGroups: [""]
   resources: [services/status]
   verbs: [patch]
+{{- end }}
 {{- end -}}
 
 {{- define "thalassa-ccm.rules.cloud" }}
+{{- if not (include "thalassa-ccm.allSpecified" .) }}
 # The cloud's look for what was changed by hand: reads Services.
 - apiGroups: [""]
   resources: [services]
   verbs: [get]
+{{- end }}
 {{- end -}}
 
 {{/* Accounts of controllers in kube-system, as the program names them: {"items": [...]}. */}}

@@ -1,7 +1,7 @@
 {{/* Stops the installation with one sentence for each value that is missing or in the wrong place. */}}
 {{- define "thalassa-ccm.validate" -}}
 {{- $problems := list -}}
-{{- range list "removed" "profile" "workload" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "labels" "flags" -}}
+{{- range list "removed" "profile" "workload" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "labels" "policy" "flags" -}}
 {{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $) -}}
 {{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
 {{- end -}}
@@ -216,6 +216,13 @@ scrape.token.existingSecret is required while podMonitor.enabled is true: only a
 {{ $value }} has {{ $key }}, an annotation the chart sets itself: leave it out
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "thalassa-ccm.validate.policy" -}}
+{{- $actions := (.Values.admissionPolicy).validationActions | default list -}}
+{{- if and (has "Deny" $actions) (has "Warn" $actions) }}
+admissionPolicy.validationActions: Deny and Warn exclude each other, for a refusal says what a warning would, leave one of them out
 {{- end }}
 {{- end -}}
 

@@ -1,0 +1,226 @@
+package policytest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+)
+
+// old is a Service that was there before the policy, with annotations that it refuses.
+type old struct {
+	client    kubernetes.Interface
+	namespace string
+	prefix    string
+}
+
+// newOld makes the Service and then puts the policy in force.
+func newOld(t *testing.T) old {
+	t.Helper()
+	client, namespace := cluster(t)
+	o := old{client, namespace, thalassa.Annotations().Prefix()}
+	bad := map[string]string{o.prefix + "max-connections": "many", o.prefix + "typo": "x", o.prefix + "type": "public", "other.example.com/x": "y"}
+	if _, err := client.CoreV1().Services(namespace).Create(t.Context(), service(namespace, bad), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	install(t, client, namespace, rendered(t, "thalassa-ccm"), o.prefix)
+	return o
+}
+
+// patch changes the Service as `kubectl patch` does.
+func (o old) patch(t *testing.T, patch string, subresources ...string) error {
+	t.Helper()
+	_, err := o.client.CoreV1().Services(o.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	return err
+}
+
+// annotate is the patch that gives an annotation a value; null removes it.
+func (o old) annotate(name, value string) string {
+	return fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, o.prefix+name, value)
+}
+
+// TestOldServicesKeepWorking makes every change that leaves a bad annotation alone or makes it better.
+func TestOldServicesKeepWorking(t *testing.T) {
+	o := newOld(t)
+	for _, step := range []struct{ name, patch, subresource string }{
+		{"a label", `{"metadata":{"labels":{"a":"b"}}}`, ""},
+		{"the spec", `{"spec":{"ports":[{"port":81}]}}`, ""},
+		{"another's annotation", `{"metadata":{"annotations":{"other.example.com/x":"z"}}}`, ""},
+		{"a finalizer", `{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`, ""},
+		{"a finalizer through the status", `{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup","example.com/x"]}}`, "status"},
+		{"the status", `{"status":{"conditions":[{"type":"X","status":"True","reason":"X","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status"},
+		{"a good annotation", o.annotate("idle-connection-timeout", `"60"`), ""},
+		{"a reserved annotation", o.annotate("acl-allowed-sources", `"10.0.0.0/8"`), ""},
+		{"the unknown one removed", o.annotate("typo", `null`), ""},
+		{"the bad one repaired", o.annotate("max-connections", `"10"`), ""},
+	} {
+		var subresources []string
+		if step.subresource != "" {
+			subresources = append(subresources, step.subresource)
+		}
+		if err := o.patch(t, step.patch, subresources...); err != nil {
+			t.Errorf("changing %s: %v", step.name, err)
+		}
+	}
+}
+
+// TestOldServicesGetNoWorse: what a change sets must be good, whatever was there before.
+func TestOldServicesGetNoWorse(t *testing.T) {
+	o := newOld(t)
+	for name, patch := range map[string]string{
+		"another bad value": o.annotate("max-connections", `"more"`),
+		"an empty value":    o.annotate("max-connections", `""`),
+		"a good one broken": o.annotate("type", `"internal"`),
+		"a new bad one":     o.annotate("enable-proxy-protocol", `"maybe"`),
+		"a new unknown one": o.annotate("typo2", `"x"`),
+		"an unknown one":    o.annotate("typo", `"y"`),
+	} {
+		err := o.patch(t, patch)
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("%s gives %v, want a refusal", name, err)
+			continue
+		}
+		if strings.Contains(err.Error(), `"many"`) || strings.Contains(err.Error(), o.prefix+"typo:") && name != "an unknown one" {
+			t.Errorf("%s: the refusal %v is about what has not changed", name, err)
+		}
+	}
+	if err := o.patch(t, `{"metadata":{"annotations":null}}`); err != nil {
+		t.Errorf("removing all annotations: %v", err)
+	}
+	if err := o.patch(t, o.annotate("typo", `"x"`)); !apierrors.IsInvalid(err) {
+		t.Errorf("an annotation that was removed comes back with %v, want a refusal", err)
+	}
+}
+
+// TestOldServicesCanGo deletes one that still has a finalizer, whose removal is one more update.
+func TestOldServicesCanGo(t *testing.T) {
+	o := newOld(t)
+	if err := o.patch(t, `{"metadata":{"finalizers":["example.com/x"]}}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.client.CoreV1().Services(o.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.patch(t, `{"metadata":{"finalizers":null}}`); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the Service has gone", func(ctx context.Context) error {
+		_, err := o.client.CoreV1().Services(o.namespace).Get(ctx, "web", metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading it gives %w", err)
+		}
+		return nil
+	})
+}
+
+// TestServerSideApply: kubectl apply --server-side and GitOps tools use it, to create and to change.
+func TestServerSideApply(t *testing.T) {
+	o := newOld(t)
+	apply := func(name, value string) error {
+		object := fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"annotations":{%q:%q}},"spec":{"ports":[{"port":80}]}}`,
+			name, o.prefix+"max-connections", value)
+		_, err := o.client.CoreV1().Services(o.namespace).Patch(t.Context(), name, types.ApplyPatchType, []byte(object),
+			metav1.PatchOptions{FieldManager: "test", Force: new(true)})
+		return err
+	}
+	if err := apply("web", "many"); err != nil {
+		t.Errorf("applying what is there: %v", err)
+	}
+	if err := apply("web", "few"); !apierrors.IsInvalid(err) {
+		t.Errorf("applying another bad value gives %v, want a refusal", err)
+	}
+	if err := apply("new", "many"); !apierrors.IsInvalid(err) {
+		t.Errorf("creating by applying gives %v, want a refusal", err)
+	}
+	if err := apply("new", "5"); err != nil {
+		t.Error(err)
+	}
+}
+
+// fullSize is what a Service can have, less the room for one more annotation: 256 KiB of names and values.
+const fullSize = 256<<10 - 200
+
+// crowd is as many annotations under the prefix as have that many bytes together.
+func crowd(prefix, start string, room int) map[string]string {
+	annotations := map[string]string{}
+	for size, i := 0, 0; ; i++ {
+		name := fmt.Sprintf("%s%s%d", prefix, start, i)
+		if size += len(name); size > room {
+			return annotations
+		}
+		annotations[name] = ""
+	}
+}
+
+// TestLargestServices are judged, too: an evaluation that costs more than the API server allows would let everything through.
+func TestLargestServices(t *testing.T) {
+	client, namespace := cluster(t)
+	registry := thalassa.Annotations()
+	install(t, client, namespace, rendered(t, "thalassa-ccm"), registry.Prefix())
+	reserved := crowd(registry.Prefix(), "acl-port-", fullSize)
+	if err := create(t.Context(), client, service(namespace, reserved)); err != nil {
+		t.Errorf("%d reserved annotations: %v", len(reserved), err)
+	}
+	bad := maps.Clone(reserved)
+	bad[registry.Prefix()+"max-connections"] = "many"
+	unknown := crowd(registry.Prefix(), "x", fullSize)
+	long := map[string]string{registry.Prefix() + "max-connections": strings.Repeat("1", 255<<10)}
+	for name, annotations := range map[string]map[string]string{"one bad among many": bad, "all unknown": unknown, "a long number": long} {
+		err := create(t.Context(), client, service(namespace, annotations))
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: annotation ") {
+			t.Errorf("%s (%d annotations): %v, want a refusal in the policy's words", name, len(annotations), err)
+		} else if len(err.Error()) > 2000 {
+			t.Errorf("%s: a message of %d characters", name, len(err.Error()))
+		}
+	}
+	grow(t, client, namespace, reserved, registry.Prefix())
+}
+
+// TestManyKnownAnnotations: there may be more annotations one day, and still the largest Service is judged.
+func TestManyKnownAnnotations(t *testing.T) {
+	client, namespace := cluster(t)
+	registry := annotation.NewRegistry("many.example.com/")
+	all := map[string]string{}
+	for i := range 40 {
+		name := fmt.Sprintf("an-annotation-with-a-long-name-%d", i)
+		annotation.Register(registry, annotation.Definition{Name: name}, annotation.Int(1, 1<<30, "connections"), 1)
+		all[registry.Prefix()+name] = "many"
+	}
+	install(t, client, namespace, generated(t, "many", registry), registry.Prefix())
+	maps.Copy(all, crowd(registry.Prefix(), "and-more-", 250<<10))
+	err := create(t.Context(), client, service(namespace, all))
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: annotation ") {
+		t.Errorf("%d annotations: %v, want a refusal in the policy's words", len(all), err)
+	}
+}
+
+// grow spoils a large Service that exists, for which the annotations from before are compared, too.
+func grow(t *testing.T, client kubernetes.Interface, namespace string, annotations map[string]string, prefix string) {
+	t.Helper()
+	stored, err := client.CoreV1().Services(namespace).Create(t.Context(), service(namespace, annotations), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := func(s *corev1.Service) error {
+		_, err := client.CoreV1().Services(namespace).Update(t.Context(), s, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	stored.Labels = map[string]string{"a": "b"}
+	if err := update(stored); err != nil {
+		t.Errorf("a label of a large Service: %v", err)
+	}
+	stored.Annotations[prefix+"type"] = "x"
+	if err := update(stored); !apierrors.IsInvalid(err) {
+		t.Errorf("a bad annotation on a large Service: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package rbactest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Request is one line of an API server's audit log.
+type Request struct {
+	Permission
+	// UserAgent is how the client calls itself.
+	UserAgent string
+	// Allowed is the verdict of the API server's authorizer, Reason its explanation.
+	Allowed bool
+	Reason  string
+	// Path is what was asked for when it is no resource, such as /version; Resource is empty then.
+	Path string
+}
+
+// event is what is read of an audit.k8s.io/v1 Event.
+type event struct {
+	Verb, UserAgent, RequestURI string
+	User                        struct{ Username string }
+	ObjectRef                   *struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	Annotations                 map[string]string
+}
+
+// Size returns how long the audit log is, for Requests to begin there.
+func Size(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, fmt.Errorf("measuring the audit log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// Requests returns those in the audit log from an offset on.
+func Requests(path string, offset int64) ([]Request, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer file.Close()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	var requests []Request
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil { // the last line may be in the middle of being written
+			if err == io.EOF {
+				err = nil
+			}
+			return requests, err
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("reading a line of the audit log: %w", err)
+		}
+		requests = append(requests, e.request())
+	}
+}
+
+func (e event) request() Request {
+	request := Request{
+		Permission: Permission{User: e.User.Username, Verb: e.Verb}, UserAgent: e.UserAgent,
+		Allowed: e.Annotations["authorization.k8s.io/decision"] == "allow", Reason: e.Annotations["authorization.k8s.io/reason"],
+	}
+	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
+		request.Path, _, _ = strings.Cut(e.RequestURI, "?")
+		return request
+	}
+	request.Group, request.Resource = e.ObjectRef.APIGroup, e.ObjectRef.Resource
+	if e.ObjectRef.Subresource != "" {
+		request.Resource += "/" + e.ObjectRef.Subresource
+	}
+	request.Namespace, request.Name = e.ObjectRef.Namespace, e.ObjectRef.Name
+	return request
+}

@@ -1,0 +1,55 @@
+package rbactest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const auditLines = `{"verb":"patch","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/api/v1/nodes/a/status","objectRef":{"resource":"nodes","name":"a","apiVersion":"v1","subresource":"status"},"annotations":{"authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":"RBAC"}}
+{"verb":"list","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/apis/g/v1/namespaces/ns/leases?limit=1","objectRef":{"resource":"leases","namespace":"ns","apiGroup":"g"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
+{"verb":"get","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/version?timeout=5s","annotations":{"authorization.k8s.io/decision":"allow"}}
+`
+
+func TestRequests(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("before\n")
+	begin, err := Size(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("before\n" + auditLines + `{"verb":"half a li`)
+	got, err := Requests(path, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Request{
+		{Permission: Permission{User: "me", Verb: "patch", Resource: "nodes/status", Name: "a"}, UserAgent: "ccm/v1", Allowed: true, Reason: "RBAC"},
+		{Permission: Permission{User: "me", Verb: "list", Group: "g", Resource: "leases", Namespace: "ns"}, UserAgent: "ccm/v1"},
+		{Permission: Permission{User: "me", Verb: "get"}, UserAgent: "ccm/v1", Allowed: true, Path: "/version"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if _, err := Requests(path, 0); err == nil || !strings.Contains(err.Error(), "reading a line of the audit log") {
+		t.Errorf("a line that is no JSON gives %v", err)
+	}
+}
+
+func TestMissingAuditLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none")
+	if _, err := Size(path); err == nil {
+		t.Error("a log that does not exist has a size")
+	}
+	if _, err := Requests(path, 0); err == nil {
+		t.Error("a log that does not exist has requests")
+	}
+}

@@ -1,0 +1,216 @@
+package rbactest
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+)
+
+const (
+	chartDir = "../../charts/thalassa-ccm"
+	// patience bounds every wait.
+	patience = 90 * time.Second
+)
+
+// cluster is the tests' control plane and an emulated cloud.
+type cluster struct {
+	plane    *controlplane.ControlPlane
+	client   kubernetes.Interface
+	cloud    *emulator.Emulator
+	endpoint string // of the cloud
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	plane := controlplanetest.Get(t)
+	client, err := kubernetes.NewForConfig(plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(cloud)
+	t.Cleanup(func() {
+		server.Close()
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &cluster{plane: plane, client: client, cloud: cloud, endpoint: server.URL}
+}
+
+// values are those of a quick cloud, in which everything is looked at every second, and what change adds.
+func (c *cluster) values(t *testing.T, change string) map[string]any {
+	t.Helper()
+	text := fmt.Sprintf(`
+cloudConfig:
+  organisation: %s
+  vpcIdentity: %s
+  cluster: rbac
+  endpoint: %s
+  loadBalancer: {creationPollInterval: 1, driftPeriod: 1}
+  inventory: {machineAge: 1, balancerAge: 1}
+credentials: {existingSecret: cloud}
+extraArgs: {node-monitor-period: 1s, node-status-update-frequency: 1s}
+`, emulator.DefaultOrganisation, emulator.DefaultVPC, c.endpoint)
+	values, more := map[string]any{}, map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(change), &more); err != nil {
+		t.Fatal(err)
+	}
+	return merged(values, more)
+}
+
+// merged puts the second map over the first.
+func merged(values, more map[string]any) map[string]any {
+	for key, value := range more {
+		over, isMap := value.(map[string]any)
+		under, wasMap := values[key].(map[string]any)
+		if isMap && wasMap {
+			value = merged(under, over)
+		}
+		values[key] = value
+	}
+	return values
+}
+
+// render returns what the chart makes of values.
+func render(t *testing.T, values map[string]any) []runtime.Object {
+	t.Helper()
+	objects, err := charttest.Decode(manifest(t, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func manifest(t *testing.T, values map[string]any) string {
+	t.Helper()
+	text, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm", Namespace: metav1.NamespaceSystem, Values: values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// permit stores the roles, bindings and accounts among the objects until the test ends.
+func (c *cluster) permit(t *testing.T, objects []runtime.Object) {
+	t.Helper()
+	ctx, rbac := t.Context(), c.client.RbacV1()
+	after := context.WithoutCancel(ctx)
+	for _, object := range objects {
+		var err error
+		var undo func() error
+		switch o := object.(type) {
+		case *rbacv1.ClusterRole:
+			_, err = rbac.ClusterRoles().Create(ctx, o, metav1.CreateOptions{})
+			undo = func() error { return rbac.ClusterRoles().Delete(after, o.Name, metav1.DeleteOptions{}) }
+		case *rbacv1.ClusterRoleBinding:
+			_, err = rbac.ClusterRoleBindings().Create(ctx, o, metav1.CreateOptions{})
+			undo = func() error { return rbac.ClusterRoleBindings().Delete(after, o.Name, metav1.DeleteOptions{}) }
+		case *rbacv1.Role:
+			_, err = rbac.Roles(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+			undo = func() error { return rbac.Roles(o.Namespace).Delete(after, o.Name, metav1.DeleteOptions{}) }
+		case *rbacv1.RoleBinding:
+			_, err = rbac.RoleBindings(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+			undo = func() error { return rbac.RoleBindings(o.Namespace).Delete(after, o.Name, metav1.DeleteOptions{}) }
+		case *corev1.ServiceAccount: // they stay: Kubernetes has some of them, too
+			_, err = c.client.CoreV1().ServiceAccounts(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+			c.tolerate(t, err)
+			continue
+		default:
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := undo(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// tolerate fails the test unless the object is there now.
+func (c *cluster) tolerate(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits until check is content.
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waited in vain until %s: %v; %v", what, err, last)
+	}
+}
+
+// readMetrics asks the program for its metrics with a token, and returns the status of the answer.
+func readMetrics(ctx context.Context, address, token string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, err
+}
+
+// deleteListener deletes a listener of a load balancer by hand.
+func (c *cluster) deleteListener(t *testing.T, balancer, listener string) {
+	t.Helper()
+	path := "/v1/loadbalancers/" + balancer + "/listeners/" + listener
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, c.endpoint+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	request.Header.Set("X-Organisation-Identity", emulator.DefaultOrganisation)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		text, _ := io.ReadAll(response.Body)
+		t.Fatalf("deleting the listener: %s: %s", response.Status, text)
+	}
+}

@@ -1,0 +1,320 @@
+package rbactest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+const (
+	leaseName         = "cloud-controller-manager"
+	uninitialized     = "node.cloudprovider.kubernetes.io/uninitialized"
+	shutdown          = "node.cloudprovider.kubernetes.io/shutdown"
+	nextClientSecret  = "next-client-secret"
+	eventDeleting     = "DeletingNode"
+	eventSynced       = "Synced"
+	eventReloaded     = "CloudSecretsReloaded"
+	eventDrifted      = "LoadBalancerDrifted"
+	eventEnsured      = "EnsuredLoadBalancer"
+	readerName        = "rbac-test-reader"
+	metricsReaderName = "rbac-test-metrics"
+)
+
+// story is what one program does, with the controllers it has.
+type story struct {
+	*cluster
+	t         *testing.T
+	pod       *pod
+	namespace string // of the Service
+	nodes     []string
+	machines  []string
+	profile   profile
+}
+
+// play lets the program do everything it can do with its controllers, twice started: once without a Lease, once with.
+func (s *story) play() {
+	s.forgetLease()
+	s.addNodes()
+	stop := s.pod.start(s.t)
+	s.leads()
+	if s.profile.nodes {
+		s.initialised()
+		s.again()
+		s.relabelled()
+	}
+	if s.profile.services {
+		s.serve()
+		s.drift()
+		s.endService() // which takes seconds, in which other things happen
+	}
+	s.metrics()
+	if s.profile.reload {
+		s.reload()
+	}
+	if s.profile.lifecycle {
+		s.removeServers()
+	}
+	if s.profile.services {
+		s.serviceGone()
+	}
+	stop()
+	s.pod.env = append(s.pod.env, "KUBE_FEATURE_WatchListClient=false") // as with an API server that sends lists, but streams none
+	stop = s.pod.start(s.t)
+	s.leads()
+	s.answers()
+	stop()
+}
+
+// forgetLease makes this the first start in the cluster.
+func (s *story) forgetLease() {
+	err := s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(s.t.Context(), leaseName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *story) leads() {
+	s.t.Helper()
+	eventually(s.t, "the program leads", func(ctx context.Context) error {
+		lease, err := s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, leaseName, metav1.GetOptions{})
+		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
+			err = errors.New("nobody holds the Lease")
+		}
+		return err
+	})
+}
+
+// addNodes makes two servers and the Nodes that kubelets on them would register.
+func (s *story) addNodes() {
+	for _, name := range []string{"a", "b"} {
+		name = s.namespace + "-" + name
+		machine, err := s.cloud.AddMachine(emulator.MachineSpec{Name: name})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if s.profile.nodes {
+			node.Spec.Taints = []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		} else {
+			node.Spec.ProviderID = "thalassacloud://" + machine // somebody else's work then
+		}
+		if _, err := s.client.CoreV1().Nodes().Create(s.t.Context(), node, metav1.CreateOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+		s.nodes, s.machines = append(s.nodes, name), append(s.machines, machine)
+		s.t.Cleanup(func() {
+			err := s.client.CoreV1().Nodes().Delete(context.WithoutCancel(s.t.Context()), name, metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				s.t.Error(err)
+			}
+		})
+	}
+}
+
+func (s *story) initialised() {
+	s.t.Helper()
+	for _, name := range s.nodes {
+		eventually(s.t, "node "+name+" is initialised", func(ctx context.Context) error {
+			node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			if err == nil && (node.Spec.ProviderID == "" || hasTaint(node, uninitialized) || len(node.Status.Addresses) == 0) {
+				err = fmt.Errorf("it has provider ID %q, taints %v, addresses %v", node.Spec.ProviderID, node.Spec.Taints, node.Status.Addresses)
+			}
+			return err
+		})
+	}
+}
+
+// again taints a Node that is done with, as a kubelet does that registers anew. The event about it is the same as before.
+func (s *story) again() {
+	s.t.Helper()
+	patch := `{"spec":{"taints":[{"key":"` + uninitialized + `","value":"true","effect":"NoSchedule"}]}}`
+	s.patchNode(s.nodes[0], patch)
+	s.initialised()
+	s.event("default", eventSynced, len(s.nodes)+1)
+}
+
+// relabelled changes a label of a Node, which the program puts right from time to time.
+func (s *story) relabelled() {
+	s.t.Helper()
+	s.patchNode(s.nodes[0], `{"metadata":{"labels":{"`+corev1.LabelFailureDomainBetaZone+`":"elsewhere"}}}`)
+	eventually(s.t, "the label is right again", func(ctx context.Context) error {
+		node, err := s.client.CoreV1().Nodes().Get(ctx, s.nodes[0], metav1.GetOptions{})
+		if err == nil && node.Labels[corev1.LabelFailureDomainBetaZone] != node.Labels[corev1.LabelTopologyZone] {
+			err = fmt.Errorf("labels %v", node.Labels)
+		}
+		return err
+	})
+}
+
+func (s *story) patchNode(name, patch string) {
+	s.t.Helper()
+	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func hasTaint(node *corev1.Node, key string) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == key })
+}
+
+// serve makes a Service and changes it.
+func (s *story) serve() {
+	s.t.Helper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if _, err := s.client.CoreV1().Services(s.namespace).Create(s.t.Context(), service, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.event(s.namespace, eventEnsured, 1)
+	for i, port := range []string{"81", "82"} {
+		patch := `{"spec":{"ports":[{"port":` + port + `}]}}`
+		if _, err := s.client.CoreV1().Services(s.namespace).Patch(s.t.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+		s.event(s.namespace, eventEnsured, i+2) // the same event again is counted
+	}
+}
+
+// event waits until an event has been told that often.
+func (s *story) event(namespace, reason string, times int) {
+	s.t.Helper()
+	eventually(s.t, "there is an event "+reason, func(ctx context.Context) error {
+		events, err := s.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		seen, told := []string{}, 0
+		for _, event := range events.Items {
+			if event.InvolvedObject.Kind == "Node" && !slices.Contains(s.nodes, event.InvolvedObject.Name) {
+				continue // of another test
+			}
+			seen = append(seen, fmt.Sprintf("%d %s: %s", event.Count, event.Reason, event.Message))
+			if event.Reason == reason {
+				told += int(event.Count)
+			}
+		}
+		if told < times {
+			return fmt.Errorf("it was told %d times, want %d; events: %s", told, times, strings.Join(seen, "; "))
+		}
+		return nil
+	})
+}
+
+// drift deletes a listener by hand, twice, and waits until that is put right.
+func (s *story) drift() {
+	s.t.Helper()
+	for i := range 2 {
+		eventually(s.t, "the load balancer has its listener", func(context.Context) error {
+			if balancers := s.cloud.State().LoadBalancers; len(balancers) != 1 || len(balancers[0].Listeners) != 1 {
+				return fmt.Errorf("load balancers %+v", balancers)
+			}
+			return nil
+		})
+		balancer := s.cloud.State().LoadBalancers[0]
+		s.deleteListener(s.t, balancer.Identity, balancer.Listeners[0].Identity)
+		s.event(s.namespace, eventDrifted, i+1)
+	}
+}
+
+// metrics reads the metrics as somebody who may, and as somebody who may not.
+func (s *story) metrics() {
+	s.t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	_, err := s.client.RbacV1().ClusterRoles().Create(s.t.Context(), role, metav1.CreateOptions{})
+	s.tolerate(s.t, err)
+	_, err = s.client.RbacV1().ClusterRoleBindings().Create(s.t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metricsReaderName},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: readerName}},
+	}, metav1.CreateOptions{})
+	s.tolerate(s.t, err)
+	for account, want := range map[string]int{readerName: http.StatusOK, "default": http.StatusForbidden} {
+		token := s.identity(s.t, "default", account).BearerToken
+		eventually(s.t, account+" asks for metrics", func(ctx context.Context) error {
+			status, err := readMetrics(ctx, s.pod.listen, token)
+			if err == nil && status != want {
+				err = fmt.Errorf("status %d, want %d", status, want)
+			}
+			return err
+		})
+	}
+}
+
+// answers waits until the HTTPS port has an answer.
+func (s *story) answers() {
+	s.t.Helper()
+	eventually(s.t, "the HTTPS port answers", func(ctx context.Context) error {
+		_, err := readMetrics(ctx, s.pod.listen, "nonsense")
+		return err
+	})
+}
+
+// reload changes the credentials, as a Secret that is rotated does.
+func (s *story) reload() {
+	s.t.Helper()
+	if err := s.cloud.SetClientSecret(emulator.DefaultClientID, nextClientSecret); err != nil {
+		s.t.Fatal(err)
+	}
+	s.pod.write(s.t, s.pod.mount("credentials"), map[string]string{"clientSecret": nextClientSecret})
+	s.event(metav1.NamespaceSystem, eventReloaded, 1)
+}
+
+func (s *story) endService() {
+	s.t.Helper()
+	if err := s.client.CoreV1().Services(s.namespace).Delete(s.t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *story) serviceGone() {
+	s.t.Helper()
+	eventually(s.t, "the Service has gone", func(ctx context.Context) error {
+		_, err := s.client.CoreV1().Services(s.namespace).Get(ctx, "web", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there, or not to be read: %w", err)
+	})
+}
+
+// removeServers switches the second server off and then deletes it. No kubelet keeps its Node ready.
+func (s *story) removeServers() {
+	s.t.Helper()
+	nodes, name := s.client.CoreV1().Nodes(), s.nodes[1]
+	if err := s.cloud.StopMachine(s.machines[1]); err != nil {
+		s.t.Fatal(err)
+	}
+	eventually(s.t, "node "+name+" counts as shut down", func(ctx context.Context) error {
+		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && !hasTaint(node, shutdown) {
+			err = fmt.Errorf("it has taints %v", node.Spec.Taints)
+		}
+		return err
+	})
+	s.patchNode(name, `{"metadata":{"finalizers":["example.com/slow"]}}`) // so that it takes more than one attempt
+	if err := s.cloud.DeleteMachine(s.machines[1]); err != nil {
+		s.t.Fatal(err)
+	}
+	s.event("default", eventDeleting, 2)
+	s.patchNode(name, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/slow"]}}`)
+	eventually(s.t, "node "+name+" has gone", func(ctx context.Context) error {
+		_, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there, or not to be read: %w", err)
+	})
+}

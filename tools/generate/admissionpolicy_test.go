@@ -1,0 +1,131 @@
+package generate
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"sigs.k8s.io/yaml"
+)
+
+// small is a registry whose policy fits into a test.
+func small(reserved ...string) *annotation.Registry {
+	registry := annotation.NewRegistry("lb.example.com/")
+	annotation.Register(registry, annotation.Definition{Name: "some-mode"}, annotation.Enum(`a"b`), `a"b`)
+	registry.Reserve(reserved...)
+	return registry
+}
+
+// spec is the part of a ValidatingAdmissionPolicy that these tests read.
+type spec struct {
+	FailurePolicy   string
+	MatchConditions []struct{ Name, Expression string }
+	Variables       []struct{ Name, Expression string }
+	Validations     []struct{ Expression, Reason, Message, MessageExpression string }
+}
+
+func parse(t *testing.T, text string) spec {
+	t.Helper()
+	var parsed spec
+	if err := yaml.Unmarshal([]byte(text), &parsed); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return parsed
+}
+
+func variable(t *testing.T, s spec, name string) string {
+	t.Helper()
+	for _, variable := range s.Variables {
+		if variable.Name == name {
+			return variable.Expression
+		}
+	}
+	t.Fatalf("there is no variable %s", name)
+	return ""
+}
+
+func TestAdmissionPolicy(t *testing.T) {
+	policy := parse(t, AdmissionPolicy(small("later-")))
+	if policy.FailurePolicy != "Ignore" {
+		t.Errorf("failurePolicy %s: a broken policy would stop every Service", policy.FailurePolicy)
+	}
+	want := map[string]string{
+		"bad_some_mode": `"some-mode" in variables.changed && !(variables.text["some-mode"] in ["a\"b"]) ? ` +
+			`["annotation lb.example.com/some-mode: " + variables.shown["some-mode"] + " is not a\"b"] : []`,
+		"known":    `size(variables.unknown) > 0 ? ["known are some-mode"] : []`,
+		"problems": "variables.bad_some_mode + variables.unknown + variables.known",
+	}
+	got := map[string]string{}
+	for name := range want {
+		got[name] = variable(t, policy, name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+	if unknown := variable(t, policy, "unknown"); !strings.Contains(unknown, `.substring(15)`) || !strings.Contains(unknown, `.matches("^(later-)")`) {
+		t.Errorf("unknown names: %s", unknown)
+	}
+}
+
+// TestNothingIsLeftToFill: no placeholder of the texts may reach the API server.
+func TestNothingIsLeftToFill(t *testing.T) {
+	text := AdmissionPolicy(small("later-"))
+	for _, placeholder := range []string{"PREFIX", "LENGTH", "DOMAIN", "NAMES", "RESERVED", "KNOWN"} {
+		if strings.Contains(text, placeholder) {
+			t.Errorf("the policy contains %s", placeholder)
+		}
+	}
+}
+
+func TestStartsWithOne(t *testing.T) {
+	for _, tt := range []struct {
+		starts []string
+		name   string
+		want   bool
+	}{
+		{nil, "", false},
+		{nil, "anything", false},
+		{[]string{"acl-", "in.ternal"}, "acl-port", true},
+		{[]string{"acl-", "in.ternal"}, "acl", false},
+		{[]string{"acl-", "in.ternal"}, "my-acl-port", false},
+		{[]string{"acl-", "in.ternal"}, "in.ternal", true},
+		{[]string{"acl-", "in.ternal"}, "in-ternal", false},
+	} {
+		if got := regexp.MustCompile(startsWithOne(tt.starts)).MatchString(tt.name); got != tt.want {
+			t.Errorf("%q starts with one of %q: %v, want %v", tt.name, tt.starts, got, tt.want)
+		}
+	}
+}
+
+// TestAdmissionPolicyFiles: the example is the chart's policy with a name, and says once where it comes from.
+func TestAdmissionPolicyFiles(t *testing.T) {
+	files, err := admissionPolicy(small()).Files(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, _, _ := strings.Cut(string(files[policyExampleFile]), "\n---\n")
+	var policy struct {
+		Kind string
+		Spec spec
+	}
+	if err := yaml.Unmarshal([]byte(example), &policy); err != nil {
+		t.Fatal(err)
+	}
+	if policy.Kind != "ValidatingAdmissionPolicy" {
+		t.Errorf("the example begins with a %q", policy.Kind)
+	}
+	if diff := cmp.Diff(parse(t, string(files[policyFile])), policy.Spec); diff != "" {
+		t.Errorf("specs (-chart +example):\n%s", diff)
+	}
+	if count := strings.Count(example, "make generate"); count != 1 {
+		t.Errorf("the example says %d times that it is generated", count)
+	}
+}
+
+func TestIndent(t *testing.T) {
+	if got, want := indent("a\n\n  b\n", "  "), "  a\n\n    b\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
