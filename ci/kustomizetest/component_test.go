@@ -51,6 +51,9 @@ func together(p bases.Profile, components ...bases.Component) []string {
 // notMeant are the overlays that a component is not for, with the reason. It is the table in kustomize/README.md, too.
 func notMeant() map[string]map[string]string {
 	return map[string]map[string]string{
+		"admission-policy": {
+			"managed": "the Services are in the served cluster",
+		},
 		"deployment": {
 			"managed":        "it is a Deployment already",
 			"managed-tenant": "no pods there",
@@ -73,6 +76,9 @@ func notMeant() map[string]map[string]string {
 		"network-policy": {
 			"self-managed":   "no policy is applied on the host network",
 			"managed-tenant": "no pods there",
+		},
+		"spec-rbac": {
+			"managed": "no permissions there",
 		},
 	}
 }

@@ -25,6 +25,11 @@ type Component struct {
 func Components() []Component {
 	return []Component{
 		{
+			Name:     "admission-policy",
+			What:     "Services with a wrong or misspelt annotation are refused when they are applied.",
+			Profiles: map[string][]string{"self-managed": nil, "managed-tenant": nil},
+		},
+		{
 			Name:     "deployment",
 			What:     "A Deployment with one pod in place of the DaemonSet.",
 			Profiles: map[string][]string{"self-managed": nil},
@@ -53,6 +58,11 @@ func Components() []Component {
 			Name:     "network-policy",
 			What:     "NetworkPolicy for the pods; not on the host network, where no policy is applied.",
 			Profiles: map[string][]string{"managed": nil},
+		},
+		{
+			Name:     "spec-rbac",
+			What:     "Permissions that the specification of Kubernetes lists, beyond those that the program uses.",
+			Profiles: map[string][]string{"self-managed": nil, "managed-tenant": nil},
 		},
 	}
 }
