@@ -77,7 +77,7 @@ func TestAccountsOfControllers(t *testing.T) {
 	rendered := objects(t, minimal(t, enabled))
 	events := []string{"create", "patch"}
 	for name, want := range map[string]map[string][]string{
-		"thalassa-ccm": {"nodes": {"list", "watch"}, "services": {"list", "watch"}, "events": events,
+		"thalassa-ccm": {"nodes": {"list", "watch"}, "services": {"list", "watch"}, "events": {"create"},
 			"authentication.k8s.io/tokenreviews": {"create"}, "authorization.k8s.io/subjectaccessreviews": {"create"}},
 		"thalassa-ccm-node-controller":         {"nodes": {"delete", "get", "patch", "update"}, "nodes/status": {"patch"}, "events": events},
 		"thalassa-ccm-service-controller":      {"services/status": {"patch"}, "events": events},

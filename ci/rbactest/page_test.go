@@ -21,7 +21,7 @@ type documentedRule struct {
 	comment string
 }
 
-func (r documentedRule) hasSource() bool { return strings.Contains(r.comment, "Source: ") }
+func (r documentedRule) hasSource() bool { return strings.Contains(r.comment, "Needed by ") }
 
 // documented reads the rules of all roles of a manifest.
 func documented(t *testing.T, manifest string) []documentedRule {

@@ -2,7 +2,7 @@
 What each part of the program needs in the cluster that is served. With an account for every
 controller each part is a role of its own; otherwise they are one role. In mode spec the role
 of the program itself begins with the specification; of what follows, only that is left which
-the specification does not cover. "Source" says where the code is that needs it nevertheless.
+the specification does not cover. "Needed by" says which code needs it nevertheless.
 */}}
 
 {{/* "true" if the specification is in the role of the program, or in the one role of everything. */}}
@@ -71,12 +71,12 @@ the specification does not cover. "Source" says where the code is that needs it 
 {{- include "thalassa-ccm.rules.events" . }}
 {{- end }}
 # HTTPS port: who is asking for /metrics. The object is a question; nothing is stored.
-# Source: k8s.io/apiserver, delegated authentication.
+# Needed by k8s.io/apiserver, delegated authentication.
 - apiGroups: [authentication.k8s.io]
   resources: [tokenreviews]
   verbs: [create]
 # HTTPS port: whether they may see it. A question, too.
-# Source: k8s.io/apiserver, delegated authorization.
+# Needed by k8s.io/apiserver, delegated authorization.
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]
@@ -89,7 +89,7 @@ the specification does not cover. "Source" says where the code is that needs it 
   resources: [events]
   verbs: [create]
 {{- end }}
-# The same event once more: it is counted. Source: k8s.io/client-go, tools/record.
+# The same event once more: it is counted. Needed by k8s.io/client-go, tools/record.
 - apiGroups: [""]
   resources: [events]
   verbs: [patch]
@@ -111,7 +111,7 @@ the specification does not cover. "Source" says where the code is that needs it 
   verbs: [update]
 {{- end }}
 {{- if $work.nodes }}
-# Node controller: addresses. Source: k8s.io/cloud-provider, controllers/node.
+# Node controller: addresses. Needed by k8s.io/cloud-provider, controllers/node.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
