@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 func published(service *corev1.Service, balancer inventory.LoadBalancer) []string {
 	internal, _ := strconv.ParseBool(service.Annotations[annotationPrefix+"internal"])
 	switch {
-	case !strings.EqualFold(balancer.Status, statusReady):
+	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
 		return nil
 	case internal && len(balancer.ExternalAddresses) == 0:
 		return balancer.InternalAddresses
@@ -70,8 +71,13 @@ func (b *balancers) tellOnce(service *corev1.Service, reason, message string, va
 	}
 }
 
-// tellProblems makes one event of each annotation that cannot be used.
+// tellProblems makes one event of each annotation that cannot be used, unless these are the same as the last time: a Service is looked
+// at every few seconds while its load balancer is being made.
 func (b *balancers) tellProblems(service *corev1.Service, problems []string) {
+	all := strings.Join(append(slices.Clone(problems), restrictionOf(service)), "\n")
+	if latest, told := b.problems.Swap(service.UID, all); told && latest == all {
+		return
+	}
 	for _, problem := range problems {
 		b.recorder.Event(service, corev1.EventTypeWarning, reasonAnnotation, problem)
 	}

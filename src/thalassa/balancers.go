@@ -29,8 +29,11 @@ const (
 	reasonRestriction = "RestrictionNotApplied"
 )
 
-// statusReady is what a load balancer shows once it serves.
-const statusReady = "ready"
+// What a load balancer shows once it serves, and while it does so and is being changed.
+const (
+	statusReady    = "ready"
+	statusUpdating = "updating"
+)
 
 // maxRounds bounds how often one sync compares and writes. Two are needed when listeners are created after their load
 // balancer; the last one only checks.
@@ -46,7 +49,8 @@ type balancers struct {
 	recorder    record.EventRecorder
 	services    serviceLocks
 	settled     settledServices
-	told        sync.Map // UID of a Service that has no ready load balancer -> reason of the latest event about that
+	told        sync.Map // UID of a Service -> reason of the latest event about its load balancer, since that last was as it should be
+	problems    sync.Map // UID of a Service -> what was last said about its annotations
 	doubted     sync.Map // UID of a Service of which lists were read while a creation was doubtful
 }
 
@@ -74,8 +78,9 @@ func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *core
 		// Whoever asks removes the finalizer when nothing is there, and then nothing may be made any more.
 		b.settled.forget(service.UID)
 	}
-	o, err := b.observe(ctx, service, b.fresh())
-	if err != nil || (o.empty() && !b.inventory.Doubtful(string(service.UID))) {
+	maxAge, doubtful := b.doubt(service, b.fresh())
+	o, err := b.observe(ctx, service, maxAge)
+	if err != nil || (o.empty() && !doubtful) {
 		return nil, false, err
 	}
 	if len(o.balancers) == 0 {
@@ -159,17 +164,20 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	if err := b.apply(ctx, service, plan); err != nil {
 		return err
 	}
-	// That everything is gone is believed only from lists that began after the last deletion: an accepted one may take its time.
-	if o, err = b.observe(ctx, service, afterWrites(plan, b.fresh())); err != nil {
+	// That everything is gone is believed only from lists that began after the last deletion, which may take its time although it
+	// was accepted, and after any doubt.
+	maxAge, doubtful := b.doubt(service, afterWrites(plan, b.fresh()))
+	if o, err = b.observe(ctx, service, maxAge); err != nil {
 		return err
 	}
 	if !o.empty() {
 		return api.NewRetryError("the cloud is still deleting "+o.String(), b.config.LoadBalancer.pollInterval())
 	}
-	if b.inventory.Doubtful(string(service.UID)) {
+	if doubtful {
 		return api.NewRetryError("something may still be there: a creation ended without an answer, and the cloud's lists may not show it yet", b.config.LoadBalancer.pollInterval())
 	}
 	b.told.Delete(service.UID)
+	b.problems.Delete(service.UID)
 	b.doubted.Delete(service.UID)
 	return nil
 }
@@ -194,22 +202,33 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 			return inventory.LoadBalancer{}, fmt.Errorf("the cloud does not keep what is written: it still needs %q", plan[0])
 		}
 		if err := b.apply(ctx, service, plan); err != nil {
+			b.doubt(service, 0)
 			return inventory.LoadBalancer{}, err
 		}
 	}
 }
 
+// doubt says whether something of the Service's may exist that lists do not show yet, and how old lists may be from now on: at most
+// maxAge, and none from before the end of a doubt, which say nothing after it.
+func (b *balancers) doubt(service *corev1.Service, maxAge time.Duration) (age time.Duration, doubtful bool) {
+	if b.inventory.Doubtful(string(service.UID)) {
+		b.doubted.Store(service.UID, true)
+		return maxAge, true
+	}
+	if _, was := b.doubted.Load(service.UID); was {
+		return inventory.Anew, false
+	}
+	return maxAge, false
+}
+
 // compare observes the Service in the cloud and returns, as plan does, what differs.
 func (b *balancers) compare(ctx context.Context, service *corev1.Service, d desired) (o observed, plan loadbalancer.Plan, refused, err error) {
-	maxAge, doubtful := b.config.Inventory.balancerAge(), b.inventory.Doubtful(string(service.UID))
-	if _, was := b.doubted.Load(service.UID); was && !doubtful {
-		maxAge = inventory.Anew // what lists did not show during the doubt says nothing after it
-	}
+	maxAge, doubtful := b.doubt(service, b.config.Inventory.balancerAge())
 	if o, err = b.observe(ctx, service, maxAge); err != nil {
 		return observed{}, nil, nil, err
 	}
-	if b.doubted.Delete(service.UID); doubtful {
-		b.doubted.Store(service.UID, true)
+	if !doubtful {
+		b.doubted.Delete(service.UID)
 	}
 	plan, refused, err = b.plan(ctx, service, d, o)
 	return o, plan, refused, err
@@ -223,7 +242,7 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired
 			return nil, refused, nil
 		}
 		if b.inventory.Doubtful(string(service.UID)) {
-			return nil, nil, api.NewRetryError("the creation of the load balancer ended without an answer; whether it exists shows within a minute", b.config.LoadBalancer.pollInterval())
+			return nil, nil, api.NewRetryError("a creation for this Service ended without an answer; whether it happened shows within a minute", b.config.LoadBalancer.pollInterval())
 		}
 		if d.subnet, err = b.subnet(ctx); err != nil {
 			return nil, nil, err

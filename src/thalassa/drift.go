@@ -17,12 +17,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
 // Reasons of the events about drift.
 const (
 	reasonDrifted  = "LoadBalancerDrifted"
 	reasonRepaired = "LoadBalancerRepaired"
+	// reasonNotRepaired: the cloud refuses what would put it right.
+	reasonNotRepaired = "LoadBalancerNotRepaired"
 )
 
 // maxRepairPause is the longest pause before a repair that is not finished is looked at again.
@@ -104,14 +107,17 @@ func (d drift) repair(ctx context.Context, service *corev1.Service) error {
 	if err != nil || current == nil {
 		return err
 	}
-	settled.repairing = true
+	// What is made is what the Service asks for now, not what it asked for when it was last looked at.
+	first := !settled.repairing
+	settled.service, settled.repairing = current, true
 	b.settled.put(service.UID, settled)
-	if len(plan) > 0 {
+	if first && len(plan) > 0 {
 		b.tellOnce(settled.service, reasonDrifted,
 			"What this Service has in the cloud is not what it should have, without a change in Kubernetes. It is being put right: %s. To change it, change the Service.", summary(plan))
 	}
 	status, err := b.ensure(ctx, settled.service, settled.nodes)
 	if err != nil {
+		b.tellFailedRepair(settled.service, err)
 		return err
 	}
 	if err := d.publish(current, status); err != nil {
@@ -125,15 +131,30 @@ func (d drift) repair(ctx context.Context, service *corev1.Service) error {
 // refused keeps a Service under repair whose difference cannot be put right now. What lasts is told once; what cannot be known now
 // is nothing to tell.
 func (d drift) refused(settled settledService, refused error) error {
-	var again *api.RetryError
-	var restricted restrictionError
-	if errors.As(refused, &again) || errors.As(refused, &restricted) {
-		settled.repairing = true
-		d.balancers.settled.put(settled.service.UID, settled)
-		d.balancers.tellOnce(settled.service, reasonDrifted,
-			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %v", refused)
+	if passing(refused) {
+		return refused
 	}
+	settled.repairing = true
+	d.balancers.settled.put(settled.service.UID, settled)
+	d.balancers.tellOnce(settled.service, reasonDrifted,
+		"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %v", refused)
 	return refused
+}
+
+// tellFailedRepair tells once why a repair does not succeed, unless that passes by itself.
+func (b *balancers) tellFailedRepair(service *corev1.Service, err error) {
+	var again *api.RetryError
+	if errors.As(err, &again) || passing(err) {
+		return
+	}
+	b.tellOnce(service, reasonNotRepaired,
+		"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and putting it right fails: %v. It is tried again.", err)
+}
+
+// passing says that an error is about the cloud's state at the moment, and not about the Service.
+func passing(err error) bool {
+	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) || errors.Is(err, client.ErrMalformed) ||
+		errors.Is(err, client.ErrShutdown) || errors.Is(err, context.Canceled)
 }
 
 // current is the Service as the cluster has it, nil when it is to have no load balancer any more: then it is forgotten, because

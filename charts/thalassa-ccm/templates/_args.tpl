@@ -8,7 +8,7 @@ have a value of their own are refused by thalassa-ccm.validate.
   "allocate-node-cidrs" false
   "authorization-always-allow-paths" "/healthz,/readyz,/livez"
   "bind-address" .Values.bindAddress
-  "cloud-config" (printf "%s/%s" (include "thalassa-ccm.configDirectory" .) (ternary $config.key "cloud-config.yaml" (not (empty $config.name))))
+  "cloud-config" (printf "%s/%s" (include "thalassa-ccm.configDirectory" .) (ternary ($config.key | default "cloud-config.yaml") "cloud-config.yaml" (not (empty $config.name))))
   "cloud-provider" "thalassacloud"
   "concurrent-service-syncs" 10
   "configure-cloud-routes" false

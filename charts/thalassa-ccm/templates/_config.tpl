@@ -17,14 +17,14 @@
 {{- define "thalassa-ccm.configExisting" -}}
 {{- .Values.cloudConfig.existing | default dict | toJson -}}
 {{- end -}}
-{{- define "thalassa-ccm.caText" -}}{{- (.Values.caBundle).pem -}}{{- end -}}
+{{- define "thalassa-ccm.caText" -}}{{- (.Values.caBundle).pem | default "" -}}{{- end -}}
 
 {{/* Name of the Secret with the credentials: somebody's, or the one made from values. Empty: none. */}}
 {{- define "thalassa-ccm.credentialsSecret" -}}
 {{- if ((.Values.credentials).create).enabled -}}
 {{- include "thalassa-ccm.nameWith" (dict "root" . "suffix" "credentials") -}}
 {{- else -}}
-{{- .Values.credentials.existingSecret -}}
+{{- .Values.credentials.existingSecret | default "" -}}
 {{- end -}}
 {{- end -}}
 
@@ -32,7 +32,7 @@
 {{- define "thalassa-ccm.caFile" -}}
 {{- $existing := include "thalassa-ccm.caExisting" . | fromJson -}}
 {{- if $existing.name -}}
-{{- include "thalassa-ccm.caDirectory" . -}}/{{- $existing.key -}}
+{{- include "thalassa-ccm.caDirectory" . -}}/{{- $existing.key | default "ca.crt" -}}
 {{- else if include "thalassa-ccm.caText" . -}}
 {{- include "thalassa-ccm.configDirectory" . -}}/ca.crt
 {{- end -}}

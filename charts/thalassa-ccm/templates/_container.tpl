@@ -44,10 +44,14 @@ Events about credentials are made on the pod, which only exists in the cluster i
 is not the one that is served, the pod is not told who it is, and they are in the log.
 */}}
 {{- define "thalassa-ccm.env" -}}
+{{- if contains "$(HOST_IP)" (include "thalassa-ccm.args" .) }}
+# Only for those who ask for it: a node that no cloud controller manager has initialised may have no address yet,
+# and kubelet starts no container that wants to know it.
 - name: HOST_IP
   valueFrom:
     fieldRef:
       fieldPath: status.hostIP
+{{- end }}
 {{- if ne .Values.profile "managed" }}
 - name: POD_NAME
   valueFrom:

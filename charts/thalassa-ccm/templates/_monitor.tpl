@@ -20,7 +20,7 @@ metricRelabelings:
 authorization:
   type: Bearer
   credentials:
-    name: {{ $scrape.token.existingSecret }}
+    name: {{ $scrape.token.existingSecret | quote }}
     key: {{ $scrape.token.key }}
 {{- else if .ownToken }}
 bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
@@ -35,19 +35,19 @@ tlsConfig:
 {{- with ($scrape.ca).existingSecret | default (.Values.metrics).tlsSecret }}
 ca:
   secret:
-    name: {{ . }}
+    name: {{ . | quote }}
     key: {{ ($scrape.ca).key | default "ca.crt" }}
-serverName: {{ $scrape.serverName | default (printf "%s.%s.svc" (include "thalassa-ccm.nameWith" (dict "root" $ "suffix" "metrics")) $.Release.Namespace) }}
+serverName: {{ $scrape.serverName | default (printf "%s.%s.svc" (include "thalassa-ccm.nameWith" (dict "root" $ "suffix" "metrics")) $.Release.Namespace) | quote }}
 {{- else }}
 insecureSkipVerify: true
 {{- end }}
 {{- with ($scrape.clientCertificate).existingSecret }}
 cert:
   secret:
-    name: {{ . }}
+    name: {{ . | quote }}
     key: tls.crt
 keySecret:
-  name: {{ . }}
+  name: {{ . | quote }}
   key: tls.key
 {{- end }}
 {{- end -}}

@@ -20,7 +20,7 @@
 {{/* Labels pods are selected by. A workload's selector cannot be changed: these must stay as they are. */}}
 {{- define "thalassa-ccm.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "thalassa-ccm.ownPodLabels" -}}

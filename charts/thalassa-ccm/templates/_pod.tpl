@@ -13,12 +13,12 @@ metadata:
   labels:
     {{- include "thalassa-ccm.podLabels" . | nindent 4 }}
 spec:
-  serviceAccountName: {{ include "thalassa-ccm.serviceAccountName" . }}
+  serviceAccountName: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
   automountServiceAccountToken: {{ ne .Values.profile "managed" }}
   hostNetwork: {{ include "thalassa-ccm.hostNetwork" . }}
   dnsPolicy: {{ include "thalassa-ccm.dnsPolicy" . }}
   {{- with include "thalassa-ccm.priorityClassName" . }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
   {{- with (include "thalassa-ccm.pullSecrets" . | fromJson).items }}

@@ -93,12 +93,16 @@ preferredDuringSchedulingIgnoredDuringExecution:
 {{- define "thalassa-ccm.strategy" -}}
 {{- if .Values.updateStrategy -}}
 {{- .Values.updateStrategy | toYaml -}}
-{{- else if or (eq (include "thalassa-ccm.kind" .) "DaemonSet") (eq (include "thalassa-ccm.hostNetwork" .) "true") -}}
+{{- else if eq (include "thalassa-ccm.kind" .) "DaemonSet" -}}
 type: RollingUpdate
 rollingUpdate:
   # The old pod goes first: on one host both would need the same port.
   maxSurge: 0
   maxUnavailable: 1
+{{- else if eq (include "thalassa-ccm.hostNetwork" .) "true" -}}
+# All old pods go first. With fewer nodes than pods, one that waits for the port would otherwise be all that may be
+# unavailable, and no old one would ever go. Work rests for as long as the new ones need to start.
+type: Recreate
 {{- else -}}
 type: RollingUpdate
 rollingUpdate:

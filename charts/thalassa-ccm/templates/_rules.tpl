@@ -156,8 +156,8 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- define "thalassa-ccm.subject" -}}
 {{- if ne .Values.profile "managed" -}}
 kind: ServiceAccount
-name: {{ include "thalassa-ccm.serviceAccountName" . }}
-namespace: {{ .Release.Namespace }}
+name: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
+namespace: {{ .Release.Namespace | quote }}
 {{- else -}}
 {{- $subject := .Values.tenant.subject -}}
 kind: {{ $subject.kind }}
@@ -166,7 +166,7 @@ apiGroup: rbac.authorization.k8s.io
 {{- end }}
 name: {{ $subject.name | quote }}
 {{- with $subject.namespace }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 {{- end -}}
 {{- end -}}

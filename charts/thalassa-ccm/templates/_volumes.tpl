@@ -2,18 +2,18 @@
 {{- define "thalassa-ccm.volumes" -}}
 {{- $config := include "thalassa-ccm.configExisting" . | fromJson -}}
 {{- if $config.name }}
-{{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "config") $config) }}
+{{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "config" "otherwise" "Secret") $config) }}
 {{- else }}
 - name: config
   configMap:
-    name: {{ include "thalassa-ccm.fullname" . }}
+    name: {{ include "thalassa-ccm.fullname" . | quote }}
 {{- end }}
 {{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled }}
 {{- include "thalassa-ccm.tokenVolume" . }}
 {{- else }}
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "credentials" "kind" "Secret" "name" (include "thalassa-ccm.credentialsSecret" .)) }}
 {{- end }}
-{{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "ca") (include "thalassa-ccm.caExisting" . | fromJson)) }}
+{{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "ca" "otherwise" "ConfigMap") (include "thalassa-ccm.caExisting" . | fromJson)) }}
 {{- if eq .Values.profile "managed" }}
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "tenant" "kind" "Secret" "name" ((.Values.tenant).kubeconfig).existingSecret) }}
 {{- end }}
@@ -26,15 +26,15 @@
 
 {{/* One volume from a Secret or ConfigMap; nothing without a name. */}}
 {{- define "thalassa-ccm.objectVolume" -}}
-{{- if and .name (eq .kind "Secret") }}
+{{- if and .name (eq (.kind | default .otherwise) "Secret") }}
 - name: {{ .volume }}
   secret:
-    secretName: {{ .name }}
+    secretName: {{ .name | quote }}
     defaultMode: 0440
 {{- else if .name }}
 - name: {{ .volume }}
   configMap:
-    name: {{ .name }}
+    name: {{ .name | quote }}
 {{- end }}
 {{- end -}}
 
@@ -45,7 +45,7 @@
     sources:
       - serviceAccountToken:
           path: token
-          audience: {{ .Values.credentials.workloadIdentity.audience | quote }}
+          audience: {{ .Values.credentials.workloadIdentity.audience | default "https://api.thalassa.cloud" | quote }}
           expirationSeconds: 3600
 {{- end -}}
 

@@ -80,7 +80,10 @@ func (c *call) send(ctx context.Context, network http.RoundTripper, authorizatio
 	request := c.request.Clone(ctx)
 	request.Header.Set("Authorization", authorization)
 	if c.body != nil {
-		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(c.body)), int64(len(c.body))
+		// GetBody lets the library repeat by itself what has certainly not been sent, on a connection that had just closed.
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
+		request.Body, _ = request.GetBody()
+		request.ContentLength = int64(len(c.body))
 	}
 	response, err := network.RoundTrip(request) //nolint:bodyclose // closed below, as what counts its bytes
 	if err != nil {

@@ -25,9 +25,12 @@ func Put[Object any](ctx context.Context, c *Client, path string, body any) (Obj
 
 // Delete removes an object. The error is an *Error; one that is not there is ErrNotFound.
 func Delete(ctx context.Context, c *Client, path string) error {
-	_, err := send[struct{}](ctx, c, http.MethodDelete, path, nil)
+	_, err := send[Ignored](ctx, c, http.MethodDelete, path, nil)
 	return err
 }
+
+// Ignored is an answer whose content nobody needs: it has to be JSON, whatever JSON, if there is any.
+type Ignored = json.RawMessage
 
 func send[Object any](ctx context.Context, c *Client, method, path string, body any) (Object, error) {
 	var object Object

@@ -156,7 +156,7 @@ func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
 
 func (i *Inventory) listLoadBalancers(owned Labels) func(context.Context) ([]LoadBalancer, error) {
 	return func(ctx context.Context) ([]LoadBalancer, error) {
-		return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, i.ofOwners(owned), func(lb balancerItem) (LoadBalancer, bool) {
+		return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, func(lb balancerItem) (LoadBalancer, bool) {
 			balancer := lb.object()
 			return balancer, lb.VPC.Identity == i.vpc && HasLabels(lb.Labels, owned) && !balancer.gone()
 		})
@@ -165,16 +165,14 @@ func (i *Inventory) listLoadBalancers(owned Labels) func(context.Context) ([]Loa
 
 func (i *Inventory) listTargetGroups(owned Labels) func(context.Context) ([]TargetGroup, error) {
 	return func(ctx context.Context) ([]TargetGroup, error) {
-		return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, i.ofOwners(owned), func(g groupItem) (TargetGroup, bool) {
+		return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, func(g groupItem) (TargetGroup, bool) {
 			return g.object(), g.VPC.Identity == i.vpc && HasLabels(g.Labels, owned)
 		})
 	}
 }
 
-func (i *Inventory) ofOwners(owned Labels) []filters.Filter {
-	return []filters.Filter{i.inVPC(), &filters.LabelFilter{MatchLabels: owned}}
-}
-
+// inVPC is all that is asked for: labels are looked at here. Whether the cloud's own filter by labels shows at once what was just
+// made is not known, and what it hides would be made again, or leaked.
 func (i *Inventory) inVPC() filters.Filter {
 	return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: i.vpc}
 }

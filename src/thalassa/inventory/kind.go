@@ -170,13 +170,15 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 // keepCreated wants mu held. It puts back what we created lately and the list does not show yet.
 func (k *kind[T]) keepCreated(previous map[string]T) {
 	for id, at := range k.created {
-		_, listed := k.objects[id]
 		ours, known := previous[id]
-		if listed || !known || time.Since(at) > visibleAfter {
+		if !known || time.Since(at) > visibleAfter {
 			delete(k.created, id)
 			continue
 		}
-		k.insert(ours)
+		// One list that shows it says nothing about the next, which another server may answer.
+		if _, listed := k.objects[id]; !listed {
+			k.insert(ours)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLo
 
 // UpdateLoadBalancer gives a load balancer other labels. The API replaces the object, so everything else is repeated.
 func (i *Inventory) UpdateLoadBalancer(ctx context.Context, balancer LoadBalancer, labels Labels) error {
-	_, err := client.Put[reference](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID, iaas.UpdateLoadbalancer{
+	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID, iaas.UpdateLoadbalancer{
 		Name: balancer.Name, Description: balancer.Description, Labels: labels, Annotations: balancer.Annotations,
 		DeleteProtection: balancer.DeleteProtection, SecurityGroupAttachments: balancer.SecurityGroups,
 	})
@@ -74,7 +74,7 @@ func (i *Inventory) CreateListener(ctx context.Context, balancer string, create 
 
 // UpdateListener replaces a listener.
 func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener Listener) error {
-	_, err := client.Put[reference](ctx, i.cloud, listeners(balancer)+"/"+listener.ID, iaas.UpdateListener{
+	_, err := client.Put[client.Ignored](ctx, i.cloud, listeners(balancer)+"/"+listener.ID, iaas.UpdateListener{
 		Name: listener.Name, Description: listener.Description, Labels: listener.Labels, Annotations: listener.Annotations,
 		Port: listener.Port, Protocol: iaas.LoadbalancerProtocol(listener.Protocol), TargetGroup: listener.TargetGroup,
 		MaxConnections: optional(listener.MaxConnections), ConnectionIdleTimeout: optional(listener.IdleTimeout), AllowedSources: listener.AllowedSources,
@@ -135,7 +135,7 @@ type targetGroupUpdate struct {
 
 // UpdateTargetGroup replaces a target group's own fields, not its machines.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
-	_, err := client.Put[reference](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
+	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
 		Name: update.Name, Description: update.Description, Labels: update.Labels, Annotations: update.Annotations,
 		TargetPort: update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
 		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
@@ -158,7 +158,7 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 		attachments = append(attachments, iaas.AttachTarget{ServerIdentity: machine})
 	}
 	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.ID, Attachments: attachments}
-	if _, err := client.Post[reference](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID+"/attachments", batch); err != nil {
+	if _, err := client.Post[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID+"/attachments", batch); err != nil {
 		if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict) {
 			i.machines.distrust() // one of them may be gone
 		}

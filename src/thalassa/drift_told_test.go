@@ -1,0 +1,102 @@
+package thalassa
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// TestFailedRepairIsTold: once, with the cloud's reason, and the repair goes on.
+func TestFailedRepairIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		l.watching(web)
+		l.removeByHand()
+		if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 0); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(3 * driftPeriod)
+		var told []string
+		for event := l.nextEvent(); event != ""; event = l.nextEvent() {
+			told = append(told, event)
+		}
+		if len(told) != 2 || !strings.HasPrefix(told[0], "Warning "+reasonDrifted) ||
+			!strings.HasPrefix(told[1], "Warning "+reasonNotRepaired) || !strings.Contains(told[1], "quota") {
+			t.Errorf("events %q, want one of the drift and one of the quota", told)
+		}
+		if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 10); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * maxRepairPause)
+		if len(l.emulator.State().LoadBalancers) != 1 {
+			t.Error("with a quota again there is no load balancer")
+		}
+	})
+}
+
+// TestProblemsAreToldOnce however often the Service is looked at while its load balancer is being made, and again when they change.
+func TestProblemsAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Minute}})
+		web, nodes := service("web", 80), l.nodes("a")
+		web.Annotations[annotationPrefix+"max-connections"] = "many"
+		l.settle(web, nodes)
+		count := func() (events int) {
+			for event := l.nextEvent(); event != ""; event = l.nextEvent() {
+				if strings.Contains(event, reasonAnnotation) {
+					events++
+				}
+			}
+			return events
+		}
+		if events := count(); events != 1 {
+			t.Errorf("%d events about the annotation, want 1", events)
+		}
+		web.Annotations[annotationPrefix+"max-connections"] = "none"
+		l.settle(web, nodes)
+		if events := count(); events != 1 {
+			t.Errorf("%d events about another value, want 1", events)
+		}
+	})
+}
+
+// TestUpdatingServes: a load balancer that is being changed keeps its addresses, and is not told to be slow.
+func TestUpdatingServes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerUpdate: 10 * time.Second}})
+		web, nodes := service("web", 80), l.nodes("a")
+		l.settle(web, nodes)
+		<-time.After(time.Hour)
+		web.Spec.Ports[0].Port = 81
+		if status, err := l.ensure(web, nodes); err != nil || len(status.Ingress) != 1 {
+			t.Errorf("while it is being changed: %v, %v", status, err)
+		}
+		if event := l.nextEvent(); event != "" {
+			t.Errorf("event %q", event)
+		}
+	})
+}
+
+// TestLabelFiltersThatLag for longer than anybody waits: nothing is made twice, and nothing leaks.
+func TestLabelFiltersThatLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LabelFilters: time.Hour, LoadbalancerCreate: 3 * time.Minute}})
+		web, nodes := service("web", 80), l.nodes("a")
+		l.settle(web, nodes)
+		if made := len(l.emulator.State().LoadBalancers); made != 1 {
+			t.Errorf("%d load balancers", made)
+		}
+		l.restart()
+		l.settle(web, nodes)
+		l.restart()
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
