@@ -104,9 +104,10 @@ func applied(t *testing.T, kube kubectl.Kubectl, manifest, flag string) map[stri
 	return held
 }
 
-// dropStatus leaves out what Kubernetes' own controllers write at any time. Without a controller the resource version counts, too.
+// dropStatus leaves out what Kubernetes' own controllers write at any time; the generation, which every change of what was applied
+// raises, stays. Without a controller the resource version counts, too.
 func dropStatus(o *unstructured.Unstructured) {
-	if !slices.Contains([]string{"DaemonSet", "Deployment", "PodDisruptionBudget"}, o.GetKind()) {
+	if !slices.Contains([]string{"DaemonSet", "Deployment", "PodDisruptionBudget", "ValidatingAdmissionPolicy"}, o.GetKind()) {
 		return
 	}
 	unstructured.RemoveNestedField(o.Object, "status")
@@ -116,6 +117,7 @@ func dropStatus(o *unstructured.Unstructured) {
 	}
 	o.SetResourceVersion("")
 	o.SetManagedFields(slices.DeleteFunc(o.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == "kube-controller-manager"
+		// The second is what checks the types in a policy.
+		return slices.Contains([]string{"kube-controller-manager", "validatingadmissionpolicy-status"}, entry.Manager)
 	}))
 }
