@@ -116,8 +116,12 @@ func dropStatus(o *unstructured.Unstructured) {
 		o.SetAnnotations(nil)
 	}
 	o.SetResourceVersion("")
-	o.SetManagedFields(slices.DeleteFunc(o.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+	fields := slices.DeleteFunc(o.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		// The second is what checks the types in a policy.
 		return slices.Contains([]string{"kube-controller-manager", "validatingadmissionpolicy-status"}, entry.Manager)
-	}))
+	})
+	for i := range fields {
+		fields[i].Time = nil // goes on when such a controller writes in between
+	}
+	o.SetManagedFields(fields)
 }

@@ -165,7 +165,8 @@ func dropClusterFlag(_ *testing.T, o runtime.Object) bool {
 func putIntoNamespace(t *testing.T, o runtime.Object) bool {
 	t.Helper()
 	kind := o.GetObjectKind().GroupVersionKind().Kind
-	if strings.HasPrefix(kind, "Cluster") || metadata(t, o).GetNamespace() != "" {
+	clusterwide := strings.HasPrefix(kind, "Cluster") || strings.HasPrefix(kind, "ValidatingAdmissionPolicy")
+	if clusterwide || metadata(t, o).GetNamespace() != "" {
 		return false
 	}
 	metadata(t, o).SetNamespace(bases.Namespace)
