@@ -102,18 +102,22 @@ func TestContradictionsAreRefused(t *testing.T) {
 	}
 }
 
+// TestPodKnowsItself, and nothing that a node only has after the pod has run: kubelet starts no container that wants to know the
+// address of a node without one (kubernetes/kubernetes#125348), and only this pod gives new nodes theirs.
 func TestPodKnowsItself(t *testing.T) {
-	fields := map[string]string{}
-	for _, variable := range container(t).Env {
-		if variable.ValueFrom != nil && variable.ValueFrom.FieldRef != nil {
-			fields[variable.Name] = variable.ValueFrom.FieldRef.FieldPath
+	for set, want := range map[string]map[string]string{
+		"bindAddress=0.0.0.0":    {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", "POD_UID": "metadata.uid"},
+		"bindAddress=$(HOST_IP)": {"HOST_IP": "status.hostIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", "POD_UID": "metadata.uid"},
+	} {
+		fields := map[string]string{}
+		for _, variable := range container(t, set).Env {
+			if variable.ValueFrom != nil && variable.ValueFrom.FieldRef != nil {
+				fields[variable.Name] = variable.ValueFrom.FieldRef.FieldPath
+			}
 		}
-	}
-	want := map[string]string{
-		"HOST_IP": "status.hostIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", "POD_UID": "metadata.uid",
-	}
-	if diff := cmp.Diff(want, fields); diff != "" {
-		t.Errorf("variables (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, fields); diff != "" {
+			t.Errorf("%s: variables (-want +got):\n%s", set, diff)
+		}
 	}
 }
 

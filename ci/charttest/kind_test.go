@@ -47,15 +47,15 @@ func deployment(t *testing.T, sets ...string) *appsv1.Deployment {
 }
 
 func TestDeploymentRollout(t *testing.T) {
-	for name, test := range map[string]struct{ set, want string }{
-		"on the host network":  {"hostNetwork=true", "RollingUpdate surge 0 unavailable 1"},
-		"on a network of pods": {"hostNetwork=false", "RollingUpdate surge 1 unavailable 0"},
-	} {
-		strategy := deployment(t, test.set).Spec.Strategy
-		got := fmt.Sprintf("%s surge %s unavailable %s", strategy.Type, strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable)
-		if got != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
+	// With more pods than nodes, one waits for the port of the host for ever: as long as that counts as the one that may be missing,
+	// no rolling update goes on.
+	if got := deployment(t, "hostNetwork=true").Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
+		t.Errorf("on the host network the strategy is %s", got)
+	}
+	strategy := deployment(t, "hostNetwork=false").Spec.Strategy
+	got := fmt.Sprintf("%s surge %s unavailable %s", strategy.Type, strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable)
+	if want := "RollingUpdate surge 1 unavailable 0"; got != want {
+		t.Errorf("on a network of pods: %s, want %s", got, want)
 	}
 	if got := deployment(t, "updateStrategy.type=Recreate").Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("strategy %s, want the one that was set", got)

@@ -33,6 +33,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestNamesThatLookLikeNumbers stay names: YAML would take them for numbers.
+func TestNamesThatLookLikeNumbers(t *testing.T) {
+	const namespace, account, secret = "20260101", "1e5", "0123"
+	for name, file := range valuesFiles(t) {
+		values := readValues(t, file)
+		values["serviceAccount"] = map[string]any{"name": account}
+		if credentials, ok := values["credentials"].(map[string]any); ok && credentials["existingSecret"] != nil {
+			credentials["existingSecret"] = secret
+		}
+		decoded, err := Decode(manifest(t, chart.Release{Name: "123", Namespace: namespace, Values: values}))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(decoded) == 0 {
+			t.Errorf("%s: no objects", name)
+		}
+	}
+}
+
 // TestSelector pins what cannot be changed on an installed DaemonSet.
 func TestSelector(t *testing.T) {
 	spec := daemonSet(t).Spec

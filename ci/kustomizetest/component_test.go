@@ -1,6 +1,7 @@
 package kustomizetest
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -105,6 +106,28 @@ func TestEveryComponentKnowsItsOverlays(t *testing.T) {
 	}
 	for name := range reasons {
 		t.Errorf("there is no component %s", name)
+	}
+}
+
+// TestManagedNamesNoNamespace: the overlay is applied to one that nobody knows beforehand, with all its components.
+func TestManagedNamesNoNamespace(t *testing.T) {
+	for _, c := range bases.Components() {
+		if _, meant := c.Profiles["managed"]; !meant {
+			continue
+		}
+		err := fs.WalkDir(os.DirFS(root(t)), "kustomize/components/"+c.Name, func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(filepath.Join(root(t), file))
+			if strings.Contains(string(text), "kube-system") {
+				t.Errorf("%s names kube-system", file)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -56,6 +56,8 @@ func TestOverlayRuns(t *testing.T) {
 	})
 	// Other processes of this machine may have the port, and every address of it is one machine's.
 	k.change(t, "kustomize/base/self-managed/daemonset.yaml", "--bind-address=0.0.0.0", "--bind-address=$(HOST_IP)")
+	k.change(t, "kustomize/base/self-managed/daemonset.yaml", "        - name: POD_NAME\n",
+		"        - name: HOST_IP\n          valueFrom: {fieldRef: {fieldPath: status.hostIP}}\n        - name: POD_NAME\n")
 	apply(t, kube, k.build(t, dir))
 	await(t, "the node to be initialised", func(ctx context.Context) error { return initialised(ctx, api, "control-plane") })
 	await(t, "the DaemonSet to be ready", func(ctx context.Context) error { return rolledOut(ctx, api) })

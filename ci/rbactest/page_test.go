@@ -81,7 +81,9 @@ func page(t *testing.T) string {
 	text.WriteString(pageBegin)
 	for _, section := range []struct{ title, note, values string }{
 		{"Minimal", "The default.", ""},
-		{"An account for every controller", "`useServiceAccountCredentials.enabled: true`. The accounts are in kube-system.", "useServiceAccountCredentials: {enabled: true}"},
+		{"An account for every controller", "`useServiceAccountCredentials.enabled: true`. The accounts are in kube-system. Where kube-controller-manager runs with accounts of its own,\n" +
+			"as in most clusters, it has the accounts `node-controller` and `service-controller`, too, and Kubernetes binds them to the roles\n" +
+			"`system:controller:node-controller` and `system:controller:service-controller`, which permit more: deleting pods, for example.", "useServiceAccountCredentials: {enabled: true}"},
 		{"As specified", "`rbac.mode: spec`. It is the [specification](https://kubernetes.io/docs/concepts/architecture/cloud-controller/#authorization)\n" +
 			"of Kubernetes, parts of which the program does not use, and what it needs beyond. With an account for every controller, the\n" +
 			"specification is in the role of the program's own account.", "rbac: {mode: spec}"},

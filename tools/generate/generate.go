@@ -41,6 +41,7 @@ func Write(ctx context.Context, root string, generators []Generator) ([]string, 
 		changed = append(changed, p)
 		return write(filepath.Join(root, filepath.FromSlash(p)), content)
 	})
+	slices.Sort(changed)
 	return changed, err
 }
 
@@ -51,49 +52,51 @@ func Stale(ctx context.Context, root string, generators []Generator) ([]string, 
 		stale = append(stale, p)
 		return nil
 	})
+	slices.Sort(stale)
 	return stale, err
 }
 
-// differing calls visit for every generated file whose content on disk is not what it should be.
+// differing calls visit for every generated file whose content on disk is not what it should be: one generator after the other, because
+// what a later one begins with may be made by an earlier one, as the chart's schema is.
 func differing(ctx context.Context, root string, generators []Generator, visit func(p string, content []byte) error) error {
-	want, err := compute(ctx, root, generators)
-	if err != nil {
-		return err
-	}
-	for _, p := range slices.Sorted(maps.Keys(want)) {
-		have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("reading generated file: %w", err)
+	taken := map[string]bool{}
+	for _, g := range generators {
+		made, err := g.make(ctx, root, taken)
+		if err != nil {
+			return fmt.Errorf("generating %s: %w", g.Name, err)
 		}
-		if err == nil && bytes.Equal(have, want[p]) {
-			continue
-		}
-		if err := visit(p, want[p]); err != nil {
-			return err
+		for _, p := range slices.Sorted(maps.Keys(made)) {
+			have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p)))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("reading generated file: %w", err)
+			}
+			if err == nil && bytes.Equal(have, made[p]) {
+				continue
+			}
+			if err := visit(p, made[p]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// compute runs the generators; no two may make the same file.
-func compute(ctx context.Context, root string, generators []Generator) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	for _, g := range generators {
-		made, err := g.Files(ctx, root)
-		if err != nil {
-			return nil, fmt.Errorf("generating %s: %w", g.Name, err)
-		}
-		for p, content := range made {
-			if _, taken := all[p]; taken {
-				return nil, fmt.Errorf("generating %s: %s is already made by another generator", g.Name, p)
-			}
-			if !filepath.IsLocal(filepath.FromSlash(p)) {
-				return nil, fmt.Errorf("generating %s: %s is outside of the repository", g.Name, p)
-			}
-			all[p] = content
-		}
+// make computes the generator's files; no two generators may make the same one.
+func (g Generator) make(ctx context.Context, root string, taken map[string]bool) (map[string][]byte, error) {
+	made, err := g.Files(ctx, root)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	for p := range made {
+		if taken[p] {
+			return nil, fmt.Errorf("%s is already made by another generator", p)
+		}
+		if !filepath.IsLocal(filepath.FromSlash(p)) {
+			return nil, fmt.Errorf("%s is outside of the repository", p)
+		}
+		taken[p] = true
+	}
+	return made, nil
 }
 
 // write puts one file into place, with its folder.

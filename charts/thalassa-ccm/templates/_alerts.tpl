@@ -2,47 +2,47 @@
 {{- define "thalassa-ccm.alerts" -}}
 {{- include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNoLeader" "severity" "critical" "for" "5m"
-  "expr" (printf `absent(sum(leader_election_master_status{%s, name="cloud-controller-manager"}) > 0)` .pods)
+  "expr" (printf `count by (namespace) (max_over_time(leader_election_master_status{%s, name="cloud-controller-manager"}[1h])) unless (sum by (namespace) (leader_election_master_status{%s, name="cloud-controller-manager"}) > 0)%s` .pods .pods (ternary "" (printf ` or sum by (namespace) (absent(leader_election_master_status{%s, name="cloud-controller-manager"}))` .pods) (not (empty .root.Values.rules.allNamespaces))))
   "summary" "No cloud controller manager is active: new nodes stay tainted and load balancers are not maintained."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMTwoLeaders" "severity" "critical" "for" "2m"
-  "expr" (printf `sum(leader_election_master_status{%s, name="cloud-controller-manager"}) > 1` .pods)
+  "expr" (printf `sum by (namespace) (leader_election_master_status{%s, name="cloud-controller-manager"}) > 1` .pods)
   "summary" "More than one cloud controller manager is active: they may undo each other's work."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPIAway" "severity" "critical" "for" "5m"
-  "expr" (printf `max(%s_circuit_open{%s}) == 1` .api .pods)
+  "expr" (printf `max by (namespace) (%s_circuit_open{%s}) == 1` .api .pods)
   "summary" "The API of Thalassa Cloud does not answer: load balancers and nodes stay as they are."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPIErrors" "severity" "warning" "for" "15m"
-  "expr" (printf `sum(rate(%s_request_errors{%s, reason!="not_found"}[5m])) / sum(rate(%s_request_duration_seconds_count{%s}[5m])) > 0.1` .api .pods .api .pods)
+  "expr" (printf `sum by (namespace) (rate(%s_request_errors{%s, reason!="not_found"}[5m])) / sum by (namespace) (rate(%s_request_duration_seconds_count{%s}[5m])) > 0.1` .api .pods .api .pods)
   "summary" "More than a tenth of the requests to the API of Thalassa Cloud fail."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPIUnauthorised" "severity" "critical" "for" "5m"
-  "expr" (printf `sum(increase(%s_request_errors{%s, reason="unauthorised"}[10m])) > 0` .api .pods)
+  "expr" (printf `sum by (namespace) (increase(%s_request_errors{%s, reason="unauthorised"}[10m])) > 0` .api .pods)
   "summary" "The API of Thalassa Cloud refuses the credentials."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPIThrottled" "severity" "warning" "for" "15m"
-  "expr" (printf `sum(rate(%s_request_errors{%s, reason="throttled"}[5m])) > 0` .api .pods)
+  "expr" (printf `sum by (namespace) (rate(%s_request_errors{%s, reason="throttled"}[5m])) > 0` .api .pods)
   "summary" "The API of Thalassa Cloud limits the rate of requests: changes take longer."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudQuotaReached" "severity" "warning" "for" "5m"
-  "expr" (printf `sum(increase(%s_request_errors{%s, reason="quota"}[15m])) > 0` .api .pods)
+  "expr" (printf `sum by (namespace) (increase(%s_request_errors{%s, reason="quota"}[15m])) > 0` .api .pods)
   "summary" "A quota of Thalassa Cloud is used up: some load balancer cannot be made or changed."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPISlow" "severity" "warning" "for" "15m"
-  "expr" (printf `histogram_quantile(0.99, sum by (le) (rate(%s_request_duration_seconds_bucket{%s}[5m]))) > 10` .api .pods)
+  "expr" (printf `histogram_quantile(0.99, sum by (namespace, le) (rate(%s_request_duration_seconds_bucket{%s}[5m]))) > 10` .api .pods)
   "summary" "One request in a hundred to the API of Thalassa Cloud takes longer than 10 seconds."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMSecretsNotReloaded" "severity" "warning" "for" "10m"
-  "expr" (printf `max(cloudprovider_thalassa_secrets_reload_failing{%s}) == 1` .pods)
+  "expr" (printf `max by (namespace) (cloudprovider_thalassa_secrets_reload_failing{%s}) == 1` .pods)
   "summary" "New credentials or CA certificates are no good: the old ones are in use until they expire."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
@@ -52,7 +52,7 @@
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMKubernetesAPIErrors" "severity" "warning" "for" "15m"
-  "expr" (printf `sum(rate(rest_client_requests_total{%s, code=~"5..|<error>|401|403"}[5m])) / sum(rate(rest_client_requests_total{%s}[5m])) > 0.1` .pods .pods)
+  "expr" (printf `sum by (namespace) (rate(rest_client_requests_total{%s, code=~"5..|<error>|401|403"}[5m])) / sum by (namespace) (rate(rest_client_requests_total{%s}[5m])) > 0.1` .pods .pods)
   "summary" "More than a tenth of the requests to the Kubernetes API fail or are refused."
 ) .) }}
 {{- end -}}

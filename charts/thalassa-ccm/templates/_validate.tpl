@@ -227,16 +227,17 @@ admissionPolicy.validationActions: Deny and Warn exclude each other, for a refus
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.flags" -}}
+{{- $kubeconfig := ternary "set tenant.kubeconfig instead" "leave it out, in a self-managed cluster the pods use their own ServiceAccount" (eq .Values.profile "managed") -}}
 {{- $owned := dict
-  "authentication-kubeconfig" "set tenant.kubeconfig instead"
-  "authorization-kubeconfig" "set tenant.kubeconfig instead"
+  "authentication-kubeconfig" $kubeconfig
+  "authorization-kubeconfig" $kubeconfig
   "bind-address" "set bindAddress instead"
   "client-ca-file" "set metrics.clientCA instead"
   "cloud-config" "set the values under cloudConfig instead"
   "cloud-provider" "leave it out, the chart is for one cloud"
   "cluster-name" "set cloudConfig.cluster instead"
   "controllers" "set the values under controllers instead"
-  "kubeconfig" "set tenant.kubeconfig instead"
+  "kubeconfig" $kubeconfig
   "leader-elect" "leave it out, two active managers would undo each other's work"
   "leader-elect-resource-name" "leave it out, the Role grants the Lease cloud-controller-manager only"
   "leader-elect-resource-namespace" "leave it out, the Role grants the Lease in kube-system only"
