@@ -153,7 +153,7 @@ func TestChartAsDependency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "name: platform-thalassa-ccm\n"; !strings.Contains(text, want) {
+	if want := "name: \"platform-thalassa-ccm\"\n"; !strings.Contains(text, want) {
 		t.Errorf("the manifest lacks %q", want)
 	}
 

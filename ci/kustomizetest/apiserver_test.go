@@ -41,7 +41,7 @@ func TestAPIServerAccepts(t *testing.T) {
 
 // place says where, if the manifest does not.
 func place(kube kubectl.Kubectl, manifest, namespace string) kubectl.Kubectl {
-	if strings.Contains(manifest, "\n  namespace: "+bases.Namespace+"\n") {
+	if strings.Contains(strings.ReplaceAll(manifest, `"`, ""), "\n  namespace: "+bases.Namespace+"\n") {
 		return kube
 	}
 	return kube.In(namespace)
