@@ -63,6 +63,7 @@ func TestHealthCheckThatStays(t *testing.T) {
 				}
 
 				l.emulator.ResetCounters()
+				web = web.DeepCopy() // drift passes read the one before, as that of an informer
 				web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 				l.settle(web, nodes)
 				if policy := l.group().LoadbalancingPolicy; policy == nil || *policy != "MAGLEV" || len(l.writes()) != 1 {
