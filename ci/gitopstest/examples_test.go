@@ -78,7 +78,7 @@ func wantRender(t *testing.T, name, namespace string, values map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(manifest, "kind: DaemonSet\nmetadata:\n  name: thalassa-ccm\n  namespace: kube-system\n") {
+	if !strings.Contains(manifest, "kind: DaemonSet\nmetadata:\n  name: \"thalassa-ccm\"\n  namespace: \"kube-system\"\n") {
 		t.Errorf("no DaemonSet thalassa-ccm in kube-system:\n%s", manifest)
 	}
 }

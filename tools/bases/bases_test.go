@@ -110,7 +110,7 @@ func TestFilesFollowTheChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	daemonSet := string(made["kustomize/base/self-managed/daemonset.yaml"])
-	for _, want := range []string{"secretName: cloud-credentials\n", "--secure-port=10999"} {
+	for _, want := range []string{"secretName: \"cloud-credentials\"\n", "--secure-port=10999"} {
 		if !strings.Contains(daemonSet, want) {
 			t.Errorf("the DaemonSet lacks %q:\n%s", want, daemonSet)
 		}
