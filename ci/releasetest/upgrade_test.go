@@ -152,11 +152,11 @@ func TestBreaksAreFound(t *testing.T) {
 		want   string
 	}{
 		"selector": {
-			edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name }}", "app.kubernetes.io/instance: new"),
+			edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}", "app.kubernetes.io/instance: new"),
 			"minimal: spec.selector of DaemonSet kube-system/thalassa-ccm was map[",
 		},
 		"name": {
-			edit("templates/configmap.yaml", "fullname\" . }}\n", "fullname\" . }}-config\n"),
+			edit("templates/configmap.yaml", "fullname\" . | quote }}\n", "fullname\" . }}-config\n"),
 			"minimal: ConfigMap kube-system/thalassa-ccm is dropped",
 		},
 		"a dropped object": {
@@ -240,7 +240,7 @@ func TestAPIServerTakesTheUpgrade(t *testing.T) {
 	if problems := u.apply(t); len(problems) > 0 {
 		t.Errorf("an upgrade to the same: %q", problems)
 	}
-	u = pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name }}", "app.kubernetes.io/instance: new")).few(t)
+	u = pair(t, edit("templates/_names.tpl", "app.kubernetes.io/instance: {{ .Release.Name | quote }}", "app.kubernetes.io/instance: new")).few(t)
 	u.Namespace = controlplanetest.Namespace(t)
 	immutable := func(p string) bool { return strings.Contains(p, "field is immutable") }
 	if problems := u.apply(t); !slices.ContainsFunc(problems, immutable) {
