@@ -4,25 +4,20 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"sigs.k8s.io/yaml"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -36,8 +31,8 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"ServiceMonitor", "PodMonitor", "PrometheusRule"} {
-		registerMonitor(t, client, kind)
+	if err := kubectl.New(controlplanetest.Get(t).Kubeconfig()).DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	mapper := mapperOf(t, config)
 	for name, path := range valuesFiles(t) {
@@ -83,59 +78,18 @@ func dryRun(ctx context.Context, client dynamic.Interface, mapper meta.RESTMappe
 	return nil
 }
 
-// mapperOf asks the API server which kinds it has, until it has those of the monitors.
+// mapperOf asks the API server which kinds it has.
 func mapperOf(t *testing.T, config *rest.Config) meta.RESTMapper {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var mapper meta.RESTMapper
-	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		groups, err := restmapper.GetAPIGroupResources(client)
-		if err != nil {
-			return false, err
-		}
-		mapper = restmapper.NewDiscoveryRESTMapper(groups)
-		return !slices.ContainsFunc([]string{"ServiceMonitor", "PodMonitor", "PrometheusRule"}, func(kind string) bool {
-			_, err := mapper.RESTMapping(runtimeschema.GroupKind{Group: "monitoring.coreos.com", Kind: kind}, "v1")
-			return err != nil
-		}), nil
-	})
+	groups, err := restmapper.GetAPIGroupResources(client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mapper
-}
-
-const monitorDefinition = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: PLURAL.monitoring.coreos.com
-spec:
-  group: monitoring.coreos.com
-  names: {kind: KIND, plural: PLURAL}
-  scope: Namespaced
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
-
-// registerMonitor makes the API server know a kind.
-func registerMonitor(t *testing.T, client dynamic.Interface, kind string) {
-	t.Helper()
-	plural := strings.ToLower(kind) + "s"
-	data, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("KIND", kind, "PLURAL", plural).Replace(monitorDefinition)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	definitions := client.Resource(runtimeschema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	_, err = definitions.Patch(t.Context(), plural+".monitoring.coreos.com", types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: "charttest"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return restmapper.NewDiscoveryRESTMapper(groups)
 }
 
 // warnings collects what the API server says beside its answers.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 const (
@@ -23,19 +23,10 @@ const (
 	chartDir   = "charts/thalassa-ccm"
 )
 
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // read splits an example into its documents.
 func read(t *testing.T, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), "examples", name))
+	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "examples", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +46,7 @@ func decode[T any](t *testing.T, document string) T {
 // tag is how the version of the chart is called in Git.
 func tag(t *testing.T) string {
 	t.Helper()
-	loaded, err := chart.Load(filepath.Join(root(t), chartDir))
+	loaded, err := chart.Load(filepath.Join(repotest.Root(t), chartDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +56,7 @@ func tag(t *testing.T) string {
 // wantFolder wants a folder of this repository that holds a file.
 func wantFolder(t *testing.T, folder, file string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(root(t), folder, file)); err != nil {
+	if _, err := os.Stat(filepath.Join(repotest.Root(t), folder, file)); err != nil {
 		t.Error(err)
 	}
 }
@@ -74,7 +65,7 @@ func wantFolder(t *testing.T, folder, file string) {
 func wantRender(t *testing.T, name, namespace string, values map[string]any) {
 	t.Helper()
 	release := chart.Release{Name: name, Namespace: namespace, Values: values}
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(root(t), chartDir), release)
+	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), chartDir), release)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,12 +174,12 @@ func TestNothingSpecialIsNeeded(t *testing.T) {
 	special := regexp.MustCompile(`ignoreDifferences|RespectIgnoreDifferences|argocd\.argoproj\.io/|helm\.sh/hook|sync-wave|ignoreUpdates|force: true`)
 	seen := 0
 	for _, folder := range []string{"examples/argocd", "examples/flux", chartDir + "/templates", "kustomize"} {
-		err := fs.WalkDir(os.DirFS(filepath.Join(root(t), folder)), ".", func(p string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(os.DirFS(filepath.Join(repotest.Root(t), folder)), ".", func(p string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
 			seen++
-			text, err := os.ReadFile(filepath.Join(root(t), folder, p))
+			text, err := os.ReadFile(filepath.Join(repotest.Root(t), folder, p))
 			if found := special.Find(text); found != nil {
 				t.Errorf("%s/%s: %s", folder, p, found)
 			}
@@ -207,7 +198,7 @@ func TestNothingSpecialIsNeeded(t *testing.T) {
 func TestEveryExampleIsListed(t *testing.T) {
 	readme := strings.Join(read(t, "README.md"), "")
 	for _, folder := range []string{"argocd", "flux"} {
-		files, err := filepath.Glob(filepath.Join(root(t), "examples", folder, "*.yaml"))
+		files, err := filepath.Glob(filepath.Join(repotest.Root(t), "examples", folder, "*.yaml"))
 		if err != nil || len(files) < 2 {
 			t.Fatalf("%v, error %v", files, err)
 		}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 const (
@@ -23,22 +23,13 @@ const (
 	overlaysDir = "kustomize/overlays"
 )
 
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // tree is a copy of kustomize/ in memory, which a test may edit as a user would.
 type tree struct{ filesys.FileSystem }
 
 func newTree(t *testing.T) tree {
 	t.Helper()
 	k := tree{filesys.MakeFsInMemory()}
-	top := root(t)
+	top := repotest.Root(t)
 	err := filepath.WalkDir(filepath.Join(top, "kustomize"), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

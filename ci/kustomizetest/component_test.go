@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // combinations are the lists of components that are meant for a profile: none, each one, and every two, with what they need.
@@ -86,7 +87,7 @@ func notMeant() map[string]map[string]string {
 // TestEveryComponentKnowsItsOverlays: each is meant for an overlay, or there is a reason why it is not.
 func TestEveryComponentKnowsItsOverlays(t *testing.T) {
 	reasons := notMeant()
-	readme, err := os.ReadFile(filepath.Join(root(t), "kustomize", "README.md"))
+	readme, err := os.ReadFile(filepath.Join(repotest.Root(t), "kustomize", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestEveryComponentIsTested(t *testing.T) {
 	}
 	slices.Sort(want)
 	folders := map[string]bool{}
-	entries, err := os.ReadDir(filepath.Join(root(t), "kustomize/components"))
+	entries, err := os.ReadDir(filepath.Join(repotest.Root(t), "kustomize/components"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // TestEveryProfileHasAnOverlay, and there is no other.
@@ -26,7 +27,7 @@ func TestEveryProfileHasAnOverlay(t *testing.T) {
 		want = append(want, p.Name)
 	}
 	slices.Sort(want)
-	entries, err := os.ReadDir(filepath.Join(root(t), overlaysDir))
+	entries, err := os.ReadDir(filepath.Join(repotest.Root(t), overlaysDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +41,11 @@ func TestEveryProfileHasAnOverlay(t *testing.T) {
 
 // TestBasesHaveNoOtherFile finds what an earlier generator left behind: it would look like a part of the base.
 func TestBasesHaveNoOtherFile(t *testing.T) {
-	made, err := bases.Files(context.WithoutCancel(t.Context()), root(t))
+	made, err := bases.Files(context.WithoutCancel(t.Context()), repotest.Root(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = fs.WalkDir(os.DirFS(root(t)), "kustomize/base", func(p string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(repotest.Root(t)), "kustomize/base", func(p string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && made[p] == nil {
 			t.Errorf("%s is made by nobody", p)
 		}
@@ -169,7 +170,7 @@ func TestKustomizationsAreOfToday(t *testing.T) {
 		}
 		seen++
 		content := map[string]any{}
-		text, err := os.ReadFile(filepath.Join(root(t), p))
+		text, err := os.ReadFile(filepath.Join(repotest.Root(t), p))
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // TestOverlayInAnotherRepository builds the kustomization that an example and a guide show, for people who do not fork this
@@ -43,7 +45,7 @@ func TestOverlayInAnotherRepository(t *testing.T) {
 // shown is the first kustomization in a file, between two texts, without a prefix of its lines.
 func shown(t *testing.T, file, begin, end, prefix string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(file)))
+	content, err := os.ReadFile(filepath.Join(repotest.Root(t), filepath.FromSlash(file)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // exception is a difference between chart and overlay that is meant. Its functions undo it on one object of the chart or of the
@@ -67,11 +68,11 @@ func TestOverlaysEqualTheChart(t *testing.T) {
 // render renders the chart with the values files of a profile and of components.
 func render(t *testing.T, p bases.Profile, components ...string) string {
 	t.Helper()
-	release, err := p.Release(root(t), components...)
+	release, err := p.Release(repotest.Root(t), components...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(root(t), "charts", "thalassa-ccm"), release)
+	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), "charts", "thalassa-ccm"), release)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestOverlayRuns(t *testing.T) {
 	kube := kubectl.New(plane.Kubeconfig())
 	apply(t, kube, k.build(t, dir))
 	t.Cleanup(func() { removeWorkload(t, api) })
-	await(t, "the pod to say what is missing", func(ctx context.Context) error { return saysWhatIsMissing(ctx, api) })
+	controlplanetest.Eventually(t, patience, "the pod says what is missing", func(ctx context.Context) error { return saysWhatIsMissing(ctx, api) })
 
 	k.say(t, "self-managed", map[string]string{
 		"organisation": emulator.DefaultOrganisationSlug, "vpcIdentity": emulator.DefaultVPC,
@@ -59,8 +59,8 @@ func TestOverlayRuns(t *testing.T) {
 	k.change(t, "kustomize/base/self-managed/daemonset.yaml", "        - name: POD_NAME\n",
 		"        - name: HOST_IP\n          valueFrom: {fieldRef: {fieldPath: status.hostIP}}\n        - name: POD_NAME\n")
 	apply(t, kube, k.build(t, dir))
-	await(t, "the node to be initialised", func(ctx context.Context) error { return initialised(ctx, api, "control-plane") })
-	await(t, "the DaemonSet to be ready", func(ctx context.Context) error { return rolledOut(ctx, api) })
+	controlplanetest.Eventually(t, patience, "the node is initialised", func(ctx context.Context) error { return initialised(ctx, api, "control-plane") })
+	controlplanetest.Eventually(t, patience, "the DaemonSet is ready", func(ctx context.Context) error { return rolledOut(ctx, api) })
 }
 
 // cloud is an emulated cloud and a client of it.
@@ -239,17 +239,4 @@ func rolledOut(ctx context.Context, api kubernetes.Interface) error {
 		return fmt.Errorf("its status is %+v", set.Status)
 	}
 	return nil
-}
-
-// await waits until check has no complaint any more.
-func await(t *testing.T, what string, check func(context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waited in vain for %s: %v", what, last)
-	}
 }

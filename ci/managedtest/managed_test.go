@@ -22,6 +22,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
@@ -58,7 +59,7 @@ func TestManagedProfile(t *testing.T) {
 	hosting.startNode(t)
 	hosting.install(t, namespace, hostingValues(endpoint))
 
-	eventually(t, "the served cluster's node is initialised", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised", func(ctx context.Context) error {
 		node, err := served.client.CoreV1().Nodes().Get(ctx, "worker", metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -91,7 +91,7 @@ func TestWarnRefusesNothing(t *testing.T) {
 	}
 	put(t, client, namespace, rendered(t, "thalassa-ccm", "Warn", "Audit"))
 	name := thalassa.Annotations().Prefix() + "typo"
-	eventually(t, "there is a warning", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, patience, "there is a warning", func(ctx context.Context) error {
 		if err := create(ctx, client, service(namespace, map[string]string{name: "x"})); err != nil {
 			t.Fatalf("a policy that only warns gives %v", err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
 // old is a Service that was there before the policy, with annotations that it refuses.
@@ -114,7 +115,7 @@ func TestOldServicesCanGo(t *testing.T) {
 	if err := o.patch(t, `{"metadata":{"finalizers":null}}`); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the Service has gone", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, patience, "the Service has gone", func(ctx context.Context) error {
 		_, err := o.client.CoreV1().Services(o.namespace).Get(ctx, "web", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("reading it gives %w", err)

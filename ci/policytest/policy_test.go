@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -125,7 +124,7 @@ func put(t *testing.T, client kubernetes.Interface, namespace string, p policy) 
 func install(t *testing.T, client kubernetes.Interface, namespace string, p policy, prefix string) {
 	t.Helper()
 	put(t, client, namespace, p)
-	eventually(t, "the policy is in force", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, patience, "the policy is in force", func(ctx context.Context) error {
 		err := create(ctx, client, service(namespace, map[string]string{prefix + "nonsense": ""}))
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "'"+p.Name+"'") {
 			return fmt.Errorf("a Service with an unknown annotation gives %w", err)
@@ -145,19 +144,6 @@ func remove(t *testing.T, client kubernetes.Interface, name string) {
 	}
 	if err := admission.ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
-	}
-}
-
-// eventually waits until check is content.
-func eventually(t *testing.T, what string, check func(context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waited in vain until %s: %v; %v", what, err, last)
 	}
 }
 
@@ -190,7 +176,7 @@ func TestPolicyHasNoWarnings(t *testing.T) {
 	client, namespace := cluster(t)
 	p := rendered(t, "thalassa-ccm")
 	install(t, client, namespace, p, thalassa.Annotations().Prefix())
-	eventually(t, "the types are checked", func(ctx context.Context) error {
+	controlplanetest.Eventually(t, patience, "the types are checked", func(ctx context.Context) error {
 		got, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, p.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

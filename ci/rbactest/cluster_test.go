@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -82,20 +82,7 @@ extraArgs: {node-monitor-period: 1s, node-status-update-frequency: 1s}
 	if err := yaml.Unmarshal([]byte(change), &more); err != nil {
 		t.Fatal(err)
 	}
-	return merged(values, more)
-}
-
-// merged puts the second map over the first.
-func merged(values, more map[string]any) map[string]any {
-	for key, value := range more {
-		over, isMap := value.(map[string]any)
-		under, wasMap := values[key].(map[string]any)
-		if isMap && wasMap {
-			value = merged(under, over)
-		}
-		values[key] = value
-	}
-	return values
+	return chartutil.MergeTables(more, values) // the first wins
 }
 
 // render returns what the chart makes of values.
@@ -161,19 +148,6 @@ func (c *cluster) tolerate(t *testing.T, err error) {
 	t.Helper()
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
-	}
-}
-
-// eventually waits until check is content.
-func eventually(t *testing.T, what string, check func(context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waited in vain until %s: %v; %v", what, err, last)
 	}
 }
 

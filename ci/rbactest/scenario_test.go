@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
 const (
@@ -87,7 +88,7 @@ func (s *story) forgetLease() {
 
 func (s *story) leads() {
 	s.t.Helper()
-	eventually(s.t, "the program leads", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, patience, "the program leads", func(ctx context.Context) error {
 		lease, err := s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, leaseName, metav1.GetOptions{})
 		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
 			err = errors.New("nobody holds the Lease")
@@ -126,7 +127,7 @@ func (s *story) addNodes() {
 func (s *story) initialised() {
 	s.t.Helper()
 	for _, name := range s.nodes {
-		eventually(s.t, "node "+name+" is initialised", func(ctx context.Context) error {
+		controlplanetest.Eventually(s.t, patience, "node "+name+" is initialised", func(ctx context.Context) error {
 			node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 			if err == nil && (node.Spec.ProviderID == "" || hasTaint(node, uninitialized) || len(node.Status.Addresses) == 0) {
 				err = fmt.Errorf("it has provider ID %q, taints %v, addresses %v", node.Spec.ProviderID, node.Spec.Taints, node.Status.Addresses)
@@ -149,7 +150,7 @@ func (s *story) again() {
 func (s *story) relabelled() {
 	s.t.Helper()
 	s.patchNode(s.nodes[0], `{"metadata":{"labels":{"`+corev1.LabelFailureDomainBetaZone+`":"elsewhere"}}}`)
-	eventually(s.t, "the label is right again", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, patience, "the label is right again", func(ctx context.Context) error {
 		node, err := s.client.CoreV1().Nodes().Get(ctx, s.nodes[0], metav1.GetOptions{})
 		if err == nil && node.Labels[corev1.LabelFailureDomainBetaZone] != node.Labels[corev1.LabelTopologyZone] {
 			err = fmt.Errorf("labels %v", node.Labels)
@@ -192,7 +193,7 @@ func (s *story) serve() {
 // event waits until an event has been told that often.
 func (s *story) event(namespace, reason string, times int) {
 	s.t.Helper()
-	eventually(s.t, "there is an event "+reason, func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, patience, "there is an event "+reason, func(ctx context.Context) error {
 		events, err := s.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -218,7 +219,7 @@ func (s *story) event(namespace, reason string, times int) {
 func (s *story) drift() {
 	s.t.Helper()
 	for i := range 2 {
-		eventually(s.t, "the load balancer has its listener", func(context.Context) error {
+		controlplanetest.Eventually(s.t, patience, "the load balancer has its listener", func(context.Context) error {
 			if balancers := s.cloud.State().LoadBalancers; len(balancers) != 1 || len(balancers[0].Listeners) != 1 {
 				return fmt.Errorf("load balancers %+v", balancers)
 			}
@@ -243,7 +244,7 @@ func (s *story) metrics() {
 	s.tolerate(s.t, err)
 	for account, want := range map[string]int{readerName: http.StatusOK, "default": http.StatusForbidden} {
 		token := s.identity(s.t, "default", account).BearerToken
-		eventually(s.t, account+" asks for metrics", func(ctx context.Context) error {
+		controlplanetest.Eventually(s.t, patience, account+" asks for metrics", func(ctx context.Context) error {
 			status, err := readMetrics(ctx, s.pod.listen, token)
 			if err == nil && status != want {
 				err = fmt.Errorf("status %d, want %d", status, want)
@@ -256,7 +257,7 @@ func (s *story) metrics() {
 // answers waits until the HTTPS port has an answer.
 func (s *story) answers() {
 	s.t.Helper()
-	eventually(s.t, "the HTTPS port answers", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, patience, "the HTTPS port answers", func(ctx context.Context) error {
 		_, err := readMetrics(ctx, s.pod.listen, "nonsense")
 		return err
 	})
@@ -281,7 +282,7 @@ func (s *story) endService() {
 
 func (s *story) serviceGone() {
 	s.t.Helper()
-	eventually(s.t, "the Service has gone", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, patience, "the Service has gone", func(ctx context.Context) error {
 		_, err := s.client.CoreV1().Services(s.namespace).Get(ctx, "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -297,7 +298,7 @@ func (s *story) removeServers() {
 	if err := s.cloud.StopMachine(s.machines[1]); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, "node "+name+" counts as shut down", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, patience, "node "+name+" counts as shut down", func(ctx context.Context) error {
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !hasTaint(node, shutdown) {
 			err = fmt.Errorf("it has taints %v", node.Spec.Taints)
@@ -310,7 +311,7 @@ func (s *story) removeServers() {
 	}
 	s.event("default", eventDeleting, 2)
 	s.patchNode(name, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/slow"]}}`)
-	eventually(s.t, "node "+name+" has gone", func(ctx context.Context) error {
+	controlplanetest.Eventually(s.t, patience, "node "+name+" has gone", func(ctx context.Context) error {
 		_, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

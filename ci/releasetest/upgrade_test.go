@@ -10,7 +10,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/released"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -18,25 +18,16 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 // exceptions are the breaks that are meant. One that nothing needs has to go.
 func exceptions() []Exception { return nil }
 
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // TestUpgrades goes from every released chart to that of today.
 func TestUpgrades(t *testing.T) {
-	charts, err := released.All(root(t))
+	charts, err := released.All(repotest.Root(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var used []Exception
 	for _, c := range charts {
 		t.Run(c.Name+" "+c.Version, func(t *testing.T) {
-			u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(root(t), "charts", c.Name), Namespace: controlplanetest.Namespace(t)}
+			u := Upgrade{From: c.Version, Old: c.Dir, New: filepath.Join(repotest.Root(t), "charts", c.Name), Namespace: controlplanetest.Namespace(t)}
 			needed, problems := u.check(t, exceptions())
 			used = append(used, needed...)
 			problems = append(problems, u.apply(t)...)
@@ -99,7 +90,7 @@ func pair(t *testing.T, change func(t *testing.T, dir string)) Upgrade {
 	t.Helper()
 	u := Upgrade{From: "0.0.1", Old: filepath.Join(t.TempDir(), "old"), New: filepath.Join(t.TempDir(), "new"), Namespace: "kube-system"}
 	for _, dir := range []string{u.Old, u.New} {
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "charts/thalassa-ccm"))); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(repotest.Root(t), "charts/thalassa-ccm"))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,18 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
-
-// root is this repository.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 // report fails the test with every finding, so that one run shows all of them.
 func report(t *testing.T, found []Finding, err error) {
@@ -77,7 +67,7 @@ func check(t *testing.T, rule Rule, content map[string]string, want ...string) {
 
 // TestRepository applies every rule to this repository.
 func TestRepository(t *testing.T) {
-	dir := root(t)
+	dir := repotest.Root(t)
 	for name, rule := range Rules() {
 		t.Run(name, func(t *testing.T) {
 			found, err := rule(os.DirFS(dir))

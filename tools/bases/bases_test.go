@@ -11,21 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
-
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	made, err := Files(t.Context(), root(t))
+	made, err := Files(t.Context(), repotest.Root(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +90,7 @@ func TestKustomizationListsEveryFile(t *testing.T) {
 func TestFilesFollowTheChart(t *testing.T) {
 	dir := t.TempDir()
 	for _, part := range []string{chartDir, valuesDir} {
-		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root(t), part))); err != nil {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(repotest.Root(t), part))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +127,7 @@ func TestFilesErrors(t *testing.T) {
 		t.Errorf("without values: %v", err)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, valuesDir), os.DirFS(filepath.Join(root(t), valuesDir))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, valuesDir), os.DirFS(filepath.Join(repotest.Root(t), valuesDir))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Files(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "loading chart") {
@@ -144,7 +135,7 @@ func TestFilesErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Files(ctx, root(t)); !errors.Is(err, context.Canceled) {
+	if _, err := Files(ctx, repotest.Root(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 func TestMapSteps(t *testing.T) {
@@ -115,11 +117,11 @@ func TestCompareRefusesLosses(t *testing.T) {
 // TestComponentsForSeveralProfilesAreOne: a folder cannot hold two.
 func TestComponentsForSeveralProfilesAreOne(t *testing.T) {
 	c := Component{Name: "monitoring-managed-tenant", Profiles: map[string][]string{"self-managed": nil, "managed-tenant": nil}}
-	if files, err := c.files(t.Context(), root(t)); err != nil || len(files) != 3 {
+	if files, err := c.files(t.Context(), repotest.Root(t)); err != nil || len(files) != 3 {
 		t.Errorf("the same in both: %d files, %v", len(files), err)
 	}
 	c = Component{Name: "deployment", Profiles: map[string][]string{"self-managed": nil, "managed": nil}}
-	if _, err := c.files(t.Context(), root(t)); err == nil || !strings.Contains(err.Error(), "make two components of it") {
+	if _, err := c.files(t.Context(), repotest.Root(t)); err == nil || !strings.Contains(err.Error(), "make two components of it") {
 		t.Errorf("another in each: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // story is an Output that can be waited for.
@@ -44,16 +44,6 @@ func (s *story) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
-}
-
-// root is the folder of the repository.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // ownTemp gives the test a folder for temporary files of its own: demos of other people are none of its business.
@@ -108,7 +98,7 @@ func TestStory(t *testing.T) {
 	// A kubeconfig of the user's must not matter: this one leads nowhere.
 	t.Setenv("KUBECONFIG", "/does/not/exist")
 	out := &story{}
-	if err := Run(t.Context(), Options{Root: root(t), Output: out}); err != nil {
+	if err := Run(t.Context(), Options{Root: repotest.Root(t), Output: out}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(),
@@ -146,7 +136,7 @@ func TestKeepLeavesEverythingRunning(t *testing.T) {
 		}
 		cancel()
 	}}}
-	if err := Run(ctx, Options{Root: root(t), Output: out, Keep: true}); err != nil {
+	if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Keep: true}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(), `keeps running until Ctrl-C`, `export KUBECONFIG=`+regexp.QuoteMeta(dir), `curl -s http://127`, `Nothing is left running`)
@@ -160,7 +150,7 @@ func TestInterruptedHalfWay(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &story{when: map[string]func(){moment: cancel}}
-			err := Run(ctx, Options{Root: root(t), Output: out})
+			err := Run(ctx, Options{Root: repotest.Root(t), Output: out})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want the interruption", err)
 			}

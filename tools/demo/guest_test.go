@@ -27,6 +27,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // watched are the kinds whose objects a demo in somebody's cluster could touch.
@@ -126,7 +127,7 @@ func TestInTheUsersOwnCluster(t *testing.T) {
 	before := inventory(t, theirs.Config())
 
 	out := &story{when: map[string]func(){"is a target of the load balancer": func() { foreignPodsUntouched(t, theirs, namespace, dir) }}}
-	if err := Run(t.Context(), Options{Root: root(t), Output: out, Input: strings.NewReader("yes\n"), Cluster: "lab"}); err != nil {
+	if err := Run(t.Context(), Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"), Cluster: "lab"}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(), `Service thalassa-ccm-demo/web has the address`, `pod: web-`, `is a target of the load balancer`, `the cloud is empty`)
@@ -170,7 +171,7 @@ func TestNothingWithoutConsent(t *testing.T) {
 	run := func(input io.Reader, ctx context.Context, want error) string {
 		t.Helper()
 		out := &story{}
-		if err := Run(ctx, Options{Root: root(t), Output: out, Input: input, Cluster: "lab"}); err == nil || (want != nil && !errors.Is(err, want)) {
+		if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: input, Cluster: "lab"}); err == nil || (want != nil && !errors.Is(err, want)) {
 			t.Errorf("error = %v, want %v", err, want)
 		}
 		if strings.Contains(out.String(), "Building") {
@@ -229,7 +230,7 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &story{when: map[string]func(){tt.moment: func() { tt.also(); cancel() }}}
-			err := Run(ctx, Options{Root: root(t), Output: out, Input: strings.NewReader("yes\n"), Cluster: "lab", Keep: tt.keep})
+			err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"), Cluster: "lab", Keep: tt.keep})
 			if tt.keep == (err != nil) {
 				t.Errorf("error = %v", err)
 			}
@@ -245,7 +246,7 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 func TestUnknownContext(t *testing.T) {
 	ownTemp(t)
 	t.Setenv("KUBECONFIG", controlplanetest.Get(t).Kubeconfig())
-	err := Run(t.Context(), Options{Root: root(t), Output: &story{}, Input: strings.NewReader("yes\n"), Cluster: "nowhere"})
+	err := Run(t.Context(), Options{Root: repotest.Root(t), Output: &story{}, Input: strings.NewReader("yes\n"), Cluster: "nowhere"})
 	if err == nil || !strings.Contains(err.Error(), `context "nowhere" of your kubeconfig`) {
 		t.Errorf("error = %v, want one that names the context", err)
 	}
@@ -256,7 +257,7 @@ func TestEnvironmentChoosesNoCluster(t *testing.T) {
 	dryRun := func(environment string, arguments ...string) string {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run", "demo"}, arguments...)...)
-		command.Dir = root(t)
+		command.Dir = repotest.Root(t)
 		command.Env = append(os.Environ(), environment, "MAKEFLAGS=", "MAKEOVERRIDES=")
 		text, err := command.Output()
 		if err != nil {

@@ -1,0 +1,36 @@
+package controlplanetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// failing is a test that says why it failed instead of ending.
+type failing struct {
+	testing.TB
+	why string
+}
+
+func (f *failing) Fatalf(format string, values ...any) { f.why = fmt.Sprintf(format, values...) }
+
+func TestEventually(t *testing.T) {
+	looks := 0
+	Eventually(t, time.Minute, "the third look", func(context.Context) error {
+		if looks++; looks < 3 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if looks != 3 {
+		t.Errorf("%d looks, want 3", looks)
+	}
+	f := &failing{TB: t}
+	Eventually(f, time.Millisecond, "pigs fly", func(context.Context) error { return errors.New("no wings") })
+	if !strings.Contains(f.why, "until pigs fly") || !strings.Contains(f.why, "no wings") {
+		t.Errorf("it failed with %q, want what was waited for and why not", f.why)
+	}
+}
