@@ -133,6 +133,22 @@ func TestRulesAreAboutWhatExists(t *testing.T) {
 	}
 }
 
+// TestRulesKeepTheNamespace: without it the alerts of two releases are one for Alertmanager, and nobody sees whose it is.
+func TestRulesKeepTheNamespace(t *testing.T) {
+	for name, text := range expressions(t) {
+		expr, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+			if sum, is := node.(*parser.AggregateExpr); is && (sum.Without || !slices.Contains(sum.Grouping, "namespace")) {
+				t.Errorf("%s: %s drops the namespace", name, sum)
+			}
+			return nil
+		})
+	}
+}
+
 // selectors returns every selector in an expression.
 func selectors(expr parser.Expr) []*parser.VectorSelector {
 	var found []*parser.VectorSelector

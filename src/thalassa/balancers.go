@@ -202,17 +202,25 @@ func (b *balancers) sync(ctx context.Context, service *corev1.Service, nodes []*
 			return inventory.LoadBalancer{}, fmt.Errorf("the cloud does not keep what is written: it still needs %q", plan[0])
 		}
 		if err := b.apply(ctx, service, plan); err != nil {
-			b.doubt(service, 0)
+			b.noteDoubt(service)
 			return inventory.LoadBalancer{}, err
 		}
 	}
 }
 
+// noteDoubt says whether something of the Service's may exist that lists do not show yet, and remembers that it was so.
+func (b *balancers) noteDoubt(service *corev1.Service) bool {
+	doubtful := b.inventory.Doubtful(string(service.UID))
+	if doubtful {
+		b.doubted.Store(service.UID, true)
+	}
+	return doubtful
+}
+
 // doubt says whether something of the Service's may exist that lists do not show yet, and how old lists may be from now on: at most
 // maxAge, and none from before the end of a doubt, which say nothing after it.
 func (b *balancers) doubt(service *corev1.Service, maxAge time.Duration) (age time.Duration, doubtful bool) {
-	if b.inventory.Doubtful(string(service.UID)) {
-		b.doubted.Store(service.UID, true)
+	if b.noteDoubt(service) {
 		return maxAge, true
 	}
 	if _, was := b.doubted.Load(service.UID); was {
