@@ -53,10 +53,26 @@ func (r Registry) Push(ctx context.Context, s Store, done func(Entry)) error {
 		if err != nil {
 			return fmt.Errorf("uploading to %s: %w", r.base, err)
 		}
-		if err := remote.Push(to, content, r.with(ctx)...); err != nil {
-			return fmt.Errorf("uploading %s: %w; run it again to go on, after logging in with docker, podman or skopeo if the registry wants that", to, err)
+		if err := r.upload(ctx, to, content); err != nil {
+			return err
 		}
 		done(entry)
+	}
+	return nil
+}
+
+// Put uploads one artifact under a tag, or under its digest when the tag is empty.
+func (r Registry) Put(ctx context.Context, repository, tag string, content *remote.Descriptor) error {
+	to, err := r.reference(Entry{Repository: repository, Tag: tag, Descriptor: content.Descriptor})
+	if err != nil {
+		return fmt.Errorf("uploading to %s: %w", r.base, err)
+	}
+	return r.upload(ctx, to, content)
+}
+
+func (r Registry) upload(ctx context.Context, to name.Reference, content remote.Taggable) error {
+	if err := remote.Push(to, content, r.with(ctx)...); err != nil {
+		return fmt.Errorf("uploading %s: %w; run it again to go on, after logging in with docker, podman or skopeo if the registry wants that", to, err)
 	}
 	return nil
 }

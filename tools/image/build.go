@@ -32,15 +32,25 @@ func Build(ctx context.Context, root string, p Program, s Stamp) (v1.ImageIndex,
 		return nil, fmt.Errorf("building the image of %s: %w", p.Name, err)
 	}
 	defer os.RemoveAll(folder)
-	var images []v1.Image
+	executables := map[string]string{}
 	for _, platform := range platforms() {
 		target := filepath.Join(folder, platform.Architecture)
 		if err := compile(ctx, root, p, platform, s, target); err != nil {
 			return nil, err
 		}
-		image, err := fromScratch(p, s, platform, accounts(), []File{{Path: "/" + p.Name, Mode: 0o755, Source: target}})
+		executables[platform.Architecture] = target
+	}
+	return Assemble(p, s, executables)
+}
+
+// Assemble makes the image index of a program from its executable for each architecture, by path.
+func Assemble(p Program, s Stamp, executables map[string]string) (v1.ImageIndex, error) {
+	var images []v1.Image
+	for _, platform := range platforms() {
+		executable := File{Path: "/" + p.Name, Mode: 0o755, Source: executables[platform.Architecture]}
+		image, err := fromScratch(p, s, platform, accounts(), []File{executable})
 		if err != nil {
-			return nil, fmt.Errorf("building the image of %s for %s: %w", p.Name, platform.Architecture, err)
+			return nil, fmt.Errorf("making the image of %s for %s: %w", p.Name, platform.Architecture, err)
 		}
 		images = append(images, image)
 	}

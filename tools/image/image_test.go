@@ -173,33 +173,17 @@ func runs(t *testing.T, program Program, image v1.Image) {
 	}
 }
 
-// extracted writes one file of an image to disk.
+// extracted is one file of an image, on disk.
 func extracted(t *testing.T, image v1.Image, file string) string {
 	t.Helper()
-	reader := mutate.Extract(image)
-	defer reader.Close()
-	archive := tar.NewReader(reader)
-	for {
-		header, err := archive.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Name != file {
-			continue
-		}
-		path := filepath.Join(t.TempDir(), filepath.Base(file))
-		to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(to, archive); err != nil {
-			t.Fatal(err)
-		}
-		if err := to.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return path
+	path := filepath.Join(t.TempDir(), file)
+	if err := Extract(image, "/"+file, path); err != nil {
+		t.Fatal(err)
 	}
+	if err := Extract(image, "/missing", path); err == nil {
+		t.Error("a file that is not in the image was extracted")
+	}
+	return path
 }
 
 // written reads layout and archives back as their users do.
