@@ -25,7 +25,7 @@ IMAGES := thalassa-cloud-controller-manager thalassa-emulator
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
@@ -51,6 +51,22 @@ image: bin/image ## build the container images into dist/images, without Docker 
 .PHONY: push
 push: image ## upload the images (REGISTRY=registry.example.com/path)
 	@exec bin/image --push='$(or $(REGISTRY),$(error make push needs REGISTRY=registry.example.com/path))' --version='$(VERSION)'
+
+.PHONY: release
+release: bin/release ## make everything of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE)
+	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)'
+
+.PHONY: publish
+publish: bin/release ## upload dist/release/VERSION (VERSION=v1.2.3 REGISTRY=registry.example.com/path)
+	@exec bin/release publish --version='$(VERSION)' $(REGISTRY:%=--registry='%')
+
+.PHONY: verify-release
+verify-release: bin/release ## check a release in a registry (VERSION=v1.2.3 KEY=cosign.pub REGISTRY=registry.example.com/path)
+	@exec bin/release verify --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--registry='%')
+
+.PHONY: mirror
+mirror: bin/release ## copy a release to another registry, by digest (VERSION=v1.2.3 KEY=cosign.pub TO=registry.example.com/path)
+	@exec bin/release mirror --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--from='%') --to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path))'
 
 .PHONY: verify
 verify: bin/verify ## check formatting, vet, lint, generated files, modules and the repository's rules
@@ -92,7 +108,7 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 # These contain the Kubernetes and Helm libraries.
 bin/demo bin/labbuild: note := , which takes minutes at first and seconds later
 
-bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/verify: bin/%: go-version FORCE
+bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/release bin/verify: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 
