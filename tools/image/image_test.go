@@ -38,31 +38,37 @@ var budgets = map[string]int64{
 
 const largest = 24_000_000
 
-// sources is a copy of the module that images are made of, in another folder than the repository.
-func sources(t *testing.T) string {
+// made builds all images in a copy of the sources, in a folder of its own, with the command that `make image` calls. The
+// command is a process of its own, because compressing is ten times as slow under the race detector.
+func made(t *testing.T, folder string) {
 	t.Helper()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(t.TempDir(), "another", "place")
 	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(filepath.Join(root, "src"))); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	if err := os.WriteFile(filepath.Join(folder, "go.work"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), tool(t), "--version="+stamp.Version, "--revision="+stamp.Revision, "--committed="+stamp.committed())
+	command.Dir = folder
+	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "MB to download") {
+		t.Fatalf("%v\n%s", err, output)
+	}
 }
 
-func built(t *testing.T, root, program string) v1.ImageIndex {
+// tool builds the command.
+func tool(t *testing.T) string {
 	t.Helper()
-	p, err := Named(program)
-	if err != nil {
-		t.Fatal(err)
+	path := filepath.Join(t.TempDir(), "image")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../cmd/image")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
-	index, err := Build(t.Context(), root, p, stamp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return index
+	return path
 }
 
 func digestOf(t *testing.T, index v1.ImageIndex) string {
@@ -74,21 +80,18 @@ func digestOf(t *testing.T, index v1.ImageIndex) string {
 	return digest.String()
 }
 
-// TestImages: all of it, because the programs take their time to build.
+// TestImages of the real programs, made twice in different folders and with different settings of the environment.
 func TestImages(t *testing.T) {
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here, there := t.TempDir(), filepath.Join(t.TempDir(), "another", "place")
+	made(t, here)
+	t.Setenv("GOFLAGS", "-trimpath=false")
+	made(t, there)
 	for _, program := range Programs() {
 		t.Run(program.Name, func(t *testing.T) {
-			index := built(t, root, program.Name)
-			t.Run("reproducible", func(t *testing.T) {
-				t.Setenv("GOFLAGS", "-trimpath=false")
-				if here, there := digestOf(t, index), digestOf(t, built(t, sources(t), program.Name)); here != there {
-					t.Errorf("built in another folder the digest is %s, not %s", there, here)
-				}
-			})
+			index, again := layoutOf(t, here, program), layoutOf(t, there, program)
+			if one, two := digestOf(t, index), digestOf(t, again); one != two {
+				t.Errorf("made in another folder the digest is %s, not %s", two, one)
+			}
 			images, err := Images(index)
 			if err != nil {
 				t.Fatal(err)
@@ -97,10 +100,32 @@ func TestImages(t *testing.T) {
 				t.Run(platform.Architecture, func(t *testing.T) { check(t, program, platform, images[platform.Architecture]) })
 			}
 			t.Run("runs", func(t *testing.T) { runs(t, program, images[runtime.GOARCH]) })
-			t.Run("written", func(t *testing.T) { written(t, program, index) })
-			t.Run("pushed", func(t *testing.T) { pushed(t, program, index) })
 		})
 	}
+}
+
+func layoutOf(t *testing.T, folder string, program Program) v1.ImageIndex {
+	t.Helper()
+	index, err := ReadLayout(filepath.Join(folder, "dist", "images", program.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
+// small is the image of a program that is a few bytes.
+func small(t *testing.T) (Program, v1.ImageIndex) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("#!/bin/true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := Programs()[1]
+	index, err := Assemble(program, stamp, map[string]string{"amd64": path, "arm64": path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program, index
 }
 
 // check looks at the image for one platform.
@@ -186,9 +211,9 @@ func extracted(t *testing.T, image v1.Image, file string) string {
 	return path
 }
 
-// written reads layout and archives back as their users do.
-func written(t *testing.T, program Program, index v1.ImageIndex) {
-	t.Helper()
+// TestWrite reads layout and archives back as their users do.
+func TestWrite(t *testing.T) {
+	program, index := small(t)
 	folder, reference := t.TempDir(), "registry.example.com/x:v1.2.3"
 	for range 2 { // over what is there
 		if err := write(folder, program.Name, reference, index); err != nil {
@@ -229,19 +254,24 @@ func written(t *testing.T, program Program, index v1.ImageIndex) {
 	}
 }
 
-// pushed uploads to a real registry, and reads back by digest.
-func pushed(t *testing.T, program Program, index v1.ImageIndex) {
-	t.Helper()
+// TestPush uploads to a real registry, and reads back by digest.
+func TestPush(t *testing.T) {
+	program, index := small(t)
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	repository := strings.TrimPrefix(server.URL, "http://") + "/mirror"
-	folder := t.TempDir()
-	if err := WriteLayout(filepath.Join(folder, program.Name), "x:v1.2.3", index); err != nil {
+	to, folder := strings.TrimPrefix(server.URL, "http://")+"/mirror", t.TempDir()
+	for _, p := range Programs() {
+		if err := WriteLayout(filepath.Join(folder, p.Name), "x:v1.2.3", index); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told strings.Builder
+	if err := PushAll(t.Context(), folder, to, "v1.2.3", &told); err != nil {
 		t.Fatal(err)
 	}
-	reference := repository + "/" + program.Repository
-	if err := Push(t.Context(), reference+":v1.2.3", index); err != nil {
-		t.Fatal(err)
+	reference := to + "/" + program.Repository
+	if want := reference + ":v1.2.3@" + digestOf(t, index) + "\n"; !strings.Contains(told.String(), want) {
+		t.Errorf("told %q, want %q in it", told.String(), want)
 	}
 	by, err := name.ParseReference(reference + "@" + digestOf(t, index))
 	if err != nil {
@@ -253,6 +283,9 @@ func pushed(t *testing.T, program Program, index v1.ImageIndex) {
 	}
 	if err := validate.Index(there); err != nil {
 		t.Error(err)
+	}
+	if err := PushAll(t.Context(), t.TempDir(), to, "v1.2.3", io.Discard); err == nil || !strings.Contains(err.Error(), "make image writes it") {
+		t.Errorf("without images: %v", err)
 	}
 }
 
