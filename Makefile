@@ -15,12 +15,17 @@ export CGO_ENABLED := 0
 # -trimpath keeps this folder's name out of the binaries, so that every checkout shares one build cache.
 # -buildvcs=false: the version is stamped by hand, and a build works without git's consent.
 GOBUILD := $(GO) build -trimpath -buildvcs=false
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Which sources these are, for --version and image labels; outside git nothing is made up.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+REVISION := $(shell git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)
+COMMITTED := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
+LINKER := -s -w -X $(STAMP).version=$(VERSION) $(REVISION:%=-X $(STAMP).revision=%) $(COMMITTED:%=-X $(STAMP).committed=%)
 IMAGES := thalassa-cloud-controller-manager thalassa-emulator
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
@@ -38,6 +43,30 @@ fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the f
 .PHONY: demo
 demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
 	@exec bin/demo $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
+
+.PHONY: image
+image: bin/image ## build the container images into dist/images, without Docker (OCI layouts, and archives for docker load)
+	@exec bin/image --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)'
+
+.PHONY: push
+push: image ## upload the images (REGISTRY=registry.example.com/path)
+	@exec bin/image --push='$(or $(REGISTRY),$(error make push needs REGISTRY=registry.example.com/path))' --version='$(VERSION)'
+
+.PHONY: release
+release: bin/release ## make everything of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE)
+	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)'
+
+.PHONY: publish
+publish: bin/release ## upload dist/release/VERSION (VERSION=v1.2.3 REGISTRY=registry.example.com/path)
+	@exec bin/release publish --version='$(VERSION)' $(REGISTRY:%=--registry='%')
+
+.PHONY: verify-release
+verify-release: bin/release ## check a release in a registry (VERSION=v1.2.3 KEY=cosign.pub REGISTRY=registry.example.com/path)
+	@exec bin/release verify --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--registry='%')
+
+.PHONY: mirror
+mirror: bin/release ## copy a release to another registry, by digest (VERSION=v1.2.3 KEY=cosign.pub TO=registry.example.com/path)
+	@exec bin/release mirror --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--from='%') --to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path))'
 
 .PHONY: verify
 verify: bin/verify ## check formatting, vet, lint, generated files, modules and the repository's rules
@@ -78,12 +107,12 @@ endef
 # Go itself knows what is up to date, so every program is handed to it each time.
 $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@echo "building $@"
-	@cd src && GOWORK=off $(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o ../$@ ./cmd/$*
+	@cd src && GOWORK=off $(GOBUILD) -ldflags '$(LINKER)' -o ../$@ ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
-bin/cut bin/demo bin/labbuild: note := , which takes minutes at first and seconds later
+bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
 
-bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/labbuild bin/verify: bin/%: go-version FORCE
+bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/release bin/verify: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ import (
 
 // command returns the command of the binary the chart runs.
 func command() *cobra.Command {
-	return manager.NewCommand("v0.0.0-test", manager.Provider{
+	return manager.NewCommand(build.Info{Version: "v0.0.0-test"}, manager.Provider{
 		Name: "thalassacloud",
 		New: func(context.Context, string) (cloudprovider.Interface, error) {
 			return nil, errors.New("the tests of the chart only parse flags")

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
@@ -27,7 +28,7 @@ func beManager() int {
 	provider := manager.Provider{
 		Name: thalassa.ProviderName, New: thalassa.New("v0.0.0-test", os.Getenv), Validate: thalassa.Validate(os.Getenv),
 	}
-	if err := manager.NewCommand("v0.0.0-test", provider).ExecuteContext(context.Background()); err != nil {
+	if err := manager.NewCommand(build.Info{Version: "v0.0.0-test"}, provider).ExecuteContext(context.Background()); err != nil {
 		return 1
 	}
 	return 0

@@ -15,6 +15,8 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 )
 
 // componentName is the name the process has towards Kubernetes: it is in the
@@ -32,8 +34,8 @@ const description = "The cloud controller manager runs the control loops that co
 // The command prints what went wrong, once: mistakes in flags and configuration
 // plainly on its error stream, everything after the start in the log. Whoever
 // runs it only turns an error into the exit code.
-func NewCommand(version string, providers ...Provider) *cobra.Command {
-	s, err := newSettings(version, providers)
+func NewCommand(info build.Info, providers ...Provider) *cobra.Command {
+	s, err := newSettings(info, providers)
 	if err != nil {
 		return &cobra.Command{Use: componentName, RunE: func(*cobra.Command, []string) error { return err }}
 	}
@@ -44,7 +46,7 @@ func newCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:          componentName,
 		Long:         description,
-		Version:      s.version,
+		Version:      s.build.String(),
 		SilenceUsage: true, // the usage is five pages long and would hide the error
 		Args:         noArguments,
 		RunE:         s.run,
@@ -98,7 +100,7 @@ func (s *settings) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	logger := klog.Background()
-	logger.Info("Starting", "component", componentName, "version", s.version, "cloud", p.cloud.ProviderName())
+	logger.Info("Starting", "component", componentName, "version", s.build.Version, "revision", s.build.Revision, "cloud", p.cloud.ProviderName())
 	logFlags(logger, cmd.Flags())
 	if err := p.run(klog.NewContext(ctx, logger)); err != nil {
 		cmd.SilenceErrors = true // told here, in the format of the log

@@ -17,13 +17,17 @@ import (
 	"k8s.io/cloud-provider/options"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2/ktesting"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 )
+
+var testBuild = build.Info{Version: "v1.2.3", Revision: "0123abc", Committed: "2026-11-21T10:00:00Z"}
 
 // execute runs a command that ends by itself.
 func execute(t *testing.T, providers []Provider, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := NewCommand("v1.2.3", providers...)
+	cmd := NewCommand(testBuild, providers...)
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
@@ -134,7 +138,7 @@ func TestSeveralMistakesInTheConfiguration(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	stdout, stderr, err := execute(t, nil, "--version")
-	if err != nil || stderr != "" || stdout != "cloud-controller-manager v1.2.3\n" {
+	if err != nil || stderr != "" || stdout != "cloud-controller-manager v1.2.3 (revision 0123abc of 2026-11-21T10:00:00Z)\n" {
 		t.Errorf("--version printed %q, %q and returned %v", stdout, stderr, err)
 	}
 }
@@ -182,7 +186,7 @@ func TestFlagsOfTheLibrary(t *testing.T) {
 	}
 	theirs := app.NewCloudControllerManagerCommand(defaults, nil, app.DefaultInitFuncConstructors,
 		names.CCMControllerAliases(), cliflag.NamedFlagSets{}, nil)
-	ours := NewCommand("v1.2.3", failing("only", nil))
+	ours := NewCommand(testBuild, failing("only", nil))
 	theirs.Flags().VisitAll(func(want *pflag.Flag) {
 		got := ours.Flags().Lookup(want.Name)
 		if got == nil {
@@ -201,7 +205,7 @@ func TestFlagsOfTheLibrary(t *testing.T) {
 }
 
 func TestFlagsAreLoggedWithoutPasswords(t *testing.T) {
-	cmd := NewCommand("v1.2.3")
+	cmd := NewCommand(testBuild)
 	if err := cmd.ParseFlags([]string{"--master=https://me:secret@api.example", "--cluster-name=blue"}); err != nil {
 		t.Fatal(err)
 	}

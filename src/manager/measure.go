@@ -3,24 +3,29 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	cloudprovider "k8s.io/cloud-provider"
 )
 
-// measure shows the cloud's metrics, if it has any, until done is called.
-func measure(registry prometheus.Registerer, cloud cloudprovider.Interface) (done func(), err error) {
-	measurer, ok := cloud.(Measurer)
-	if !ok {
-		return func() {}, nil
+// collectors are the process's own metrics, and the cloud's if it has any.
+func (p *process) collectors() []prometheus.Collector {
+	own := []prometheus.Collector{p.build.Collector(strings.ReplaceAll(componentName, "-", "_"))}
+	if measurer, ok := p.cloud.(Measurer); ok {
+		return append(own, measurer.Collectors()...)
 	}
+	return own
+}
+
+// measure shows metrics until done is called.
+func measure(registry prometheus.Registerer, collectors []prometheus.Collector) (done func(), err error) {
 	var registered []prometheus.Collector
 	done = func() {
 		for _, collector := range registered {
 			registry.Unregister(collector)
 		}
 	}
-	for _, collector := range measurer.Collectors() {
+	for _, collector := range collectors {
 		if failed := registry.Register(collector); failed != nil {
 			err = errors.Join(err, failed)
 			continue
@@ -29,7 +34,7 @@ func measure(registry prometheus.Registerer, cloud cloudprovider.Interface) (don
 	}
 	if err != nil {
 		done()
-		return nil, fmt.Errorf("registering the cloud's metrics: %w", err)
+		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return done, nil
 }

@@ -12,7 +12,7 @@ import (
 func TestMeasure(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for range 2 {
-		done, err := measure(registry, newTestCloud())
+		done, err := measure(registry, newTestCloud().Collectors())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,17 +22,28 @@ func TestMeasure(t *testing.T) {
 		done()
 	}
 	registry.MustRegister(newTestCloud().Collectors()...)
-	_, err := measure(registry, doubled{newTestCloud()})
-	if err == nil || !strings.Contains(err.Error(), "registering the cloud's metrics") {
+	_, err := measure(registry, doubled{newTestCloud()}.Collectors())
+	if err == nil || !strings.Contains(err.Error(), "registering metrics") {
 		t.Errorf("error = %v", err)
 	}
 	if families, err := registry.Gather(); err != nil || len(families) != 1 {
 		t.Errorf("after a failure: %v, %v", families, err)
 	}
-	if done, err := measure(registry, &fakecloud.Cloud{}); err != nil {
-		t.Errorf("a cloud without metrics: %v", err)
-	} else {
-		done()
+}
+
+// TestCollectors: every process says which build it is, whatever cloud it serves.
+func TestCollectors(t *testing.T) {
+	without, with := &process{cloud: &fakecloud.Cloud{}}, &process{cloud: newTestCloud()}
+	if own, all := len(without.collectors()), len(with.collectors()); own != 1 || all != 2 {
+		t.Errorf("%d metrics without those of a cloud, %d with them; want 1 and 2", own, all)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if _, err := measure(registry, without.collectors()); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || families[0].GetName() != "cloud_controller_manager_build_info" {
+		t.Errorf("metrics %v, error %v", families, err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
 )
@@ -34,6 +35,7 @@ const watchdogTolerance = 20 * time.Second
 type process struct {
 	config      *ccmconfig.CompletedConfig
 	cloud       cloudprovider.Interface
+	build       build.Info
 	caches      *caches
 	controllers map[string]controller
 	skipped     map[string]skipError
@@ -44,7 +46,7 @@ type process struct {
 
 // newProcess connects the cloud with the caches. It fails if a controller that
 // is asked for could not start later.
-func newProcess(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface) (*process, error) {
+func newProcess(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, info build.Info) (*process, error) {
 	chosen, skipped, err := choose(table(), cloud, &c.ComponentConfig)
 	if err != nil {
 		return nil, err
@@ -56,6 +58,7 @@ func newProcess(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface) (*p
 	p := &process{
 		config:      c,
 		cloud:       cloud,
+		build:       info,
 		caches:      caches,
 		controllers: chosen,
 		skipped:     skipped,
@@ -103,7 +106,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	defer configz.Delete(configzName)
 	controllers.Register()
-	unmeasure, err := measure(legacyregistry.Registerer(), p.cloud)
+	unmeasure, err := measure(legacyregistry.Registerer(), p.collectors())
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func fastElection() []string {
 // start runs the command against an API server, and ends it with the test.
 func start(t *testing.T, api *apiServer, cloud cloudprovider.Interface, flags ...string) *rig {
 	t.Helper()
-	s, err := newSettings("v0.0.0-test", []Provider{provider(cloud)})
+	s, err := newSettings(testBuild, []Provider{provider(cloud)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 )
 
 // serviceSyncs is the default of --concurrent-service-syncs; the library's is 1,
@@ -26,14 +28,14 @@ const serviceSyncs = 10
 // settings is what the flags set.
 type settings struct {
 	*options.CloudControllerManagerOptions
-	version   string
+	build     build.Info
 	providers []Provider
 	logging   *logs.Options
 }
 
 // newSettings returns the defaults. It fails only if the libraries disagree
 // about theirs.
-func newSettings(version string, providers []Provider) (*settings, error) {
+func newSettings(info build.Info, providers []Provider) (*settings, error) {
 	if err := registerFeatures(); err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func newSettings(version string, providers []Provider) (*settings, error) {
 	}
 	return &settings{
 		CloudControllerManagerOptions: defaults,
-		version:                       version,
+		build:                         info,
 		providers:                     providers,
 		logging:                       logs.NewOptions(),
 	}, nil
@@ -143,7 +145,7 @@ func (s *settings) assemble(cloud cloudprovider.Interface) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(config.Complete(), cloud)
+	p, err := newProcess(config.Complete(), cloud, s.build)
 	if err != nil {
 		return nil, errors.Join(err, discard(config))
 	}

@@ -66,7 +66,7 @@ func TestValidateHelp(t *testing.T) {
 }
 
 func TestNoOtherSubcommands(t *testing.T) {
-	cmd := NewCommand("v1.2.3", checking("first"))
+	cmd := NewCommand(testBuild, checking("first"))
 	cmd.SetArgs([]string{"validate", "--help"})
 	cmd.SetOut(new(strings.Builder))
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
@@ -87,7 +87,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestValidateSaysWhenItCannotPrint(t *testing.T) {
 	provider := checking("first")
 	for _, args := range [][]string{{"validate", "c.yaml"}, {"validate", "c.yaml", "--print"}} {
-		cmd := NewCommand("v1.2.3", provider)
+		cmd := NewCommand(testBuild, provider)
 		cmd.SetArgs(args)
 		cmd.SetOut(broken{})
 		cmd.SetErr(new(strings.Builder))

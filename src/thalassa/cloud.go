@@ -41,7 +41,7 @@ type Cloud struct {
 
 var _ cloudprovider.Interface = (*Cloud)(nil)
 
-// New returns how the cloud is made from a cloud-config file. version is part of the user agent; getenv is os.Getenv, or stands
+// New returns how the cloud is made from a cloud-config file. version follows the program's name in the user agent; getenv is os.Getenv, or stands
 // for it. Making it calls nobody, so it fails only for what is wrong with the file, or with one it refers to. Those that may
 // change are looked at again until the context ends.
 func New(version string, getenv func(string) string) func(ctx context.Context, path string) (cloudprovider.Interface, error) {

@@ -11,12 +11,12 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // public CAs for an image that has none of its own
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
-
-// version is set by the linker: -X main.version=v1.2.3.
-var version = "devel"
 
 func main() {
 	os.Exit(run(providers()))
@@ -25,7 +25,7 @@ func main() {
 // providers lists the clouds this binary serves, one line each.
 func providers() []manager.Provider {
 	return []manager.Provider{
-		{Name: thalassa.ProviderName, New: thalassa.New(version, os.Getenv), Validate: thalassa.Validate(os.Getenv)},
+		{Name: thalassa.ProviderName, New: thalassa.New(build.Current().Agent(), os.Getenv), Validate: thalassa.Validate(os.Getenv)},
 	}
 }
 
@@ -36,7 +36,7 @@ func run(providers []manager.Provider) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ended := make(chan error, 1)
-	go func() { ended <- manager.NewCommand(version, providers...).ExecuteContext(ctx) }()
+	go func() { ended <- manager.NewCommand(build.Current(), providers...).ExecuteContext(ctx) }()
 	select {
 	case err := <-ended:
 		return exitCode(err)

@@ -3,11 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +37,8 @@ func TestMain(m *testing.M) {
 		main()
 	case "drains":
 		os.Exit(run([]manager.Provider{fakeProvider(nil)}))
+	case "trusts":
+		trusts()
 	case "hangs":
 		os.Exit(run([]manager.Provider{fakeProvider(make(chan struct{}))}))
 	}
@@ -258,5 +263,28 @@ func TestHelpExitsWithZero(t *testing.T) {
 	until(t, log, "--cloud-config string")
 	if code := exit(t, cmd, log); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+// trusts says how many CAs the program trusts.
+func trusts() {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(roots.Subjects())) //nolint:staticcheck // deprecated for what it leaves out on other systems
+}
+
+// TestTrustsPublicCAs: an image from scratch has no CA certificates.
+func TestTrustsPublicCAs(t *testing.T) {
+	program := exec.CommandContext(t.Context(), os.Args[0])
+	program.Env = append(os.Environ(), role+"=trusts", "SSL_CERT_FILE=/nonexistent", "SSL_CERT_DIR=/nonexistent")
+	output, err := program.CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if number, err := strconv.Atoi(strings.TrimSpace(string(output))); err != nil || number < 100 {
+		t.Errorf("without CAs of the system it trusts %s; want the public ones", output)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // public CAs for an image that has none of its own
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
 )
 
-// version is set by the linker: -X main.version=v1.2.3.
-var version = "devel"
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command.New(version).ExecuteContext(ctx)
+	err := command.New(build.Current().String()).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		os.Exit(1)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 )
 
 // asMain makes the test binary behave like the command.
@@ -69,7 +71,7 @@ func TestErrorsEndIt(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	output, err := rerun(t, "--version").CombinedOutput()
-	if err != nil || string(output) != "thalassa-emulator "+version+"\n" {
+	if err != nil || string(output) != "thalassa-emulator "+build.Current().String()+"\n" {
 		t.Errorf("--version printed %q and ended with %v", output, err)
 	}
 }

@@ -1,0 +1,133 @@
+// Command release makes, publishes, verifies and mirrors releases. `make release`, `make publish` and `make verify-release` call it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/release"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
+)
+
+func main() {
+	os.Exit(program.Run("release", os.Stderr, func(ctx context.Context) error { return command().ExecuteContext(ctx) }))
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use: "release", Short: "Make, publish, verify and mirror releases of thalassa-ccm",
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(makeCommand(), publishCommand(), verifyCommand(), mirrorCommand())
+	return root
+}
+
+// folderOf is where a release is made.
+func folderOf(version string) (root, folder string, err error) {
+	if root, err = repo.Root(); err != nil {
+		return "", "", err
+	}
+	return root, filepath.Join(root, "dist", "release", version), nil
+}
+
+func makeCommand() *cobra.Command {
+	var source release.Source
+	var committed string
+	cmd := &cobra.Command{
+		Use: "make", Short: "make everything of a release in dist/release/VERSION", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			var folder string
+			if source.Root, folder, err = folderOf(source.Version); err != nil {
+				return err
+			}
+			if source.Committed, err = time.Parse(time.RFC3339, committed); err != nil {
+				return fmt.Errorf("reading --committed=%q: want the time of the commit, like 2026-11-21T10:00:00Z: %w", committed, err)
+			}
+			key, err := signature.KeyFrom(os.Getenv)
+			if errors.Is(err, signature.ErrNoKey) {
+				return release.Make(cmd.Context(), source, folder, nil, cmd.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			return release.Make(cmd.Context(), source, folder, &key, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&source.Version, "version", "", "version, like v1.2.3")
+	cmd.Flags().StringVar(&source.Revision, "revision", "", "commit in git")
+	cmd.Flags().StringVar(&committed, "committed", "", "time of the commit, RFC 3339")
+	return cmd
+}
+
+func publishCommand() *cobra.Command {
+	var version, registry string
+	cmd := &cobra.Command{
+		Use: "publish", Short: "upload dist/release/VERSION to a registry", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, folder, err := folderOf(version)
+			if err != nil {
+				return err
+			}
+			return release.Publish(cmd.Context(), folder, artifact.At(registry), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
+	cmd.Flags().StringVar(&registry, "registry", release.Registry, "registry to upload to")
+	return cmd
+}
+
+// keyFlag adds a flag for the file with the public key.
+func keyFlag(cmd *cobra.Command) func() (signature.PublicKey, error) {
+	file := cmd.Flags().String("key", "cosign.pub", "file with the public key")
+	return func() (signature.PublicKey, error) {
+		content, err := os.ReadFile(*file)
+		if err != nil {
+			return signature.PublicKey{}, fmt.Errorf("reading --key: %w", err)
+		}
+		return signature.ParsePublicKey(content)
+	}
+}
+
+func verifyCommand() *cobra.Command {
+	var version, registry string
+	cmd := &cobra.Command{Use: "verify", Short: "look whether a release in a registry is complete, unchanged and signed", Args: cobra.NoArgs}
+	key := keyFlag(cmd)
+	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
+	cmd.Flags().StringVar(&registry, "registry", release.Registry, "registry it is in")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		public, err := key()
+		if err != nil {
+			return err
+		}
+		return release.Verify(cmd.Context(), artifact.At(registry), version, public, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+func mirrorCommand() *cobra.Command {
+	var version, from, to string
+	cmd := &cobra.Command{Use: "mirror", Short: "copy a release from one registry to another, by digest", Args: cobra.NoArgs}
+	key := keyFlag(cmd)
+	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
+	cmd.Flags().StringVar(&from, "from", release.Registry, "registry it is in")
+	cmd.Flags().StringVar(&to, "to", "", "registry to copy it to")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		public, err := key()
+		if err != nil {
+			return err
+		}
+		return release.Mirror(cmd.Context(), artifact.At(from), artifact.At(to), version, public, cmd.OutOrStdout())
+	}
+	_ = cmd.MarkFlagRequired("to")
+	return cmd
+}

@@ -1,0 +1,46 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// buildPackage holds what the linker is told.
+const buildPackage = "github.com/thalassa-cloud/thalassa-ccm/src/build"
+
+// compile builds a program for a platform, as a static executable at target. The workspace is left out, so that the project's tools
+// do not raise the versions of what the program is made of; so are settings of the environment that change what comes out.
+func compile(ctx context.Context, root string, p Program, on v1.Platform, s Stamp, target string) error {
+	linker := []string{"-s", "-w", "-buildid="}
+	for name, value := range map[string]string{"version": s.Version, "revision": s.Revision, "committed": s.committed()} {
+		if value != "" {
+			linker = append(linker, fmt.Sprintf("-X %s.%s=%s", buildPackage, name, value))
+		}
+	}
+	slices.Sort(linker[3:])
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(linker, " "),
+		"-o", target, "./cmd/"+p.Name)
+	build.Dir = filepath.Join(root, "src")
+	build.Env = append(slices.DeleteFunc(os.Environ(), changesOutput),
+		"GOOS="+on.OS, "GOARCH="+on.Architecture, "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
+	var trouble bytes.Buffer
+	build.Stdout, build.Stderr = &trouble, &trouble
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("building %s for %s: %w\n%s", p.Name, on.Architecture, err, trouble.Bytes())
+	}
+	return nil
+}
+
+// changesOutput says whether a variable of the environment is one that compile sets itself.
+func changesOutput(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.Contains([]string{"GOOS", "GOARCH", "GOWORK", "CGO_ENABLED", "GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT"}, name)
+}

@@ -1,0 +1,346 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+var stamp = Stamp{Version: "v1.2.3", Revision: "0123456789abcdef0123456789abcdef01234567", Committed: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+
+// budgets are the sizes in bytes that images have now, compressed, for the platform that is larger. A test fails when one is a tenth
+// over: then find out what made it grow, and raise the number by hand if it is worth it. The CCM's must stay below 24 MB.
+var budgets = map[string]int64{
+	"thalassa-cloud-controller-manager": 21_000_000,
+	"thalassa-emulator":                 6_300_000,
+}
+
+const largest = 24_000_000
+
+// made builds all images in a copy of the sources, in a folder of its own, with the command that `make image` calls. The
+// command is a process of its own, because compressing is ten times as slow under the race detector.
+func made(t *testing.T, folder string) {
+	t.Helper()
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(filepath.Join(root, "src"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "go.work"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), tool(t), "--version="+stamp.Version, "--revision="+stamp.Revision, "--committed="+stamp.committed())
+	command.Dir = folder
+	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "MB to download") {
+		t.Fatalf("%v\n%s", err, output)
+	}
+}
+
+// tool builds the command.
+func tool(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "image")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../cmd/image")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return path
+}
+
+func digestOf(t *testing.T, index v1.ImageIndex) string {
+	t.Helper()
+	digest, err := index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
+}
+
+// TestImages of the real programs, made twice in different folders and with different settings of the environment.
+func TestImages(t *testing.T) {
+	here, there := t.TempDir(), filepath.Join(t.TempDir(), "another", "place")
+	made(t, here)
+	t.Setenv("GOFLAGS", "-trimpath=false")
+	made(t, there)
+	for _, program := range Programs() {
+		t.Run(program.Name, func(t *testing.T) {
+			index, again := layoutOf(t, here, program), layoutOf(t, there, program)
+			if one, two := digestOf(t, index), digestOf(t, again); one != two {
+				t.Errorf("made in another folder the digest is %s, not %s", two, one)
+			}
+			images, err := Images(index)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, platform := range platforms() {
+				t.Run(platform.Architecture, func(t *testing.T) { check(t, program, platform, images[platform.Architecture]) })
+			}
+			t.Run("runs", func(t *testing.T) { runs(t, program, images[runtime.GOARCH]) })
+		})
+	}
+}
+
+func layoutOf(t *testing.T, folder string, program Program) v1.ImageIndex {
+	t.Helper()
+	index, err := ReadLayout(filepath.Join(folder, "dist", "images", program.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
+// small is the image of a program that is a few bytes.
+func small(t *testing.T) (Program, v1.ImageIndex) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("#!/bin/true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := Programs()[1]
+	index, err := Assemble(program, stamp, map[string]string{"amd64": path, "arm64": path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program, index
+}
+
+// check looks at the image for one platform.
+func check(t *testing.T, program Program, on v1.Platform, image v1.Image) {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.OS != "linux" || config.Architecture != on.Architecture || !config.Created.Equal(stamp.Committed) {
+		t.Errorf("configuration says %s/%s of %s", config.OS, config.Architecture, config.Created)
+	}
+	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/" + program.Name}) {
+		t.Errorf("runs %v as %s", config.Config.Entrypoint, config.Config.User)
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		"org.opencontainers.image.version": "v1.2.3", "org.opencontainers.image.revision": stamp.Revision,
+		"org.opencontainers.image.created": "2026-11-21T10:00:00Z", "org.opencontainers.image.title": program.Title,
+	} {
+		if manifest.Annotations[key] != want || config.Config.Labels[key] != want {
+			t.Errorf("%s: annotation %q, label %q; want %q", key, manifest.Annotations[key], config.Config.Labels[key], want)
+		}
+	}
+	size, err := Size(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f MB to download", float64(size)/1e6)
+	if budget := budgets[program.Name]; size > budget+budget/10 || size > largest {
+		t.Errorf("%d bytes to download; the budget is %d and a tenth, and never more than %d", size, budget, largest)
+	}
+}
+
+// contents are the files of an image, with their modes.
+func contents(t *testing.T, image v1.Image) map[string]*tar.Header {
+	t.Helper()
+	files := map[string]*tar.Header{}
+	reader := mutate.Extract(image)
+	defer reader.Close()
+	for archive := tar.NewReader(reader); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[header.Name] = header
+	}
+}
+
+// runs starts the program that is in an image, and looks at what it says of itself.
+func runs(t *testing.T, program Program, image v1.Image) {
+	t.Helper()
+	files := contents(t, image)
+	if len(files) != 4 { // /etc, passwd, group, the program
+		t.Errorf("files %v", files)
+	}
+	header := files[program.Name]
+	if header == nil || header.Mode != 0o755 || header.Uid != 0 {
+		t.Fatalf("the program in the image: %+v", header)
+	}
+	output, err := exec.CommandContext(t.Context(), extracted(t, image, program.Name), "--version").CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "v1.2.3 (revision "+stamp.Revision+" of 2026-11-21T10:00:00Z)") {
+		t.Errorf("--version says %q, %v", output, err)
+	}
+}
+
+// extracted is one file of an image, on disk.
+func extracted(t *testing.T, image v1.Image, file string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), file)
+	if err := Extract(image, "/"+file, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := Extract(image, "/missing", path); err == nil {
+		t.Error("a file that is not in the image was extracted")
+	}
+	return path
+}
+
+// TestWrite reads layout and archives back as their users do.
+func TestWrite(t *testing.T) {
+	program, index := small(t)
+	folder, reference := t.TempDir(), "registry.example.com/x:v1.2.3"
+	for range 2 { // over what is there
+		if err := write(folder, program.Name, reference, index); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := ReadLayout(filepath.Join(folder, program.Name))
+	if err != nil || digestOf(t, again) != digestOf(t, index) {
+		t.Errorf("the layout holds another image: %v", err)
+	}
+	if err := validate.Index(again); err != nil {
+		t.Errorf("not a valid index: %v", err)
+	}
+	images, err := Images(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for architecture, image := range images {
+		tag, err := name.NewTag(reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := tarball.ImageFromPath(archive(folder, program.Name, architecture), &tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Image(loaded); err != nil {
+			t.Errorf("as Docker reads it: %v", err)
+		}
+		want, _ := image.ConfigName()
+		if got, err := loaded.ConfigName(); err != nil || got != want {
+			t.Errorf("as Docker reads it, the image is %s, %v; want %s", got, err, want)
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) != 1+len(platforms()) {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// TestPush uploads to a real registry, and reads back by digest.
+func TestPush(t *testing.T) {
+	program, index := small(t)
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	to, folder := strings.TrimPrefix(server.URL, "http://")+"/mirror", t.TempDir()
+	for _, p := range Programs() {
+		if err := WriteLayout(filepath.Join(folder, p.Name), "x:v1.2.3", index); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told strings.Builder
+	if err := PushAll(t.Context(), folder, to, "v1.2.3", &told); err != nil {
+		t.Fatal(err)
+	}
+	reference := to + "/" + program.Repository
+	if want := reference + ":v1.2.3@" + digestOf(t, index) + "\n"; !strings.Contains(told.String(), want) {
+		t.Errorf("told %q, want %q in it", told.String(), want)
+	}
+	by, err := name.ParseReference(reference + "@" + digestOf(t, index))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := remote.Index(by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(there); err != nil {
+		t.Error(err)
+	}
+	if err := PushAll(t.Context(), t.TempDir(), to, "v1.2.3", io.Discard); err == nil || !strings.Contains(err.Error(), "make image writes it") {
+		t.Errorf("without images: %v", err)
+	}
+}
+
+func TestUnknownProgram(t *testing.T) {
+	if _, err := Named("x"); err == nil || !strings.Contains(err.Error(), "thalassa-emulator") {
+		t.Errorf("error = %v, want one with the names there are", err)
+	}
+}
+
+func TestBrokenSources(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(folder, "src", "cmd", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "src", "go.mod"), []byte("module x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "src", "cmd", "x", "main.go"), []byte("package main\nfunc main() { oops }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Build(context.Background(), folder, Program{Name: "x"}, stamp); err == nil || !strings.Contains(err.Error(), "oops") {
+		t.Errorf("error = %v, want what the compiler says", err)
+	}
+}
+
+// TestNothingIsMadeUp: outside git, an image names neither revision nor time.
+func TestNothingIsMadeUp(t *testing.T) {
+	for key := range labels(Programs()[0], Stamp{Version: "devel"}) {
+		if strings.HasSuffix(key, ".revision") || strings.HasSuffix(key, ".created") {
+			t.Errorf("label %s", key)
+		}
+	}
+}
+
+func TestLayerIsTheSameWhateverTheOrder(t *testing.T) {
+	files := []File{{Path: "/b/c", Mode: 0o644, Content: "c"}, {Path: "/a", Mode: 0o600, Content: "a"}}
+	var archives [2]bytes.Buffer
+	for i := range archives {
+		layer, err := NewLayer(files, stamp.Committed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader, err := layer.Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(&archives[i], reader); err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(files)
+	}
+	if !bytes.Equal(archives[0].Bytes(), archives[1].Bytes()) {
+		t.Error("the order of the files changes the layer")
+	}
+	if _, err := NewLayer([]File{{Path: "/x", Source: filepath.Join(t.TempDir(), "missing")}}, stamp.Committed); err == nil {
+		t.Error("a file that is missing is no error")
+	}
+}

@@ -1,0 +1,78 @@
+// Package image builds the container images of this project from its sources: without Docker, without root, and with the same
+// digest wherever and whenever one commit is built.
+//
+//	index, err := image.Build(ctx, root, image.Programs()[0], stamp)
+//	err = image.WriteLayout("dist/images/thalassa-emulator", index)
+//
+// An image is a list of layers, and a layer a list of files, so that one that needs more than a program gets another layer.
+package image
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Program is one that gets an image of its own.
+type Program struct {
+	Name        string   // of the folder below src/cmd and of the file in the image
+	Repository  string   // below the registry's own path: "cloud-controller-manager"
+	Title       string   // for org.opencontainers.image.title
+	Description string   // one sentence
+	Arguments   []string // used when whoever runs the image gives none
+}
+
+// Programs are those with images.
+func Programs() []Program {
+	return []Program{
+		{
+			Name: "thalassa-cloud-controller-manager", Repository: "cloud-controller-manager", Title: "thalassa-ccm",
+			Description: "Cloud controller manager that connects a Kubernetes cluster to Thalassa Cloud",
+		},
+		{
+			Name: "thalassa-emulator", Repository: "emulator", Title: "thalassa-emulator",
+			Description: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
+			Arguments:   []string{"--listen=0.0.0.0:8080"},
+		},
+	}
+}
+
+// Named returns the program with that name.
+func Named(name string) (Program, error) {
+	programs := Programs()
+	i := slices.IndexFunc(programs, func(p Program) bool { return p.Name == name })
+	if i < 0 {
+		return Program{}, fmt.Errorf("there is no image of %q; there are those of %s and %s", name, programs[0].Name, programs[1].Name)
+	}
+	return programs[i], nil
+}
+
+// platforms are those that every image is built for.
+func platforms() []v1.Platform {
+	return []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
+}
+
+// Stamp says which sources an image is built from. Everything in an image that depends on time depends on this alone.
+type Stamp struct {
+	Version   string    // "v1.2.3", or what git describes the sources by
+	Revision  string    // commit in git; empty outside git
+	Committed time.Time // when the commit was made; zero outside git
+}
+
+// created is the time of everything in an image: the commit's, else the beginning of Unix time, which nobody takes for a real one.
+func (s Stamp) created() time.Time {
+	if s.Committed.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return s.Committed.UTC()
+}
+
+// committed is the time of the commit in RFC 3339, empty when it is not known.
+func (s Stamp) committed() string {
+	if s.Committed.IsZero() {
+		return ""
+	}
+	return s.Committed.UTC().Format(time.RFC3339)
+}

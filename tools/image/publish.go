@@ -1,0 +1,94 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Registry is where the images are published, and what their names in layouts and archives begin with.
+const Registry = "ghcr.io/thalassa-cloud/thalassa-ccm"
+
+// Make builds the images of all programs and writes them below folder: NAME/ is an OCI image layout for all platforms,
+// NAME-ARCHITECTURE.tar an archive of one for `docker load` and `ctr images import`. It tells what it made.
+func Make(ctx context.Context, root, folder string, s Stamp, tell io.Writer) error {
+	for _, program := range Programs() {
+		index, err := Build(ctx, root, program, s)
+		if err != nil {
+			return err
+		}
+		reference := Registry + "/" + program.Repository + ":" + s.Version
+		if err := write(folder, program.Name, reference, index); err != nil {
+			return err
+		}
+		if err := report(tell, folder, program.Name, index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(folder, name, reference string, index v1.ImageIndex) error {
+	if err := WriteLayout(filepath.Join(folder, name), reference, index); err != nil {
+		return err
+	}
+	images, err := Images(index)
+	if err != nil {
+		return err
+	}
+	for architecture, image := range images {
+		if err := WriteArchive(archive(folder, name, architecture), reference, image); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func archive(folder, name, architecture string) string {
+	return filepath.Join(folder, name+"-"+architecture+".tar")
+}
+
+func report(tell io.Writer, folder, name string, index v1.ImageIndex) error {
+	digest, err := index.Digest()
+	if err != nil {
+		return fmt.Errorf("reading the digest of %s: %w", name, err)
+	}
+	_, _ = fmt.Fprintf(tell, "%s\n  digest   %s\n  layout   %s\n", name, digest, filepath.Join(folder, name))
+	images, err := Images(index)
+	if err != nil {
+		return err
+	}
+	for _, platform := range platforms() {
+		size, err := Size(images[platform.Architecture])
+		if err != nil {
+			return err
+		}
+		const megabyte = 1e6
+		_, _ = fmt.Fprintf(tell, "  archive  %s, %.1f MB to download\n", archive(folder, name, platform.Architecture), float64(size)/megabyte)
+	}
+	return nil
+}
+
+// PushAll uploads what Make wrote below folder to a registry ("registry.example.com/path"), with the version as tag. It tells what
+// it pushed, by digest.
+func PushAll(ctx context.Context, folder, registry, version string, tell io.Writer) error {
+	for _, program := range Programs() {
+		index, err := ReadLayout(filepath.Join(folder, program.Name))
+		if err != nil {
+			return err
+		}
+		reference := registry + "/" + program.Repository
+		if err := Push(ctx, reference+":"+version, index); err != nil {
+			return err
+		}
+		digest, err := index.Digest()
+		if err != nil {
+			return fmt.Errorf("reading the digest of %s: %w", program.Name, err)
+		}
+		_, _ = fmt.Fprintf(tell, "%s:%s@%s\n", reference, version, digest)
+	}
+	return nil
+}

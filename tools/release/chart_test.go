@@ -1,0 +1,151 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	helmloader "helm.sh/helm/v3/pkg/chart/loader"
+	helmregistry "helm.sh/helm/v3/pkg/registry"
+)
+
+const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestPackChart(t *testing.T) {
+	s := source(t)
+	folder := filepath.Join(s.Root, "charts", "thalassa-ccm")
+	chart, err := PackChart(folder, someDigest, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chart.File() != "thalassa-ccm-1.0.0.tgz" {
+		t.Errorf("file %s", chart.File())
+	}
+	read, err := helmloader.LoadArchive(bytes.NewReader(chart.Archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read.Metadata.Version != "1.0.0" || read.Metadata.AppVersion != "1.0.0" {
+		t.Errorf("versions %s and %s", read.Metadata.Version, read.Metadata.AppVersion)
+	}
+	for _, file := range read.Raw {
+		if file.Name == "values.yaml" {
+			want := "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n  digest: " + someDigest + "\n  pullPolicy: IfNotPresent\n"
+			if string(file.Data) != want {
+				t.Errorf("values:\n%s\nwant\n%s", file.Data, want)
+			}
+		}
+	}
+	hub := read.Metadata.Annotations
+	for key, want := range map[string]string{
+		"changes": "kind: added", "images": someDigest, "license": "Apache-2.0", "prerelease": "false", "links": "https://",
+	} {
+		if !strings.Contains(hub["artifacthub.io/"+key], want) {
+			t.Errorf("artifacthub.io/%s = %q, want something with %q", key, hub["artifacthub.io/"+key], want)
+		}
+	}
+	if content, err := os.ReadFile(filepath.Join(folder, "values.yaml")); err != nil || strings.Contains(string(content), someDigest) {
+		t.Errorf("the sources were changed: %v", err)
+	}
+}
+
+func TestPackChartWithoutDigest(t *testing.T) {
+	s := source(t)
+	folder := filepath.Join(s.Root, "charts", "thalassa-ccm")
+	if err := os.WriteFile(filepath.Join(folder, "values.yaml"), []byte("image: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := PackChart(folder, someDigest, s); err == nil || !strings.Contains(err.Error(), "no value image.digest") {
+		t.Errorf("error = %v", err)
+	}
+	s.Version = "v9.0.0"
+	if _, err := PackChart(folder, someDigest, s); err == nil {
+		t.Error("a chart whose changelog does not know the version was packed")
+	}
+}
+
+func TestChangesOf(t *testing.T) {
+	got := changesOf("### Added\n\n- One,\n  in two lines.\n- Two.\n\n### Fixed\n\n- Three.\n")
+	want := []change{{"added", "One, in two lines."}, {"added", "Two."}, {"fixed", "Three."}}
+	if len(got) != len(want) {
+		t.Fatalf("%v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%v, want %v", got[i], want[i])
+		}
+	}
+}
+
+// TestHelmPulls what was published, as `helm install oci://…` does.
+func TestHelmPulls(t *testing.T) {
+	folder, _ := made(t, source(t), nil)
+	r, _ := serve(t)
+	if err := Publish(t.Context(), folder, r, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	client, err := helmregistry.NewClient(helmregistry.ClientOptPlainHTTP(), helmregistry.ClientOptWriter(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulled, err := client.Pull(r.Repository("charts/thalassa-ccm") + ":1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := helmloader.LoadArchive(bytes.NewReader(pulled.Chart.Data))
+	if err != nil || chart.Name() != "thalassa-ccm" || pulled.Chart.Meta.Description != "A chart." {
+		t.Errorf("chart %v, %+v, %v", chart, pulled.Chart.Meta, err)
+	}
+	image, _ := chart.Values["image"].(map[string]any)
+	images, err := os.ReadFile(filepath.Join(folder, "images.txt"))
+	if err != nil || !strings.Contains(string(images), image["digest"].(string)) {
+		t.Errorf("the chart runs %v, the release has\n%s", image["digest"], images)
+	}
+}
+
+func TestPackBundle(t *testing.T) {
+	s := source(t)
+	bundle, err := PackBundle(filepath.Join(s.Root, "kustomize"), Registry+"/cloud-controller-manager", someDigest, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := unpack(t, bundle.Archive)
+	if want := "image: \"" + Registry + "/cloud-controller-manager@" + someDigest + "\"\n"; files["base/workload.yaml"] != want {
+		t.Errorf("the workload is %q, want %q", files["base/workload.yaml"], want)
+	}
+	if files["README.md"] != "# Overlays\n" {
+		t.Errorf("files %v", files)
+	}
+	if _, err := PackBundle(filepath.Join(s.Root, "kustomize"), "example.com/other", someDigest, s); err == nil || !strings.Contains(err.Error(), "no file in it names") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func unpack(t *testing.T, archive []byte) map[string]string {
+	t.Helper()
+	plain, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for reader := tar.NewReader(plain); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[header.Name] = string(text)
+	}
+}

@@ -1,0 +1,324 @@
+package release
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/provenance"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/sbom"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
+)
+
+// Names below the folder of a release.
+const (
+	storeFolder   = "oci"
+	notesFile     = "notes.md"
+	imagesFile    = "images.txt"
+	checksumsFile = "SHA256SUMS"
+	publicKeyFile = "cosign.pub"
+)
+
+// Types of attached documents.
+const (
+	sbomType       = "application/spdx+json"
+	provenanceType = "application/vnd.in-toto+json"
+)
+
+// Make makes the release of a source below folder, which must be empty, and tells what it does. With a key everything is signed;
+// without one it is a rehearsal, and says so.
+func Make(ctx context.Context, s Source, folder string, key *signature.Key, tell io.Writer) error {
+	return makeWith(ctx, image.Build, s, folder, key, tell)
+}
+
+func makeWith(ctx context.Context, build builder, s Source, folder string, key *signature.Key, tell io.Writer) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("releasing %s: %w", s.Version, err)
+	}
+	store, err := artifact.Create(filepath.Join(folder, storeFolder))
+	if err != nil {
+		return err
+	}
+	m := &maker{Source: s, folder: folder, tell: tell, build: build, assembly: assembly{
+		store: store, key: key, list: List{Version: s.Version, Revision: s.Revision},
+	}}
+	if err := m.make(ctx); err != nil {
+		return fmt.Errorf("releasing %s: %w", s.Version, err)
+	}
+	if key == nil {
+		m.say("nothing is signed: there was no key")
+	}
+	return nil
+}
+
+// maker makes one release.
+type maker struct {
+	Source
+	assembly
+	folder string
+	tell   io.Writer
+	build  builder
+}
+
+// builder is image.Build.
+type builder func(ctx context.Context, root string, p image.Program, s image.Stamp) (v1.ImageIndex, error)
+
+func (m *maker) say(format string, values ...any) {
+	_, _ = fmt.Fprintf(m.tell, format+"\n", values...)
+}
+
+func (m *maker) make(ctx context.Context) error {
+	notes, err := m.notes()
+	if err != nil {
+		return err
+	}
+	digest, err := m.images(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.chart(digest); err != nil {
+		return err
+	}
+	if err := m.bundle(digest); err != nil {
+		return err
+	}
+	if err := m.publishList(m.Source); err != nil {
+		return err
+	}
+	for name, content := range map[string]string{notesFile: notes, imagesFile: m.list.Images(Registry)} {
+		if err := m.write(name, []byte(content)); err != nil {
+			return err
+		}
+	}
+	if err := m.publicKey(); err != nil {
+		return err
+	}
+	return m.checksums()
+}
+
+func (m *maker) notes() (string, error) {
+	changelog, err := os.ReadFile(filepath.Join(m.Root, "CHANGELOG.md"))
+	if err != nil {
+		return "", err
+	}
+	return Notes(string(changelog), m.Version)
+}
+
+// images builds all images with what they are made of and how, and returns the digest of the cloud controller manager's.
+func (m *maker) images(ctx context.Context) (digest string, err error) {
+	for _, program := range image.Programs() {
+		m.say("building the image of %s", program.Name)
+		index, err := m.build(ctx, m.Root, program, m.stamp())
+		if err != nil {
+			return "", err
+		}
+		item, err := m.add(KindImage, program.Repository, m.Version, index)
+		if err != nil {
+			return "", err
+		}
+		if err := m.describe(program, item, index); err != nil {
+			return "", err
+		}
+		if program.Repository == image.Programs()[0].Repository {
+			digest = item.Digest
+		}
+	}
+	return digest, nil
+}
+
+// describe attaches the SBOM of each platform's program to its image, and the provenance to the index.
+func (m *maker) describe(program image.Program, item Item, index v1.ImageIndex) error {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return err
+	}
+	for _, descriptor := range manifest.Manifests {
+		one, err := index.Image(descriptor.Digest)
+		if err != nil {
+			return err
+		}
+		if err := m.sbom(program, one, descriptor); err != nil {
+			return err
+		}
+	}
+	document, err := m.provenance(item)
+	if err != nil {
+		return err
+	}
+	size, err := index.Size()
+	if err != nil {
+		return err
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	subject := v1.Descriptor{MediaType: manifest.MediaType, Digest: digest, Size: size}
+	return m.attach(KindProvenance, item.Repository, subject, provenanceType, document)
+}
+
+func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descriptor) error {
+	scratch, err := os.MkdirTemp("", "sbom-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	path := filepath.Join(scratch, program.Name)
+	if err := image.Extract(one, "/"+program.Name, path); err != nil {
+		return err
+	}
+	document, err := sbom.Of(path, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed, License: license})
+	if err != nil {
+		return err
+	}
+	if err := m.write(filepath.Join("sbom", program.Name+"-"+descriptor.Platform.Architecture+".spdx.json"), document); err != nil {
+		return err
+	}
+	return m.attach(KindSBOM, program.Repository, descriptor, sbomType, document)
+}
+
+// provenance is the statement about one artifact.
+func (m *maker) provenance(item Item) ([]byte, error) {
+	materials, err := m.materials()
+	if err != nil {
+		return nil, err
+	}
+	return provenance.Statement([]provenance.Subject{{Name: Registry + "/" + item.Repository, SHA256: strings.TrimPrefix(item.Digest, "sha256:")}}, provenance.Build{
+		Version: m.Version, Revision: m.Revision, Committed: m.Committed, Command: "make release VERSION=" + m.Version,
+		GoVersion: runtime.Version(), Materials: materials,
+	})
+}
+
+// materials are the files that say what is downloaded for a build.
+func (m *maker) materials() ([]provenance.Subject, error) {
+	var materials []provenance.Subject
+	for _, name := range []string{"src/go.mod", "src/go.sum"} {
+		content, err := os.ReadFile(filepath.Join(m.Root, name))
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(content)
+		materials = append(materials, provenance.Subject{Name: name, SHA256: hex.EncodeToString(sum[:])})
+	}
+	return materials, nil
+}
+
+func (m *maker) chart(digest string) error {
+	m.say("packing the chart")
+	chart, err := PackChart(filepath.Join(m.Root, "charts", "thalassa-ccm"), digest, m.Source)
+	if err != nil {
+		return err
+	}
+	if err := m.write(filepath.Join("charts", chart.File()), chart.Archive); err != nil {
+		return err
+	}
+	return m.packed(KindChart, "charts/"+chart.Name, chart.Version, chart.Artifact())
+}
+
+func (m *maker) bundle(digest string) error {
+	m.say("packing the Kustomize bundle")
+	bundle, err := PackBundle(filepath.Join(m.Root, "kustomize"), Registry+"/"+image.Programs()[0].Repository, digest, m.Source)
+	if err != nil {
+		return err
+	}
+	if err := m.write(filepath.Join("kustomize", "thalassa-ccm-kustomize-"+m.Number()+".tar.gz"), bundle.Archive); err != nil {
+		return err
+	}
+	return m.packed(KindBundle, "kustomize", m.Version, bundle.Artifact())
+}
+
+// packed stores a chart or bundle with its provenance.
+func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Manifest) error {
+	content, err := manifest.Image()
+	if err != nil {
+		return err
+	}
+	item, err := m.add(kind, repository, tag, content)
+	if err != nil {
+		return err
+	}
+	document, err := m.provenance(item)
+	if err != nil {
+		return err
+	}
+	subject, err := descriptorOf(content)
+	if err != nil {
+		return err
+	}
+	return m.attach(KindProvenance, repository, subject, provenanceType, document)
+}
+
+func descriptorOf(content v1.Image) (v1.Descriptor, error) {
+	digest, err := content.Digest()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	size, err := content.Size()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	mediaType, err := content.MediaType()
+	return v1.Descriptor{MediaType: mediaType, Digest: digest, Size: size}, err
+}
+
+func (m *maker) publicKey() error {
+	if m.key == nil {
+		return nil
+	}
+	public, err := m.key.Public()
+	if err != nil {
+		return err
+	}
+	return m.write(publicKeyFile, public)
+}
+
+func (m *maker) write(name string, content []byte) error {
+	path := filepath.Join(m.folder, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o644)
+}
+
+// checksums lists the files of the release in the form that `sha256sum --check` reads. The store is not among them: its content is
+// named by digests.
+func (m *maker) checksums() error {
+	var lines []string
+	err := filepath.WalkDir(m.folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if entry.Name() == storeFolder {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(m.folder, path)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, fmt.Sprintf("%x  %s\n", sha256.Sum256(content), filepath.ToSlash(name)))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(lines)
+	return m.write(checksumsFile, []byte(strings.Join(lines, "")))
+}

@@ -1,0 +1,74 @@
+package sbom
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	spdxjson "github.com/spdx/tools-golang/json"
+	"github.com/spdx/tools-golang/spdxlib"
+)
+
+var subject = Subject{Name: "sbom.test", Version: "v1.2.3", At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), License: "Apache-2.0"}
+
+// built is a program with modules in it. (Test binaries do not tell theirs.)
+func built(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "image")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "../cmd/image")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return path
+}
+
+func TestOf(t *testing.T) {
+	path := built(t)
+	written, err := Of(path, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := spdxjson.Read(bytes.NewReader(written))
+	if err != nil {
+		t.Fatalf("the SPDX library cannot read it: %v", err)
+	}
+	if err := spdxlib.ValidateDocument(document); err != nil {
+		t.Errorf("the SPDX library finds it invalid: %v", err)
+	}
+	described, err := spdxlib.GetDescribedPackageIDs(document)
+	if err != nil || len(described) != 1 {
+		t.Errorf("it describes %v, %v; want the program", described, err)
+	}
+	purls, sums := map[string]string{}, 0
+	for _, p := range document.Packages {
+		purls[p.PackageName] = p.PackageExternalReferences[0].Locator
+		sums += len(p.PackageChecksums)
+	}
+	if !strings.HasPrefix(purls["github.com/google/go-containerregistry"], "pkg:golang/github.com/google/go-containerregistry@v0.") || !strings.HasPrefix(purls["stdlib"], "pkg:golang/stdlib@1.") {
+		t.Errorf("packages %v", purls)
+	}
+	if want := len(document.Packages) - 2; sums != want {
+		t.Errorf("%d packages have checksums, want all %d modules", sums, want)
+	}
+	if len(document.Relationships) != len(document.Packages) {
+		t.Errorf("%d relationships for %d packages", len(document.Relationships), len(document.Packages))
+	}
+	again, err := Of(path, subject)
+	if err != nil || !bytes.Equal(written, again) {
+		t.Errorf("the same program gives another document: %v", err)
+	}
+}
+
+func TestNoProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Of(path, subject); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error = %v, want one that names the file", err)
+	}
+}
