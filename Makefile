@@ -64,6 +64,11 @@ publish: bin/release ## upload dist/release/VERSION (VERSION=v1.2.3 REGISTRY=reg
 verify-release: bin/release ## check a release in a registry (VERSION=v1.2.3 KEY=cosign.pub REGISTRY=registry.example.com/path)
 	@exec bin/release verify --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--registry='%')
 
+.PHONY: announce
+announce: ## make the page of a release on GitHub, with its notes and files (VERSION=v1.2.3; needs gh, and the tag pushed)
+	@cd 'dist/release/$(VERSION)' && gh release create '$(VERSION)' --verify-tag --notes-file notes.md \
+	  SHA256SUMS images.txt cosign.pub charts/* kustomize/* sbom/*
+
 .PHONY: mirror
 mirror: bin/release ## copy a release to another registry, by digest (VERSION=v1.2.3 KEY=cosign.pub TO=registry.example.com/path)
 	@exec bin/release mirror --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--from='%') --to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path))'

@@ -42,6 +42,7 @@ func Rules() map[string]Rule {
 		"paths":         LocalPaths,
 		"big files":     BigFiles,
 		"links":         Links,
+		"workflows":     Workflows,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/authn/github"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -16,9 +17,11 @@ type Registry struct {
 	options []remote.Option
 }
 
-// At returns the registry at base ("registry.example.com/path"), with the credentials that `docker login` keeps.
+// At returns the registry at base ("registry.example.com/path"), with the credentials that `docker login` keeps; for ghcr.io also
+// those of a GitHub workflow, from the environment variable GITHUB_TOKEN.
 func At(base string) Registry {
-	return Registry{base: base, options: []remote.Option{remote.WithAuthFromKeychain(authn.DefaultKeychain)}}
+	keys := authn.NewMultiKeychain(authn.DefaultKeychain, github.Keychain)
+	return Registry{base: base, options: []remote.Option{remote.WithAuthFromKeychain(keys)}}
 }
 
 // Repository returns the whole name of a repository ("registry.example.com/path/charts/thalassa-ccm").

@@ -16,6 +16,7 @@ const Registry = "ghcr.io/thalassa-cloud/thalassa-ccm"
 // NAME-ARCHITECTURE.tar an archive of one for `docker load` and `ctr images import`. It tells what it made.
 func Make(ctx context.Context, root, folder string, s Stamp, tell io.Writer) error {
 	for _, program := range Programs() {
+		_, _ = fmt.Fprintf(tell, "building %s for linux/amd64 and linux/arm64, which takes minutes at first\n", program.Name)
 		index, err := Build(ctx, root, program, s)
 		if err != nil {
 			return err
@@ -56,7 +57,7 @@ func report(tell io.Writer, folder, name string, index v1.ImageIndex) error {
 	if err != nil {
 		return fmt.Errorf("reading the digest of %s: %w", name, err)
 	}
-	_, _ = fmt.Fprintf(tell, "%s\n  digest   %s\n  layout   %s\n", name, digest, filepath.Join(folder, name))
+	_, _ = fmt.Fprintf(tell, "  digest   %s\n  layout   %s\n", digest, filepath.Join(folder, name))
 	images, err := Images(index)
 	if err != nil {
 		return err

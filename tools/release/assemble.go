@@ -84,7 +84,7 @@ func (a *assembly) publishList(s Source) error {
 		return err
 	}
 	list := a.list
-	item, err := a.manifest("", listRepository, s.Version, manifest)
+	item, err := a.manifest("", listRepository, s.Number(), manifest)
 	if err == nil {
 		err = a.sign(item)
 	}

@@ -123,7 +123,7 @@ func (m *maker) images(ctx context.Context) (digest string, err error) {
 		if err != nil {
 			return "", err
 		}
-		item, err := m.add(KindImage, program.Repository, m.Version, index)
+		item, err := m.add(KindImage, program.Repository, m.Number(), index)
 		if err != nil {
 			return "", err
 		}
@@ -235,7 +235,7 @@ func (m *maker) bundle(digest string) error {
 	if err := m.write(filepath.Join("kustomize", "thalassa-ccm-kustomize-"+m.Number()+".tar.gz"), bundle.Archive); err != nil {
 		return err
 	}
-	return m.packed(KindBundle, "kustomize", m.Version, bundle.Artifact())
+	return m.packed(KindBundle, "kustomize", m.Number(), bundle.Artifact())
 }
 
 // packed stores a chart or bundle with its provenance.

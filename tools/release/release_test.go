@@ -153,7 +153,7 @@ func TestMake(t *testing.T) {
 	if output, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, output)
 	}
-	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], Registry+"/cloud-controller-manager:v1.0.0@sha256:") {
+	if lines := strings.Split(strings.TrimSpace(files["images.txt"]), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], Registry+"/cloud-controller-manager:1.0.0@sha256:") {
 		t.Errorf("images:\n%s", files["images.txt"])
 	}
 	again, _ := made(t, s, nil)
@@ -287,7 +287,7 @@ func TestTampering(t *testing.T) {
 		"a document is missing":  {missing("/manifests/" + document.Digest), "sbom "},
 		"nothing is attached":    {missing("/referrers/" + document.Subject), "sbom "},
 		"a signature is missing": {missing(strings.ReplaceAll(chart.Digest, ":", "-") + ".sig"), "chart "},
-		"a tag is missing":       {missing("/manifests/1.0.0"), "chart "},
+		"a tag is missing":       {missing("/charts/thalassa-ccm/manifests/1.0.0"), "chart "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.set(tt.spoil)
@@ -347,6 +347,32 @@ func TestMirror(t *testing.T) {
 	_, other := newKey(t)
 	if err := Mirror(t.Context(), from, to, "v1.0.0", other, io.Discard); err == nil {
 		t.Error("what others have signed was copied")
+	}
+}
+
+// TestOldReleaseUnderANewName: what is signed is not enough, it has to be the release that was asked for.
+func TestOldReleaseUnderANewName(t *testing.T) {
+	key, public := newKey(t)
+	folder, _ := made(t, source(t), key)
+	r, _ := serve(t)
+	if err := Publish(t.Context(), folder, r, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	old, err := r.Get(t.Context(), listRepository, "1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Put(t.Context(), listRepository, "1.0.1", old); err != nil {
+		t.Fatal(err)
+	}
+	to, _ := serve(t)
+	for name, err := range map[string]error{
+		"verified": Verify(t.Context(), r, "v1.0.1", public, io.Discard),
+		"mirrored": Mirror(t.Context(), r, to, "v1.0.1", public, io.Discard),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "what has this name is release v1.0.0") {
+			t.Errorf("%s: error = %v", name, err)
+		}
 	}
 }
 

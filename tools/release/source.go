@@ -50,8 +50,10 @@ func (s Source) Check() error {
 	return errors.Join(problems...)
 }
 
-// Number is the version without "v", as charts want it.
-func (s Source) Number() string { return strings.TrimPrefix(s.Version, "v") }
+// Number is the version without "v": what charts call it, and the tag of everything in a registry.
+func (s Source) Number() string { return number(s.Version) }
+
+func number(version string) string { return strings.TrimPrefix(version, "v") }
 
 // stamp is what images are told.
 func (s Source) stamp() image.Stamp {

@@ -37,10 +37,15 @@ func Verify(ctx context.Context, r artifact.Registry, version string, key signat
 
 // Released returns the list of a release in a registry, after verifying its signature.
 func Released(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (List, error) {
-	got, err := r.Get(ctx, listRepository, version)
+	got, err := r.Get(ctx, listRepository, number(version))
 	if err != nil {
 		return List{}, fmt.Errorf("looking for release %s: %w", version, err)
 	}
+	return released(ctx, r, version, key, got)
+}
+
+// released is the list that a registry has for a version, once it is known that it is signed and what it says.
+func released(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey, got *remote.Descriptor) (List, error) {
 	v := verifier{registry: r, key: key}
 	if err := v.signature(ctx, listRepository, got.Digest); err != nil {
 		return List{}, fmt.Errorf("looking for release %s: its list: %w", version, err)
@@ -49,7 +54,12 @@ func Released(ctx context.Context, r artifact.Registry, version string, key sign
 	if err != nil {
 		return List{}, fmt.Errorf("looking for release %s: %w", version, err)
 	}
-	return readList(image)
+	list, err := readList(image)
+	if err == nil && number(list.Version) != number(version) {
+		// It is signed, but somebody gave an old release the name of this one.
+		err = fmt.Errorf("looking for release %s: what has this name is release %s", version, list.Version)
+	}
+	return list, err
 }
 
 type verifier struct {

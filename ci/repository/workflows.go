@@ -1,0 +1,87 @@
+package repository
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+const workflowFolder = ".github/workflows"
+
+// workflow is as much of a GitHub workflow as the rule looks at.
+type workflow struct {
+	Jobs map[string]struct {
+		Steps []struct {
+			Uses string `json:"uses"`
+			Run  string `json:"run"`
+		} `json:"steps"`
+	} `json:"jobs"`
+}
+
+// Workflows finds steps of GitHub workflows that anybody could not repeat: those that run anything but one target of the Makefile,
+// and those that use actions of others than GitHub, which would have the release's secrets.
+func Workflows(tree fs.FS) ([]Finding, error) {
+	var found []Finding
+	inWorkflows := func(p string) bool { return path.Dir(p) == workflowFolder }
+	err := files(tree, inWorkflows, func(p string) error {
+		targets, err := makeTargets(tree)
+		if err != nil {
+			return err
+		}
+		text, err := fs.ReadFile(tree, p)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", p, err)
+		}
+		var w workflow
+		if err := yaml.Unmarshal(text, &w); err != nil {
+			return fmt.Errorf("reading %s: %w", p, err)
+		}
+		for name, job := range w.Jobs {
+			for _, step := range job.Steps {
+				if problem := stepProblem(step.Uses, step.Run, targets); problem != "" {
+					found = append(found, Finding{p, 0, "job " + name + " " + problem})
+				}
+			}
+		}
+		return nil
+	})
+	return sorted(found), err
+}
+
+// stepProblem says what is wrong with a step, nothing if it is fine.
+func stepProblem(uses, run string, targets []string) string {
+	if uses != "" {
+		if !strings.HasPrefix(uses, "actions/") {
+			return "uses " + uses + ": only actions of GitHub itself may see our secrets"
+		}
+		return ""
+	}
+	words := strings.Fields(run)
+	if len(words) < 2 || words[0] != "make" || strings.ContainsAny(run, ";|&`\n") || strings.Contains(run, "$(") {
+		return fmt.Sprintf("runs %q: only make, and one command, so that everybody can do the same", run)
+	}
+	for _, word := range words[1:] {
+		if !strings.Contains(word, "=") && !slices.Contains(targets, word) {
+			return fmt.Sprintf("runs %q: the Makefile has no target %s", run, word)
+		}
+	}
+	return ""
+}
+
+// makeTargets are those that the Makefile declares as phony.
+func makeTargets(tree fs.FS) ([]string, error) {
+	text, err := fs.ReadFile(tree, "Makefile")
+	if err != nil {
+		return nil, fmt.Errorf("reading the targets: %w", err)
+	}
+	var targets []string
+	for _, match := range regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindAllSubmatch(text, -1) {
+		targets = append(targets, strings.Fields(string(match[1]))...)
+	}
+	return targets, nil
+}

@@ -1,0 +1,44 @@
+package repository
+
+import "testing"
+
+func TestWorkflows(t *testing.T) {
+	check(t, Workflows, map[string]string{
+		"Makefile": ".PHONY: test\ntest:\n\n.PHONY: verify\nverify:\n",
+		".github/workflows/checks.yaml": `jobs:
+  good:
+    steps:
+      - uses: actions/checkout@v4
+      - run: make verify test RACE=1 VERSION="$NAME"
+  script:
+    steps:
+      - run: go test ./...
+      - run: make test && curl example.com
+      - run: make VERSION=$(whoami) test
+  missing:
+    steps:
+      - run: make deploy
+  others:
+    steps:
+      - uses: acme/publish@v1
+`,
+		"other/workflow.yaml": "jobs: {x: {steps: [{run: true}]}}",
+	},
+		`.github/workflows/checks.yaml: job missing runs "make deploy": the Makefile has no target deploy`,
+		".github/workflows/checks.yaml: job others uses acme/publish@v1: only actions of GitHub itself may see our secrets",
+		`.github/workflows/checks.yaml: job script runs "go test ./...": only make, and one command, so that everybody can do the same`,
+		`.github/workflows/checks.yaml: job script runs "make VERSION=$(whoami) test": only make, and one command, so that everybody can do the same`,
+		`.github/workflows/checks.yaml: job script runs "make test && curl example.com": only make, and one command, so that everybody can do the same`,
+	)
+}
+
+func TestWorkflowsThatCannotBeRead(t *testing.T) {
+	for name, content := range map[string]map[string]string{
+		"no Makefile": {".github/workflows/a.yaml": "jobs: {}"},
+		"no YAML":     {"Makefile": "", ".github/workflows/a.yaml": "jobs: ["},
+	} {
+		if _, err := Workflows(tree(content)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
