@@ -53,9 +53,9 @@ func (r rewriter) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	return bytes.NewBuffer(rewritten), nil
 }
 
-// Load reads and checks the chart in the directory dir.
+// Load reads and checks the chart in dir, a directory or an archive, as do all functions here.
 func Load(dir string) (*helmchart.Chart, error) {
-	loaded, err := loader.LoadDir(dir)
+	loaded, err := loader.Load(dir)
 	if err != nil {
 		return nil, fmt.Errorf("loading chart %q: %w", dir, err)
 	}

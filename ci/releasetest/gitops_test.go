@@ -1,0 +1,234 @@
+package releasetest
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/release"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+)
+
+// example decodes the documents of an example, and refuses fields that their types do not have.
+func example(t *testing.T, name string, objects ...any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "examples", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(text), "\n---\n")
+	if len(documents) != len(objects) {
+		t.Fatalf("%s has %d documents, want %d", name, len(documents), len(objects))
+	}
+	for i, object := range objects {
+		if err := yaml.UnmarshalStrict([]byte(documents[i]), object); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// named is what the registry has where an example says that it is. The examples name the real registry.
+func (p published) named(t *testing.T, url, tag string) v1.Image {
+	t.Helper()
+	repository, ours := strings.CutPrefix(url, "oci://"+release.Registry+"/")
+	if !ours || tag != p.version {
+		t.Fatalf("the example reads %s at %q, what is published is %s at %s", url, tag, "oci://"+release.Registry, p.version)
+	}
+	return p.artifact(t, repository)
+}
+
+// layer is the only content of an artifact, which has to have a type.
+func layer(t *testing.T, image v1.Image, mediaType string) []byte {
+	t.Helper()
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(manifest.Layers) != 1 || string(manifest.Layers[0].MediaType) != mediaType {
+		t.Fatalf("layers %+v, want one of type %s", manifest.Layers, mediaType)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+// wantChart renders a packed chart with the values of an example.
+func (p published) wantChart(t *testing.T, archive []byte, name, namespace string, values map[string]any) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "chart.tgz")
+	if err := os.WriteFile(path, archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	manifest, _, err := chart.Render(t.Context(), path, chart.Release{Name: name, Namespace: namespace, Values: values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.wantDaemonSet(t, manifest)
+}
+
+// wantDaemonSet looks for it in rendered objects, and at what it runs.
+func (p published) wantDaemonSet(t *testing.T, manifest string) {
+	t.Helper()
+	for document := range strings.SplitSeq(manifest, "\n---\n") {
+		var found appsv1.DaemonSet
+		if err := yaml.Unmarshal([]byte(document), &found); err == nil && found.Kind == "DaemonSet" {
+			p.wantImage(t, &found)
+			return
+		}
+	}
+	t.Errorf("no DaemonSet in\n%s", manifest)
+}
+
+func (p published) testFluxChart(t *testing.T) {
+	var source sourcev1.OCIRepository
+	var installed helmv2.HelmRelease
+	example(t, "flux/oci.yaml", &source, &installed)
+	archive := layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), source.Spec.LayerSelector.MediaType)
+	p.wantChart(t, archive, installed.GetReleaseName(), installed.GetReleaseNamespace(), installed.GetValues())
+}
+
+func (p published) testArgoCDChart(t *testing.T) {
+	var application struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name, Namespace string }
+		Spec             struct {
+			Project string
+			Source  struct {
+				RepoURL, TargetRevision, Path string
+				Helm                          struct {
+					ReleaseName  string
+					ValuesObject map[string]any
+				}
+			}
+			Destination struct{ Server, Namespace string }
+			SyncPolicy  struct {
+				Automated   struct{ Prune, SelfHeal bool }
+				SyncOptions []string
+			}
+		}
+	}
+	example(t, "argocd/oci.yaml", &application)
+	source := application.Spec.Source
+	if source.Path != "." { // Argo CD, "OCI": always so for charts
+		t.Errorf("path %q", source.Path)
+	}
+	archive := layer(t, p.named(t, source.RepoURL, source.TargetRevision), chartLayer)
+	p.wantChart(t, archive, source.Helm.ReleaseName, application.Spec.Destination.Namespace, source.Helm.ValuesObject)
+}
+
+// testFluxBundle builds the overlay as kustomize-controller does: with the example's patches added to it.
+func (p published) testFluxBundle(t *testing.T) {
+	var source sourcev1.OCIRepository
+	var installed kustomizev1.Kustomization
+	example(t, "flux/bundle.yaml", &source, &installed)
+	if source.Spec.LayerSelector != nil {
+		t.Fatal("the example selects a layer, which this test does not")
+	}
+	folder := t.TempDir()
+	unpack(t, layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), "application/vnd.cncf.flux.content.v1.tar+gzip"), folder)
+	overlay := filepath.Join(folder, installed.Spec.Path)
+	addPatches(t, filepath.Join(overlay, "kustomization.yaml"), installed.Spec.Patches)
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.wantDaemonSet(t, string(manifest))
+	wantConfig(t, string(manifest), "vpcIdentity: vpc-0123456789\n")
+}
+
+// wantConfig wants the only ConfigMap to hold a cloud-config file with a line.
+func wantConfig(t *testing.T, manifest, line string) {
+	t.Helper()
+	var found []corev1.ConfigMap
+	for document := range strings.SplitSeq(manifest, "\n---\n") {
+		var config corev1.ConfigMap
+		if err := yaml.Unmarshal([]byte(document), &config); err == nil && config.Kind == "ConfigMap" {
+			found = append(found, config)
+		}
+	}
+	if len(found) != 1 || !strings.Contains(found[0].Data["cloud-config.yaml"], line) {
+		t.Errorf("ConfigMaps %+v, want one with %q", found, line)
+	}
+}
+
+// addPatches adds them to a kustomization file.
+func addPatches(t *testing.T, file string, patches any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal(text, &content); err != nil {
+		t.Fatal(err)
+	}
+	content["patches"] = patches
+	if text, err = yaml.Marshal(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unpack writes the files of an archive below folder.
+func unpack(t *testing.T, archive []byte, folder string) {
+	t.Helper()
+	plain, err := gzip.NewReader(strings.NewReader(string(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reader := tar.NewReader(plain); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, filepath.FromSlash(header.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

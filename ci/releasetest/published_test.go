@@ -1,0 +1,210 @@
+package releasetest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/sigstore/cosign/v3/pkg/cosign"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+)
+
+// What the release of these tests is said to be made from.
+const (
+	revision  = "0123456789abcdef0123456789abcdef01234567"
+	committed = "2026-11-21T10:00:00Z"
+)
+
+// published is a release of this repository as it is, in a registry of this process: signed, made and uploaded by the command that
+// the make targets call.
+type published struct {
+	command  string // the release command
+	sources  string // a copy of what a release is made from
+	version  string // without "v"
+	base     string // the registry
+	registry artifact.Registry
+}
+
+// publish makes a release of this repository and uploads it.
+func publish(t *testing.T) published {
+	t.Helper()
+	loaded, err := chart.Load(filepath.Join(repotest.Root(t), "charts", "thalassa-ccm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true)))
+	t.Cleanup(server.Close)
+	p := published{command: releaseCommand(t), sources: t.TempDir(), version: loaded.Metadata.Version}
+	p.base = strings.TrimPrefix(server.URL, "http://") + "/path"
+	p.registry = artifact.At(p.base)
+	p.copySources(t)
+
+	keys, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return []byte("password"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := []string{"RELEASE_KEY=" + string(keys.PrivateBytes), "COSIGN_PASSWORD=password"}
+	p.run(t, key, "make", "--revision="+revision, "--committed="+committed)
+	told := p.run(t, nil, "publish", "--registry="+p.base)
+	if !strings.Contains(told, p.base+"/charts/thalassa-ccm@sha256:") {
+		t.Errorf("publish tells\n%s", told)
+	}
+	return p
+}
+
+// releaseCommand builds the command. It is a process of its own, because it compresses images, which takes ten times as long under
+// the race detector.
+func releaseCommand(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "release")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../../tools/cmd/release")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return path
+}
+
+// copySources copies what a release is made from. A version that is not released yet has its changes under "Unreleased": there they
+// get their heading.
+func (p published) copySources(t *testing.T) {
+	t.Helper()
+	root := repotest.Root(t)
+	for _, folder := range []string{"src", "charts", "kustomize"} {
+		if err := os.CopyFS(filepath.Join(p.sources, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"CHANGELOG.md", "charts/thalassa-ccm/CHANGELOG.md"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if heading := "## [" + p.version + "]"; !bytes.Contains(text, []byte(heading)) {
+			text = bytes.Replace(text, []byte("## [Unreleased]"), []byte(heading+" - 2026-11-21"), 1)
+		}
+		if err := os.WriteFile(filepath.Join(p.sources, file), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What tells the command where the repository begins.
+	if err := os.WriteFile(filepath.Join(p.sources, "go.work"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the release command, and returns what it prints.
+func (p published) run(t *testing.T, environment []string, arguments ...string) string {
+	t.Helper()
+	output, err := p.try(t.Context(), environment, arguments...)
+	if err != nil {
+		t.Fatalf("release %s: %v\n%s", arguments[0], err, output)
+	}
+	return output
+}
+
+func (p published) try(ctx context.Context, environment []string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, p.command, append(arguments, "--version=v"+p.version)...)
+	command.Dir, command.Env = p.sources, append(os.Environ(), environment...)
+	output, err := command.CombinedOutput()
+	return string(output), err
+}
+
+// file is one of those that the release consists of, below its folder.
+func (p published) file(name string) string {
+	return filepath.Join(p.sources, "dist", "release", "v"+p.version, name)
+}
+
+// digest is that of the cloud controller manager's image.
+func (p published) digest(t *testing.T) string {
+	t.Helper()
+	got, err := p.registry.Get(t.Context(), "cloud-controller-manager", p.version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Digest.String()
+}
+
+// artifact is what the registry has under the release's version.
+func (p published) artifact(t *testing.T, repository string) v1.Image {
+	t.Helper()
+	got, err := p.registry.Get(t.Context(), repository, p.version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := got.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// TestPublished makes a release of this repository, publishes it, and uses it in every way that the documentation shows.
+func TestPublished(t *testing.T) {
+	p := publish(t)
+	t.Run("notes", p.testNotes)
+	t.Run("verify", p.testVerify)
+	t.Run("mirror", p.testMirror)
+	t.Run("the tag that sources name", p.testTag)
+	t.Run("helm 3", p.testHelm3)
+	t.Run("helm 4", p.testHelm4)
+	t.Run("flux chart", p.testFluxChart)
+	t.Run("flux bundle", p.testFluxBundle)
+	t.Run("argocd chart", p.testArgoCDChart)
+}
+
+func (p published) testNotes(t *testing.T) {
+	notes, err := os.ReadFile(p.file("notes.md"))
+	if err != nil || !strings.Contains(string(notes), "Helm chart `thalassa-ccm`") || strings.Contains(string(notes), "## [") {
+		t.Errorf("error %v, notes:\n%s", err, notes)
+	}
+	images, err := os.ReadFile(p.file("images.txt"))
+	if err != nil || !strings.Contains(string(images), "/cloud-controller-manager:"+p.version+"@"+p.digest(t)+"\n") {
+		t.Errorf("error %v, images:\n%s", err, images)
+	}
+}
+
+func (p published) testVerify(t *testing.T) {
+	told := p.run(t, nil, "verify", "--registry="+p.base, "--key="+p.file("cosign.pub"))
+	for _, want := range []string{"/cloud-controller-manager@", "/emulator@", "/charts/thalassa-ccm@", "/kustomize@"} {
+		if !regexp.MustCompile(`good +\S+ +` + regexp.QuoteMeta(p.base+want)).MatchString(told) {
+			t.Errorf("nothing is said about %s:\n%s", want, told)
+		}
+	}
+	if _, err := p.try(t.Context(), nil, "verify", "--registry="+p.base+"/other", "--key="+p.file("cosign.pub")); err == nil {
+		t.Error("a release was found good where there is none")
+	}
+}
+
+func (p published) testMirror(t *testing.T) {
+	mirror := p.base + "/mirror"
+	p.run(t, nil, "mirror", "--from="+p.base, "--to="+mirror, "--key="+p.file("cosign.pub"))
+	p.run(t, nil, "verify", "--registry="+mirror, "--key="+p.file("cosign.pub"))
+}
+
+// testTag: who installs from Git gets the image that was published, and not one whose name lacks a letter.
+func (p published) testTag(t *testing.T) {
+	for _, file := range []string{"base/self-managed/daemonset.yaml", "base/managed/deployment.yaml"} {
+		text, err := os.ReadFile(filepath.Join(p.sources, "kustomize", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "/cloud-controller-manager:" + p.version + `"`; !strings.Contains(string(text), want) {
+			t.Errorf("kustomize/%s has no image with %s", file, want)
+		}
+	}
+	p.digest(t) // is asked by that tag
+}
