@@ -36,8 +36,8 @@ const (
 	provenanceType = "application/vnd.in-toto+json"
 )
 
-// Make makes the release of a source below folder, which must be empty, and tells what it does. With a key everything is signed;
-// without one it is a rehearsal, and says so.
+// Make makes the release of a source in folder, which must not exist: it is there when the release is complete. It tells what it
+// does. With a key everything is signed; without one it is a rehearsal, and says so.
 func Make(ctx context.Context, s Source, folder string, key *signature.Key, tell io.Writer) error {
 	return makeWith(ctx, image.Build, s, folder, key, tell)
 }
@@ -46,14 +46,24 @@ func makeWith(ctx context.Context, build builder, s Source, folder string, key *
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
-	store, err := artifact.Create(filepath.Join(folder, storeFolder))
-	if err != nil {
-		return err
+	if _, err := os.Stat(folder); err == nil {
+		return fmt.Errorf("releasing %s: %s is there already; remove it to make the release again", s.Version, folder)
 	}
-	m := &maker{Source: s, folder: folder, tell: tell, build: build, assembly: assembly{
-		store: store, key: key, list: List{Version: s.Version, Revision: s.Revision},
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("releasing %s: %w", s.Version, err)
+	}
+	unfinished, err := os.MkdirTemp(filepath.Dir(folder), ".unfinished-")
+	if err != nil {
+		return fmt.Errorf("releasing %s: %w", s.Version, err)
+	}
+	defer os.RemoveAll(unfinished)
+	m := &maker{Source: s, folder: filepath.Join(unfinished, filepath.Base(folder)), tell: tell, build: build, assembly: assembly{
+		key: key, list: List{Version: s.Version, Revision: s.Revision},
 	}}
 	if err := m.make(ctx); err != nil {
+		return fmt.Errorf("releasing %s: %w", s.Version, err)
+	}
+	if err := os.Rename(m.folder, folder); err != nil {
 		return fmt.Errorf("releasing %s: %w", s.Version, err)
 	}
 	if key == nil {
@@ -81,6 +91,9 @@ func (m *maker) say(format string, values ...any) {
 func (m *maker) make(ctx context.Context) error {
 	notes, err := m.notes()
 	if err != nil {
+		return err
+	}
+	if m.store, err = artifact.Create(filepath.Join(m.folder, storeFolder)); err != nil {
 		return err
 	}
 	digest, err := m.images(ctx)

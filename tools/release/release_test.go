@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/elliptic"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -162,8 +163,23 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s is not the same when it is made again", name)
 		}
 	}
-	if err := makeWith(t.Context(), small, s, folder, nil, io.Discard); err == nil {
-		t.Error("a release was made over another one")
+	if err := makeWith(t.Context(), small, s, folder, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "remove it to make the release again") {
+		t.Errorf("a release over another one: %v", err)
+	}
+}
+
+// TestFailedReleaseLeavesNothing that would be in the way of the next, or be taken for a release.
+func TestFailedReleaseLeavesNothing(t *testing.T) {
+	s := source(t)
+	dist := t.TempDir()
+	broken := func(context.Context, string, image.Program, image.Stamp) (v1.ImageIndex, error) {
+		return nil, errors.New("does not compile")
+	}
+	if err := makeWith(t.Context(), broken, s, filepath.Join(dist, "v1.0.0"), nil, io.Discard); err == nil || !strings.Contains(err.Error(), "does not compile") {
+		t.Errorf("error = %v", err)
+	}
+	if left, err := os.ReadDir(dist); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
