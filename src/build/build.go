@@ -13,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Set by the linker, and by nobody else.
+// Set by the linker, which can set nothing else, and by nobody else.
+//
+//nolint:gochecknoglobals // see above
 var version, revision, committed string
 
 // unknown is what a build says that nobody told.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,9 +148,7 @@ func hubAnnotations(own map[string]string, changelog, digest string, s Source) (
 		"artifacthub.io/images":     "- name: cloud-controller-manager\n  image: " + Registry + "/cloud-controller-manager@" + digest + "\n",
 		"artifacthub.io/links":      "- name: documentation\n  url: " + repository + "/tree/main/docs\n",
 	}
-	for key, value := range own {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, own)
 	return annotations, nil
 }
 
