@@ -43,8 +43,8 @@ func (c Chart) Artifact() artifact.Manifest {
 	}
 }
 
-// PackChart packs the chart in folder as a release: with the release's version, with the digest of its image among its values, so
-// that what was tested is what runs, and with what Artifact Hub shows. The same release gives the same bytes.
+// PackChart packs the chart in folder as a release: with the digest of its image among its values, so that what was tested is what
+// runs, and with what Artifact Hub shows. The same release gives the same bytes. It fails for a chart of another version.
 func PackChart(folder, digest string, s Source) (Chart, error) {
 	scratch, err := os.MkdirTemp("", "chart-")
 	if err != nil {
@@ -70,7 +70,9 @@ func packChart(folder, scratch, digest string, s Source) (Chart, error) {
 	if err != nil {
 		return Chart{}, err
 	}
-	chart.Metadata.Version, chart.Metadata.AppVersion = s.Number(), s.Number()
+	if m := chart.Metadata; m.Version != s.Number() || m.AppVersion != s.Number() {
+		return Chart{}, fmt.Errorf("its Chart.yaml says version %s and appVersion %s: both have to be %s", m.Version, m.AppVersion, s.Number())
+	}
 	notes, err := os.ReadFile(filepath.Join(folder, "CHANGELOG.md"))
 	if err != nil {
 		return Chart{}, err

@@ -64,9 +64,23 @@ func TestPackChartWithoutDigest(t *testing.T) {
 	if _, err := PackChart(folder, someDigest, s); err == nil || !strings.Contains(err.Error(), "no value image.digest") {
 		t.Errorf("error = %v", err)
 	}
+}
+
+func TestPackChartOfAnotherVersion(t *testing.T) {
+	s := source(t)
+	folder := filepath.Join(s.Root, "charts", "thalassa-ccm")
 	s.Version = "v9.0.0"
-	if _, err := PackChart(folder, someDigest, s); err == nil {
-		t.Error("a chart whose changelog does not know the version was packed")
+	want := "its Chart.yaml says version 1.0.0 and appVersion 1.0.0: both have to be 9.0.0"
+	if _, err := PackChart(folder, someDigest, s); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %q", err, want)
+	}
+	changelog := filepath.Join(folder, "CHANGELOG.md")
+	if err := os.WriteFile(changelog, []byte("## [0.9.0]\n\n- x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Version = "v1.0.0"
+	if _, err := PackChart(folder, someDigest, s); err == nil || !strings.Contains(err.Error(), "no heading") {
+		t.Errorf("a changelog without the version: %v", err)
 	}
 }
 

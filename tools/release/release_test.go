@@ -65,7 +65,7 @@ func source(t *testing.T) Source {
 	for name, content := range map[string]string{
 		"CHANGELOG.md": changelog, "src/go.mod": "module x\n", "src/go.sum": "",
 		"charts/thalassa-ccm/CHANGELOG.md":      changelog,
-		"charts/thalassa-ccm/Chart.yaml":        "apiVersion: v2\nname: thalassa-ccm\ndescription: A chart.\nversion: 0.0.0\nappVersion: 0.0.0\n",
+		"charts/thalassa-ccm/Chart.yaml":        "apiVersion: v2\nname: thalassa-ccm\ndescription: A chart.\nversion: 1.0.0\nappVersion: 1.0.0\n",
 		"charts/thalassa-ccm/values.yaml":       "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n  digest: \"\"\n  pullPolicy: IfNotPresent\n",
 		"charts/thalassa-ccm/templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {image: {{ .Values.image.digest | quote }}}\n",
 		"kustomize/base/workload.yaml":          "image: \"" + Registry + "/cloud-controller-manager:0.0.0\"\n",
