@@ -50,8 +50,10 @@ func makeCommand() *cobra.Command {
 			if source.Root, folder, err = folderOf(source.Version); err != nil {
 				return err
 			}
-			if source.Committed, err = time.Parse(time.RFC3339, committed); err != nil {
-				return fmt.Errorf("reading --committed=%q: want the time of the commit, like 2026-11-21T10:00:00Z: %w", committed, err)
+			if committed != "" { // outside git it is not known, which Make has words for
+				if source.Committed, err = time.Parse(time.RFC3339, committed); err != nil {
+					return fmt.Errorf("reading --committed=%q: want the time of the commit, like 2026-11-21T10:00:00Z: %w", committed, err)
+				}
 			}
 			key, err := signature.KeyFrom(os.Getenv)
 			if errors.Is(err, signature.ErrNoKey) {
