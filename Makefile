@@ -7,6 +7,10 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := /bin/sh
 
 GO ?= go
+# Programs that start the go command themselves find the same one.
+ifneq ($(findstring /,$(GO)),)
+export PATH := $(dir $(GO)):$(PATH)
+endif
 # Never download another toolchain behind the user's back.
 export GOTOOLCHAIN := local
 # Static binaries without a C compiler; the race detector switches it on for itself.
@@ -15,10 +19,13 @@ export CGO_ENABLED := 0
 # -trimpath keeps this folder's name out of the binaries, so that every checkout shares one build cache.
 # -buildvcs=false: the version is stamped by hand, and a build works without git's consent.
 GOBUILD := $(GO) build -trimpath -buildvcs=false
-# Which sources these are, for --version and image labels; outside git nothing is made up.
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-REVISION := $(shell git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)
-COMMITTED := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+# Which sources these are, for --version and image labels; outside git nothing is made up, nor taken from a repository around this.
+git := $(shell git rev-parse --git-dir >/dev/null 2>&1 && test -z "$$(git rev-parse --show-prefix)" && echo git)
+ifneq ($(origin VERSION),command line)
+VERSION := $(if $(git),$(shell git describe --tags --always --dirty),devel)
+endif
+REVISION := $(if $(git),$(shell git describe --always --abbrev=40 --dirty --exclude='*'))
+COMMITTED := $(if $(git),$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd))
 STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
 LINKER := -s -w -X $(STAMP).version=$(VERSION) $(REVISION:%=-X $(STAMP).revision=%) $(COMMITTED:%=-X $(STAMP).committed=%)
 IMAGES := thalassa-cloud-controller-manager thalassa-emulator
@@ -53,8 +60,8 @@ push: image ## upload the images (REGISTRY=registry.example.com/path)
 	@exec bin/image --push='$(or $(REGISTRY),$(error make push needs REGISTRY=registry.example.com/path))' --version='$(VERSION)'
 
 .PHONY: release
-release: bin/release ## make everything of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE)
-	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)'
+release: bin/release ## make everything of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE; REHEARSAL=1)
+	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)' $(if $(REHEARSAL),--rehearsal)
 
 .PHONY: publish
 publish: bin/release ## upload dist/release/VERSION (VERSION=v1.2.3 REGISTRY=registry.example.com/path)
@@ -67,7 +74,7 @@ verify-release: bin/release ## check a release in a registry (VERSION=v1.2.3 KEY
 .PHONY: announce
 announce: ## make the page of a release on GitHub, with its notes and files (VERSION=v1.2.3; needs gh, and the tag pushed)
 	@cd 'dist/release/$(VERSION)' && gh release create '$(VERSION)' --verify-tag --notes-file notes.md \
-	  SHA256SUMS images.txt cosign.pub charts/* kustomize/* sbom/*
+	  $(if $(findstring -,$(VERSION)),--prerelease) $$(cut -c 67- SHA256SUMS) SHA256SUMS SHA256SUMS.sig
 
 .PHONY: mirror
 mirror: bin/release ## copy a release to another registry, by digest (VERSION=v1.2.3 KEY=cosign.pub TO=registry.example.com/path)

@@ -91,7 +91,7 @@ func TestCosignVerifies(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Signed for where it is first published, verified in a mirror.
-		signed, err := key.Sign("ghcr.io/acme/"+repository, entry.Descriptor.Digest)
+		signed, err := key.Sign("ghcr.io/acme/"+repository, entry.Descriptor.Digest, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func swapped(t *testing.T, key signature.Key, store artifact.Store, repository s
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := key.Sign("ghcr.io/acme/"+repository, v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)})
+	signed, err := key.Sign("ghcr.io/acme/"+repository, v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (a *assembly) sign(item Item) error {
 	if err != nil {
 		return fmt.Errorf("signing %s: %w", item.Repository, err)
 	}
-	signed, err := a.key.Sign(Registry+"/"+item.Repository, digest)
+	signed, err := a.key.Sign(Registry+"/"+item.Repository, digest, map[string]string{"artifact": item.Repository, "version": number(a.list.Version)})
 	if err != nil {
 		return err
 	}

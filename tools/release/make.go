@@ -3,13 +3,12 @@ package release
 import (
 	"context"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -27,7 +26,8 @@ const (
 	notesFile     = "notes.md"
 	imagesFile    = "images.txt"
 	checksumsFile = "SHA256SUMS"
-	publicKeyFile = "cosign.pub"
+	signatureFile = "SHA256SUMS.sig"
+	publicKeyFile = "cosign.pub" // also in the repository, where users trust it
 )
 
 // Types of attached documents.
@@ -37,7 +37,8 @@ const (
 )
 
 // Make makes the release of a source in folder, which must not exist: it is there when the release is complete. It tells what it
-// does. With a key everything is signed; without one it is a rehearsal, and says so.
+// does. With a key everything is signed, and it has to be the one whose public half is in the sources; without one it is a
+// rehearsal, which nobody can publish.
 func Make(ctx context.Context, s Source, folder string, key *signature.Key, tell io.Writer) error {
 	return makeWith(ctx, image.Build, s, folder, key, tell)
 }
@@ -79,6 +80,8 @@ type maker struct {
 	folder string
 	tell   io.Writer
 	build  builder
+	// goVersion is that of the compiler that made the programs, which need not be the one that made this.
+	goVersion string
 }
 
 // builder is image.Build.
@@ -91,6 +94,9 @@ func (m *maker) say(format string, values ...any) {
 func (m *maker) make(ctx context.Context) error {
 	notes, err := m.notes()
 	if err != nil {
+		return err
+	}
+	if err := m.checkKey(); err != nil {
 		return err
 	}
 	if m.store, err = artifact.Create(filepath.Join(m.folder, storeFolder)); err != nil {
@@ -114,10 +120,7 @@ func (m *maker) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := m.publicKey(); err != nil {
-		return err
-	}
-	return m.checksums()
+	return m.sums()
 }
 
 func (m *maker) notes() (string, error) {
@@ -125,7 +128,8 @@ func (m *maker) notes() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return Notes(string(changelog), m.Version)
+	notes, err := Notes(string(changelog), m.Version)
+	return absolute(notes, m.Version), err
 }
 
 // images builds all images with what they are made of and how, and returns the digest of the cloud controller manager's.
@@ -191,11 +195,16 @@ func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descript
 	if err := image.Extract(one, "/"+program.Name, path); err != nil {
 		return err
 	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading how %s was built: %w", program.Name, err)
+	}
+	m.goVersion = info.GoVersion
 	document, err := sbom.Of(path, sbom.Subject{Name: program.Name, Version: m.Number(), At: m.Committed, License: license})
 	if err != nil {
 		return err
 	}
-	if err := m.write(filepath.Join("sbom", program.Name+"-"+descriptor.Platform.Architecture+".spdx.json"), document); err != nil {
+	if err := m.write(program.Name+"-"+descriptor.Platform.Architecture+".spdx.json", document); err != nil {
 		return err
 	}
 	return m.attach(KindSBOM, program.Repository, descriptor, sbomType, document)
@@ -209,7 +218,7 @@ func (m *maker) provenance(item Item) ([]byte, error) {
 	}
 	return provenance.Statement([]provenance.Subject{{Name: Registry + "/" + item.Repository, SHA256: strings.TrimPrefix(item.Digest, "sha256:")}}, provenance.Build{
 		Version: m.Version, Revision: m.Revision, Committed: m.Committed, Command: "make release VERSION=" + m.Version,
-		GoVersion: runtime.Version(), Materials: materials,
+		GoVersion: m.goVersion, Materials: materials,
 	})
 }
 
@@ -233,7 +242,7 @@ func (m *maker) chart(digest string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.write(filepath.Join("charts", chart.File()), chart.Archive); err != nil {
+	if err := m.write(chart.File(), chart.Archive); err != nil {
 		return err
 	}
 	return m.packed(KindChart, "charts/"+chart.Name, chart.Version, chart.Artifact())
@@ -245,7 +254,7 @@ func (m *maker) bundle(digest string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.write(filepath.Join("kustomize", "thalassa-ccm-kustomize-"+m.Number()+".tar.gz"), bundle.Archive); err != nil {
+	if err := m.write("thalassa-ccm-kustomize-"+m.Number()+".tar.gz", bundle.Archive); err != nil {
 		return err
 	}
 	return m.packed(KindBundle, "kustomize", m.Number(), bundle.Artifact())
@@ -285,53 +294,6 @@ func descriptorOf(content v1.Image) (v1.Descriptor, error) {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest, Size: size}, err
 }
 
-func (m *maker) publicKey() error {
-	if m.key == nil {
-		return nil
-	}
-	public, err := m.key.Public()
-	if err != nil {
-		return err
-	}
-	return m.write(publicKeyFile, public)
-}
-
 func (m *maker) write(name string, content []byte) error {
-	path := filepath.Join(m.folder, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o644)
-}
-
-// checksums lists the files of the release in the form that `sha256sum --check` reads. The store is not among them: its content is
-// named by digests.
-func (m *maker) checksums() error {
-	var lines []string
-	err := filepath.WalkDir(m.folder, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if entry.Name() == storeFolder {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(m.folder, path)
-		if err != nil {
-			return err
-		}
-		lines = append(lines, fmt.Sprintf("%x  %s\n", sha256.Sum256(content), filepath.ToSlash(name)))
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	slices.Sort(lines)
-	return m.write(checksumsFile, []byte(strings.Join(lines, "")))
+	return os.WriteFile(filepath.Join(m.folder, name), content, 0o644)
 }

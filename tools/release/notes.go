@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -35,4 +36,15 @@ func said(notes []string, version string) (string, error) {
 		return "", fmt.Errorf("reading the release notes of %s: their section in the changelog is empty", version)
 	}
 	return text + "\n", nil
+}
+
+// absolute makes links to files of the repository links to the release's sources: the notes are read elsewhere.
+func absolute(notes, version string) string {
+	return regexp.MustCompile(`\]\(([^)#\s]+)`).ReplaceAllStringFunc(notes, func(link string) string {
+		target := strings.TrimPrefix(link, "](")
+		if strings.Contains(target, ":") {
+			return link
+		}
+		return "](" + repository + "/blob/" + version + "/" + target
+	})
 }

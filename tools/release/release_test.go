@@ -109,11 +109,26 @@ func newKey(t *testing.T) (*signature.Key, signature.PublicKey) {
 func made(t *testing.T, s Source, key *signature.Key) (folder, told string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "release")
+	if key != nil {
+		commitKey(t, s, key)
+	}
 	var out strings.Builder
 	if err := makeWith(t.Context(), small, s, folder, key, &out); err != nil {
 		t.Fatal(err)
 	}
 	return folder, out.String()
+}
+
+// commitKey puts the public half of a key into the sources.
+func commitKey(t *testing.T, s Source, key *signature.Key) {
+	t.Helper()
+	public, err := key.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Root, "cosign.pub"), public, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // content is all files of a release but those that hold signatures, which are never twice the same.
@@ -142,8 +157,8 @@ func TestMake(t *testing.T) {
 	}
 	files := content(t, folder)
 	for _, name := range []string{
-		"SHA256SUMS", "images.txt", "notes.md", "charts/thalassa-ccm-1.0.0.tgz", "kustomize/thalassa-ccm-kustomize-1.0.0.tar.gz",
-		"sbom/thalassa-emulator-amd64.spdx.json", "sbom/thalassa-cloud-controller-manager-arm64.spdx.json", "oci/index.json",
+		"SHA256SUMS", "images.txt", "notes.md", "thalassa-ccm-1.0.0.tgz", "thalassa-ccm-kustomize-1.0.0.tar.gz",
+		"thalassa-emulator-amd64.spdx.json", "thalassa-cloud-controller-manager-arm64.spdx.json", "oci/index.json",
 	} {
 		if files[name] == "" {
 			t.Errorf("%s is missing", name)
@@ -319,7 +334,7 @@ func TestTampering(t *testing.T) {
 func TestSignatureOfSomethingElse(t *testing.T) {
 	key, public := newKey(t)
 	one, two := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}, v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("2", 64)}
-	signed, err := key.Sign("ghcr.io/x/y", one)
+	signed, err := key.Sign("ghcr.io/x/y", one, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

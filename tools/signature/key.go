@@ -6,10 +6,13 @@
 package signature
 
 import (
+	"bytes"
 	"crypto"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
@@ -38,6 +41,8 @@ func KeyFrom(getenv func(string) string) (Key, error) {
 		return Key{}, ErrNoKey
 	case text != "" && file != "":
 		return Key{}, fmt.Errorf("%s and %s are both set: leave one of them out", EnvKey, EnvKeyFile)
+	case strings.ContainsAny(file, "\n\r") || strings.HasPrefix(file, "-----"):
+		return Key{}, fmt.Errorf("%s has to name a file; what it holds looks like a key, which belongs into %s", EnvKeyFile, EnvKey)
 	case file != "":
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -58,6 +63,15 @@ func parseKey(content []byte, password string) (Key, error) {
 		return Key{}, fmt.Errorf("using the key to sign with: %w", err)
 	}
 	return Key{signer}, nil
+}
+
+// SignBlob returns the signature of a file's content as `cosign verify-blob --signature` reads it.
+func (k Key) SignBlob(content []byte) ([]byte, error) {
+	signed, err := k.SignMessage(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("signing a file: %w", err)
+	}
+	return []byte(base64.StdEncoding.EncodeToString(signed) + "\n"), nil
 }
 
 // Public is the public key as PEM, for those who verify.

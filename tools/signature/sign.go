@@ -23,13 +23,17 @@ const (
 func Tag(digest v1.Hash) string { return digest.Algorithm + "-" + digest.Hex + ".sig" }
 
 // Sign makes the signature of an artifact: of its digest, in the repository where it is first published ("ghcr.io/…/emulator"). It
-// stays valid in every mirror.
-func (k Key) Sign(repository string, digest v1.Hash) (v1.Image, error) {
+// stays valid in every mirror. What else is signed with it, such as the version, is what `cosign verify --annotations` compares.
+func (k Key) Sign(repository string, digest v1.Hash, annotations map[string]string) (v1.Image, error) {
 	subject, err := name.NewDigest(repository + "@" + digest.String())
 	if err != nil {
 		return nil, fmt.Errorf("signing %s@%s: %w", repository, digest, err)
 	}
-	payload, signed, err := signature.SignImage(k, subject, nil)
+	also := map[string]any{}
+	for name, value := range annotations {
+		also[name] = value
+	}
+	payload, signed, err := signature.SignImage(k, subject, also)
 	if err != nil {
 		return nil, fmt.Errorf("signing %s: %w", subject, err)
 	}

@@ -36,7 +36,7 @@ func TestSign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := key.Sign("ghcr.io/acme/emulator", digest)
+	image, err := key.Sign("ghcr.io/acme/emulator", digest, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSignWhatHasNoName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := key.Sign("Not A Repository", digest); err == nil || !strings.Contains(err.Error(), "Not A Repository") {
+	if _, err := key.Sign("Not A Repository", digest, nil); err == nil || !strings.Contains(err.Error(), "Not A Repository") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -98,6 +98,7 @@ func TestKeyFrom(t *testing.T) {
 	for name, values := range map[string]map[string]string{
 		"both":           {EnvKey: private, EnvKeyFile: file},
 		"no file":        {EnvKeyFile: file + "x"},
+		"a key as file":  {EnvKeyFile: private, EnvPassword: "s3cret"},
 		"no key":         {EnvKey: "s3cret"},
 		"wrong password": {EnvKey: private, EnvPassword: "wrong"},
 	} {

@@ -43,32 +43,68 @@ func folderOf(version string) (root, folder string, err error) {
 func makeCommand() *cobra.Command {
 	var source release.Source
 	var committed string
+	var rehearsal bool
 	cmd := &cobra.Command{
 		Use: "make", Short: "make everything of a release in dist/release/VERSION", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			var folder string
-			if source.Root, folder, err = folderOf(source.Version); err != nil {
-				return err
-			}
 			if committed != "" { // outside git it is not known, which Make has words for
 				if source.Committed, err = time.Parse(time.RFC3339, committed); err != nil {
 					return fmt.Errorf("reading --committed=%q: want the time of the commit, like 2026-11-21T10:00:00Z: %w", committed, err)
 				}
 			}
-			key, err := signature.KeyFrom(os.Getenv)
-			if errors.Is(err, signature.ErrNoKey) {
-				return release.Make(cmd.Context(), source, folder, nil, cmd.OutOrStdout())
-			}
-			if err != nil {
-				return err
-			}
-			return release.Make(cmd.Context(), source, folder, &key, cmd.OutOrStdout())
+			return makeRelease(cmd, source, rehearsal)
 		},
 	}
+	cmd.Flags().BoolVar(&rehearsal, "rehearsal", false, "make it without a key and without a tag in git; nobody can publish it")
 	cmd.Flags().StringVar(&source.Version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&source.Revision, "revision", "", "commit in git")
 	cmd.Flags().StringVar(&committed, "committed", "", "time of the commit, RFC 3339")
 	return cmd
+}
+
+// makeRelease makes a release of the commit, not of what else lies about in the clone.
+func makeRelease(cmd *cobra.Command, source release.Source, rehearsal bool) error {
+	root, folder, err := folderOf(source.Version)
+	if err != nil {
+		return err
+	}
+	if err := source.Check(); err != nil {
+		return fmt.Errorf("releasing %s: %w", source.Version, err)
+	}
+	key, err := signingKey(rehearsal)
+	if err != nil {
+		return err
+	}
+	if !rehearsal {
+		if err := release.CheckTag(cmd.Context(), root, source.Version, source.Revision); err != nil {
+			return err
+		}
+	}
+	if source.Root, err = release.Export(cmd.Context(), root, source.Revision); err != nil {
+		return fmt.Errorf("releasing %s: %w", source.Version, err)
+	}
+	defer os.RemoveAll(source.Root)
+	return release.Make(cmd.Context(), source, folder, key, cmd.OutOrStdout())
+}
+
+// signingKey is the key that the environment names, nil for a rehearsal. The compilers that are started later do not get to see it.
+func signingKey(rehearsal bool) (*signature.Key, error) {
+	if rehearsal {
+		return nil, nil //nolint:nilnil // no key is what Make takes for a rehearsal
+	}
+	key, err := signature.KeyFrom(os.Getenv)
+	if errors.Is(err, signature.ErrNoKey) {
+		return nil, fmt.Errorf("%w. To try it without a key: make release REHEARSAL=1", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{signature.EnvKey, signature.EnvKeyFile, signature.EnvPassword} {
+		if err := os.Unsetenv(name); err != nil {
+			return nil, fmt.Errorf("forgetting %s: %w", name, err)
+		}
+	}
+	return &key, nil
 }
 
 func publishCommand() *cobra.Command {

@@ -1,0 +1,56 @@
+package repository
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+)
+
+// stamp is what the Makefile in dir says of the sources around it.
+func stamp(t *testing.T, dir string, arguments ...string) string {
+	t.Helper()
+	show := "--eval=show:; @echo 'version=$(VERSION) revision=$(REVISION) committed=$(COMMITTED)'"
+	command := exec.CommandContext(t.Context(), "make", append([]string{"--silent", show, "show"}, arguments...)...)
+	command.Dir, command.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "VERSION=from-the-environment")
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// TestSourcesSayWhatTheyAre: inside git what git says, elsewhere nothing that is made up, not even in a folder of another repository.
+func TestSourcesSayWhatTheyAre(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer := t.TempDir()
+	inner := filepath.Join(outer, "unpacked")
+	write(t, outer, map[string]string{"Makefile": string(text), "unpacked/Makefile": string(text)})
+	unknown := "version=devel revision= committed="
+	if got := stamp(t, outer); got != unknown {
+		t.Errorf("outside git: %s", got)
+	}
+	if got := stamp(t, outer, "VERSION=v1.2.3"); got != "version=v1.2.3 revision= committed=" {
+		t.Errorf("with a version on the command line: %s", got)
+	}
+	for _, arguments := range [][]string{{"init", "--quiet"}, {"add", "Makefile"}, {"commit", "--quiet", "--message=x"}, {"tag", "v9.9.9"}} {
+		command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com"}, arguments...)...)
+		command.Dir = outer
+		command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_DATE=2026-11-21T11:00:00+0100")
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", arguments, err, output)
+		}
+	}
+	if got := stamp(t, outer); !strings.HasPrefix(got, "version=v9.9.9 revision=") || !strings.HasSuffix(got, "committed=2026-11-21T10:00:00Z") {
+		t.Errorf("in a clone: %s", got)
+	}
+	if got := stamp(t, inner); got != unknown {
+		t.Errorf("below another repository: %s", got)
+	}
+}
