@@ -3,6 +3,7 @@ package image
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,8 +30,14 @@ func compile(ctx context.Context, root string, p Program, on v1.Platform, s Stam
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(linker, " "),
 		"-o", target, "./cmd/"+p.Name)
 	build.Dir = filepath.Join(root, "src")
-	build.Env = append(slices.DeleteFunc(os.Environ(), changesOutput),
-		"GOOS="+on.OS, "GOARCH="+on.Architecture, "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
+	settings, err := downloads(ctx)
+	if err != nil {
+		return fmt.Errorf("building %s for %s: %w", p.Name, on.Architecture, err)
+	}
+	build.Env = slices.Concat(slices.DeleteFunc(os.Environ(), changesOutput), settings, []string{
+		"GOOS=" + on.OS, "GOARCH=" + on.Architecture, "GOENV=off", "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0",
+		"GOEXPERIMENT=", "GOFIPS140=off",
+	})
 	var trouble bytes.Buffer
 	build.Stdout, build.Stderr = &trouble, &trouble
 	if err := build.Run(); err != nil {
@@ -42,5 +49,26 @@ func compile(ctx context.Context, root string, p Program, on v1.Platform, s Stam
 // changesOutput says whether a variable of the environment is one that compile sets itself.
 func changesOutput(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains([]string{"GOOS", "GOARCH", "GOWORK", "CGO_ENABLED", "GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT"}, name)
+	return slices.Contains([]string{
+		"GOOS", "GOARCH", "GOENV", "GOWORK", "CGO_ENABLED", "GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFIPS140",
+	}, name)
+}
+
+// downloads are the settings that say where modules come from and where they are kept, as NAME=value. Whoever sets them with
+// `go env -w` sets them in a file that the build itself does not read, because other settings in there would change what comes out.
+func downloads(ctx context.Context) ([]string, error) {
+	names := []string{"GOPROXY", "GOSUMDB", "GONOPROXY", "GONOSUMDB", "GOPRIVATE", "GOINSECURE", "GOVCS", "GOAUTH", "GOCACHE", "GOMODCACHE", "GOTOOLCHAIN"}
+	output, err := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking go env: %w", err)
+	}
+	var values map[string]string
+	if err := json.Unmarshal(output, &values); err != nil {
+		return nil, fmt.Errorf("asking go env: %w", err)
+	}
+	settings := make([]string, 0, len(names))
+	for _, name := range names {
+		settings = append(settings, name+"="+values[name])
+	}
+	return settings, nil
 }

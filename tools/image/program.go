@@ -10,6 +10,7 @@ package image
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -60,6 +61,9 @@ type Stamp struct {
 	Revision  string    // commit in git; empty outside git
 	Committed time.Time // when the commit was made; zero outside git
 }
+
+// tag is what the images are called in registries, layouts and archives: the version without "v", as charts have it.
+func (s Stamp) tag() string { return strings.TrimPrefix(s.Version, "v") }
 
 // created is the time of everything in an image: the commit's, else the beginning of Unix time, which nobody takes for a real one.
 func (s Stamp) created() time.Time {

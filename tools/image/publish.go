@@ -21,7 +21,7 @@ func Make(ctx context.Context, root, folder string, s Stamp, tell io.Writer) err
 		if err != nil {
 			return err
 		}
-		reference := Registry + "/" + program.Repository + ":" + s.Version
+		reference := Registry + "/" + program.Repository + ":" + s.tag()
 		if err := write(folder, program.Name, reference, index); err != nil {
 			return err
 		}
@@ -73,23 +73,24 @@ func report(tell io.Writer, folder, name string, index v1.ImageIndex) error {
 	return nil
 }
 
-// PushAll uploads what Make wrote below folder to a registry ("registry.example.com/path"), with the version as tag. It tells what
-// it pushed, by digest.
+// PushAll uploads what Make wrote below folder to a registry ("registry.example.com/path"), with the version as tag ("v1.2.3" is
+// 1.2.3). It tells what it pushed, by digest.
 func PushAll(ctx context.Context, folder, registry, version string, tell io.Writer) error {
+	tag := Stamp{Version: version}.tag()
 	for _, program := range Programs() {
 		index, err := ReadLayout(filepath.Join(folder, program.Name))
 		if err != nil {
 			return err
 		}
 		reference := registry + "/" + program.Repository
-		if err := Push(ctx, reference+":"+version, index); err != nil {
+		if err := Push(ctx, reference+":"+tag, index); err != nil {
 			return err
 		}
 		digest, err := index.Digest()
 		if err != nil {
 			return fmt.Errorf("reading the digest of %s: %w", program.Name, err)
 		}
-		_, _ = fmt.Fprintf(tell, "%s:%s@%s\n", reference, version, digest)
+		_, _ = fmt.Fprintf(tell, "%s:%s@%s\n", reference, tag, digest)
 	}
 	return nil
 }
