@@ -3,6 +3,7 @@ package releasetest
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -13,27 +14,25 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/sigstore/cosign/v3/pkg/cosign"
+	cosignsignature "github.com/sigstore/cosign/v3/pkg/signature"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
-// What the release of these tests is said to be made from.
-const (
-	revision  = "0123456789abcdef0123456789abcdef01234567"
-	committed = "2026-11-21T10:00:00Z"
-)
-
 // published is a release of this repository as it is, in a registry of this process: signed, made and uploaded by the command that
 // the make targets call.
 type published struct {
 	command  string // the release command
-	sources  string // a copy of what a release is made from
+	sources  string // a git clone of what a release is made from
+	revision string // its commit
 	version  string // without "v"
+	key      []byte // the public one
 	base     string // the registry
 	registry artifact.Registry
 }
@@ -50,14 +49,16 @@ func publish(t *testing.T) published {
 	p := published{command: releaseCommand(t), sources: t.TempDir(), version: loaded.Metadata.Version}
 	p.base = strings.TrimPrefix(server.URL, "http://") + "/path"
 	p.registry = artifact.At(p.base)
-	p.copySources(t)
-
 	keys, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return []byte("password"), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.key = keys.PublicBytes
+	p.copySources(t)
+	p.revision = p.commit(t)
+
 	key := []string{"RELEASE_KEY=" + string(keys.PrivateBytes), "COSIGN_PASSWORD=password"}
-	p.run(t, key, "make", "--revision="+revision, "--committed="+committed)
+	p.run(t, key, "make", "--revision="+p.revision, "--committed="+committed)
 	told := p.run(t, nil, "publish", "--registry="+p.base)
 	if !strings.Contains(told, p.base+"/charts/thalassa-ccm@sha256:") {
 		t.Errorf("publish tells\n%s", told)
@@ -100,10 +101,48 @@ func (p published) copySources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What tells the command where the repository begins.
-	if err := os.WriteFile(filepath.Join(p.sources, "go.work"), nil, 0o600); err != nil {
+	// What tells the command where the repository begins, and the key that users trust.
+	p.write(t, "go.work", nil)
+	p.write(t, "cosign.pub", p.key)
+}
+
+func (p published) write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(p.sources, name), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// committed is when the commit of every clone is made, so that two of the same sources are the same commit.
+const committed = "2026-11-21T10:00:00Z"
+
+// commit makes a git clone of the sources, with the tag of the version, and leaves things in it that nobody committed.
+func (p published) commit(t *testing.T) (revision string) {
+	t.Helper()
+	for _, arguments := range [][]string{
+		{"init", "--quiet"}, {"add", "--all"}, {"commit", "--quiet", "--message=all"},
+		{"tag", "--annotate", "--message=x", "v" + p.version}, {"rev-parse", "HEAD"},
+	} {
+		revision = p.git(t, arguments...)
+	}
+	p.write(t, "src/untracked.go", []byte("package does not compile"))
+	p.write(t, "kustomize/.env", []byte("SECRET=1"))
+	p.write(t, "charts/thalassa-ccm/kubeconfig", []byte("SECRET=1"))
+	return revision
+}
+
+// git runs git without anybody's settings.
+func (p published) git(t *testing.T, arguments ...string) string {
+	t.Helper()
+	who := []string{"-c", "user.name=Test", "-c", "user.email=test@example.com"}
+	command := exec.CommandContext(t.Context(), "git", append(who, arguments...)...)
+	command.Dir = p.sources
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_DATE="+committed, "GIT_COMMITTER_DATE="+committed)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", arguments, err, output)
+	}
+	return strings.TrimSpace(string(output))
 }
 
 // run runs the release command, and returns what it prints.
@@ -157,6 +196,8 @@ func TestPublished(t *testing.T) {
 	p := publish(t)
 	t.Run("notes", p.testNotes)
 	t.Run("verify", p.testVerify)
+	t.Run("cosign", p.testCosign)
+	t.Run("again", p.testAgain)
 	t.Run("mirror", p.testMirror)
 	t.Run("the tag that sources name", p.testTag)
 	t.Run("helm 3", p.testHelm3)
@@ -186,6 +227,74 @@ func (p published) testVerify(t *testing.T) {
 	}
 	if _, err := p.try(t.Context(), nil, "verify", "--registry="+p.base+"/other", "--key="+p.file("cosign.pub")); err == nil {
 		t.Error("a release was found good where there is none")
+	}
+}
+
+// testCosign verifies everything that is signed with cosign's own library, and that it is about this artifact of this version.
+func (p published) testCosign(t *testing.T) {
+	other, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return nil, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, repository := range []string{"cloud-controller-manager", "emulator", "charts/thalassa-ccm", "kustomize", "release"} {
+		if err := p.cosign(t, repository, p.key, repository, p.version); err != nil {
+			t.Errorf("%s: %v", repository, err)
+		}
+		for name, err := range map[string]error{
+			"another key":      p.cosign(t, repository, other.PublicBytes, repository, p.version),
+			"another artifact": p.cosign(t, repository, p.key, "other", p.version),
+			"another version":  p.cosign(t, repository, p.key, repository, "9.9.9"),
+		} {
+			if err == nil {
+				t.Errorf("%s is accepted for %s", repository, name)
+			}
+		}
+	}
+}
+
+// cosign is `cosign verify --key --insecure-ignore-tlog --annotations artifact=…,version=…`.
+func (p published) cosign(t *testing.T, repository string, key []byte, artifact, version string) error {
+	t.Helper()
+	reference, err := name.ParseReference(p.base + "/" + repository + ":" + p.version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := cosignsignature.LoadPublicKeyRaw(key, crypto.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = cosign.VerifyImageSignatures(t.Context(), reference, &cosign.CheckOpts{
+		SigVerifier: verifier, IgnoreTlog: true, ClaimVerifier: cosign.SimpleClaimVerifier,
+		Annotations: map[string]any{"artifact": artifact, "version": version},
+	})
+	return err
+}
+
+// testAgain makes the same commit again in another folder: everything but what contains chance is the same, byte by byte.
+func (p published) testAgain(t *testing.T) {
+	there := p
+	there.sources = filepath.Join(t.TempDir(), "another", "place")
+	p.git(t, "clone", "--quiet", "--no-local", ".", there.sources)
+	there.run(t, nil, "make", "--rehearsal", "--revision="+p.revision, "--committed="+committed)
+	files, err := filepath.Glob(there.file("*"))
+	if err != nil || len(files) < 9 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if name == "oci" || name == "SHA256SUMS" { // one has no signatures, and no key
+			continue
+		}
+		want, err := os.ReadFile(p.file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not the same when it is made again (%v)", name, err)
+		}
+	}
+	if output, err := there.try(t.Context(), nil, "publish", "--registry="+p.base+"/rehearsal"); err == nil {
+		t.Errorf("a rehearsal was published:\n%s", output)
 	}
 }
 

@@ -16,15 +16,19 @@ const workflowFolder = ".github/workflows"
 // workflow is as much of a GitHub workflow as the rule looks at.
 type workflow struct {
 	Jobs map[string]struct {
-		Steps []struct {
+		Uses      string `json:"uses"`
+		Container any    `json:"container"`
+		Services  any    `json:"services"`
+		Steps     []struct {
 			Uses string `json:"uses"`
 			Run  string `json:"run"`
 		} `json:"steps"`
 	} `json:"jobs"`
 }
 
-// Workflows finds steps of GitHub workflows that anybody could not repeat: those that run anything but one target of the Makefile,
-// and those that use actions of others than GitHub, which would have the release's secrets.
+// Workflows finds steps of GitHub workflows that anybody could not repeat: those that run anything but targets of the Makefile; and
+// what would have the release's secrets: actions of others than GitHub, or that could change tomorrow, containers and workflows
+// of others.
 func Workflows(tree fs.FS) ([]Finding, error) {
 	var found []Finding
 	inWorkflows := func(p string) bool { return path.Dir(p) == workflowFolder }
@@ -42,6 +46,9 @@ func Workflows(tree fs.FS) ([]Finding, error) {
 			return fmt.Errorf("reading %s: %w", p, err)
 		}
 		for name, job := range w.Jobs {
+			if job.Uses != "" || job.Container != nil || job.Services != nil {
+				found = append(found, Finding{p, 0, "job " + name + " consists of a workflow or containers of others: only steps may see our secrets"})
+			}
 			for _, step := range job.Steps {
 				if problem := stepProblem(step.Uses, step.Run, targets); problem != "" {
 					found = append(found, Finding{p, 0, "job " + name + " " + problem})
@@ -56,8 +63,8 @@ func Workflows(tree fs.FS) ([]Finding, error) {
 // stepProblem says what is wrong with a step, nothing if it is fine.
 func stepProblem(uses, run string, targets []string) string {
 	if uses != "" {
-		if !strings.HasPrefix(uses, "actions/") {
-			return "uses " + uses + ": only actions of GitHub itself may see our secrets"
+		if !regexp.MustCompile(`^actions/[a-z-]+@[0-9a-f]{40}$`).MatchString(uses) {
+			return "uses " + uses + ": only actions of GitHub itself, at a commit, may see our secrets"
 		}
 		return ""
 	}

@@ -8,7 +8,7 @@ func TestWorkflows(t *testing.T) {
 		".github/workflows/checks.yaml": `jobs:
   good:
     steps:
-      - uses: actions/checkout@v4
+      - uses: actions/checkout@0123456789abcdef0123456789abcdef01234567 # v4
       - run: make verify test RACE=1 VERSION="$NAME"
   script:
     steps:
@@ -21,11 +21,19 @@ func TestWorkflows(t *testing.T) {
   others:
     steps:
       - uses: acme/publish@v1
+  moving:
+    steps:
+      - uses: actions/checkout@v4
+  reused:
+    uses: acme/all/.github/workflows/x.yaml@v1
+    secrets: inherit
 `,
 		"other/workflow.yaml": "jobs: {x: {steps: [{run: true}]}}",
 	},
 		`.github/workflows/checks.yaml: job missing runs "make deploy": the Makefile has no target deploy`,
-		".github/workflows/checks.yaml: job others uses acme/publish@v1: only actions of GitHub itself may see our secrets",
+		".github/workflows/checks.yaml: job moving uses actions/checkout@v4: only actions of GitHub itself, at a commit, may see our secrets",
+		".github/workflows/checks.yaml: job others uses acme/publish@v1: only actions of GitHub itself, at a commit, may see our secrets",
+		".github/workflows/checks.yaml: job reused consists of a workflow or containers of others: only steps may see our secrets",
 		`.github/workflows/checks.yaml: job script runs "go test ./...": only make, and one command, so that everybody can do the same`,
 		`.github/workflows/checks.yaml: job script runs "make VERSION=$(whoami) test": only make, and one command, so that everybody can do the same`,
 		`.github/workflows/checks.yaml: job script runs "make test && curl example.com": only make, and one command, so that everybody can do the same`,
