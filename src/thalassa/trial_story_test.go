@@ -30,6 +30,8 @@ type story struct {
 	doubles int
 	// inProject says that all our cluster has is in a project.
 	inProject bool
+	// together says that another cluster works in the VPC at the same time, see living.
+	together bool
 	// under are the behaviours of the cloud that make a difference, besides the default.
 	under map[string]behaviour
 }
@@ -96,7 +98,7 @@ func stories() []story {
 		{name: "project-create", has: asBefore(), inProject: true, sampled: true, begin: (*lab).ensuring},
 		{name: "project-delete", inProject: true, sampled: true, begin: (*lab).deletingWhole},
 	}
-	return slices.Concat(nodeStories(), endings(), all)
+	return slices.Concat(nodeStories(), endings(), togetherStories(), all)
 }
 
 // changing is a Service that gets its load balancer and is changed then.

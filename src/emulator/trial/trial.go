@@ -13,7 +13,8 @@
 //
 //   - the cloud has what it has after the undisturbed work: nothing missing,
 //     left over or made twice, and what was there before is still the same;
-//   - what belongs to others is exactly as it was, and no write named it;
+//   - what belongs to others is exactly as it was, and no write named it; nor did
+//     any name what a Neighbour made that was at work at the same time;
 //   - there were hardly more writes than without the disturbance;
 //   - nothing was ever, if only for the moment between two calls, as the
 //     scenario says it must never be;
@@ -71,6 +72,9 @@ type Scenario struct {
 	// single call changed, whatever became of its answer, about what changed
 	// between two calls, and about the end. Nil allows everything.
 	Always func(was, is emulator.State) error
+	// Neighbour works in the same cloud at the same time; nil is nobody. Neither
+	// may write to what the other made, and both must finish.
+	Neighbour *Neighbour
 }
 
 // Start makes a fresh instance of the system under test, as the start of a
