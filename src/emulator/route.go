@@ -103,6 +103,7 @@ func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		answer = rt.emulator.refusal(err)
 	} else {
+		answer = rt.emulator.switches.fill(answer)
 		answer.status = rt.emulator.switches.status(answer.status)
 	}
 	if writes(r) {

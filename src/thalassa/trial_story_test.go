@@ -51,7 +51,17 @@ var (
 	}
 	endless = map[string]behaviour{
 		"late-release": func(c *emulator.Config) { c.Switches.LateRelease = true },
-		"answered-200": func(c *emulator.Config) { c.Switches.DoneStatus = http.StatusOK },
+		"answered-200": func(c *emulator.Config) {
+			c.Switches.DoneStatus, c.Switches.DoneBody = http.StatusOK, emulator.ObjectBody
+		},
+	}
+	wordy = map[string]behaviour{
+		"answered-list": func(c *emulator.Config) {
+			c.Switches.DoneStatus, c.Switches.DoneBody = http.StatusOK, emulator.ListBody
+		},
+		"answered-null": func(c *emulator.Config) {
+			c.Switches.DoneStatus, c.Switches.DoneBody = http.StatusAccepted, emulator.NullBody
+		},
 	}
 	updating = map[string]behaviour{"updating": func(c *emulator.Config) { c.Delays.LoadbalancerUpdate = 10 * time.Second }}
 	machines = map[string]behaviour{
@@ -112,7 +122,7 @@ func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*c
 
 func nodeStories() []story {
 	return []story{
-		{name: "node-joins", has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "node-joins", under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			return l.following(web, append(nodes, known("c")...))
 		}},

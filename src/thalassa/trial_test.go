@@ -1,11 +1,20 @@
 package thalassa
 
 import (
+	"os"
+	"runtime/debug"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
 )
+
+// TestMain collects garbage less often than usual: thousands of trials, each with a small cloud of its own, make much of it and keep
+// little.
+func TestMain(m *testing.M) {
+	const percent = 400
+	debug.SetGCPercent(percent)
+	os.Exit(m.Run())
+}
 
 // TestCrash ends the process at every single call of every story, before and after the cloud did what it asked for.
 func TestCrash(t *testing.T) {
@@ -34,18 +43,6 @@ func TestSample(t *testing.T) {
 		}
 		for _, scenario := range story.everywhere()[1:] {
 			trial.Sample(t, scenario, some)
-		}
-	}
-}
-
-// TestLateFilters: lists with a label filter may be late, and an answer may be lost, and no second load balancer comes of it. A
-// process that ends besides is beyond that: nobody who just started can doubt a list that looks true.
-func TestLateFilters(t *testing.T) {
-	const many = 60
-	late := func(c *emulator.Config) { c.Delays.LabelFilters = lagging }
-	for _, story := range stories() {
-		if story.name == "create" {
-			trial.Sample(t, story.scenario("label-filters-late", late), many)
 		}
 	}
 }
