@@ -312,6 +312,7 @@ func checkLargeLists(t *testing.T) {
 func unknowns() map[string][]string {
 	return map[string][]string{
 		"the status of success":                                 {"CreateStatus", "DoneStatus"},
+		"what an answer has in it that nobody needs":            {"DoneBody"},
 		"the status of a conflict, also by objectVersion":       {"ConflictStatus"},
 		"the status of missing permission":                      {"PermissionStatus"},
 		"the status of a used-up quota":                         {"QuotaStatus"},

@@ -23,7 +23,11 @@ type Write struct {
 	// Identity is the object that was created, changed or removed; empty when
 	// the request failed.
 	Identity string `json:"identity,omitempty"`
-	Status   int    `json:"status"`
+	// Subject is who sent the request: the id of a client, the identity of a
+	// service account, or "personal-access-token". It is empty when the
+	// credentials were refused.
+	Subject string `json:"subject,omitempty"`
+	Status  int    `json:"status"`
 	// Fault is the kind of fault that the request met, if any: its client may
 	// have got another answer, or none. Requests that a fault kept from being
 	// handled are not in the log.

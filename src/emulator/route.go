@@ -95,17 +95,22 @@ type route struct {
 }
 
 func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := rt.answer(w, r)
+	var answer reply
+	user, err := rt.emulator.guard.authenticate(r)
+	if err == nil {
+		answer, err = rt.answer(w, r, user)
+	}
 	if err != nil {
 		answer = rt.emulator.refusal(err)
 	} else {
+		answer = rt.emulator.switches.fill(answer)
 		answer.status = rt.emulator.switches.status(answer.status)
 	}
 	if writes(r) {
 		met, _ := fault.Of(r.Context())
 		rt.emulator.ledger.write(Write{
 			Time: time.Now(), Operation: rt.operation, Path: r.URL.Path,
-			Identity: answer.identity, Status: answer.status, Fault: met.Kind,
+			Identity: answer.identity, Subject: user.subject, Status: answer.status, Fault: met.Kind,
 		})
 		rt.emulator.flush()
 	}
@@ -126,11 +131,7 @@ func (e *Emulator) refusal(err error) reply {
 
 func writes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
-func (rt route) answer(w http.ResponseWriter, r *http.Request) (reply, error) {
-	user, err := rt.emulator.guard.authenticate(r)
-	if err != nil {
-		return reply{}, err
-	}
+func (rt route) answer(w http.ResponseWriter, r *http.Request, user principal) (answer reply, err error) {
 	if err := user.scopes.check(r.Method); err != nil {
 		return reply{}, err
 	}

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -49,6 +50,9 @@ type Switches struct {
 	// DoneStatus answers what has no content to answer with, such as DELETE: 204 (0
 	// means that), 200 or 202.
 	DoneStatus int
+	// DoneBody is the body of those answers: none (NoBody, or ""), or something
+	// that nobody needs. One needs a DoneStatus of 200 or 202.
+	DoneBody DoneBody
 	// PermissionStatus answers what credentials may not do: 403 (0 means that),
 	// 401 or 404.
 	PermissionStatus int
@@ -116,7 +120,7 @@ func (s Switches) validate() error {
 		return fmt.Errorf("switch InlineListeners is %q: use %q, %q or %q",
 			s.InlineListeners, AcceptListeners, IgnoreListeners, RefuseListeners)
 	}
-	return s.validateStatuses()
+	return errors.Join(s.validateStatuses(), s.validateDoneBody())
 }
 
 func (s Switches) validateStatuses() error {

@@ -2,7 +2,11 @@ package emulator_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
@@ -148,6 +152,41 @@ func TestTargetStatus(t *testing.T) {
 			})
 		}
 		play(t, e, []step{{request: "POST " + group + "/g/attach", body: `{}`, status: 400}})
+	}
+}
+
+// TestDoneBody: what has no content to answer with answers with some, and the vendor's client does not mind.
+func TestDoneBody(t *testing.T) {
+	for chosen, want := range map[emulator.DoneBody]string{
+		"": "", emulator.NoBody: "", emulator.NullBody: "null", emulator.ObjectBody: `{"identity":"ID","message":"done"}`, emulator.ListBody: `[{"identity":"ID","message":"done"}]`,
+	} {
+		t.Run(string(chosen), func(t *testing.T) {
+			c := newCloud(t, withSwitches(emulator.Switches{DoneStatus: http.StatusOK, DoneBody: chosen}))
+			group, server := c.group(t, "g", 80), c.machine(t, "m")
+			want := strings.Replace(want, "ID", group.Identity, 1)
+			attached := `{"attachments":[{"serverIdentity":"` + server + `"}]}`
+			status, header, got := c.call(t, "POST", "/v1/loadbalancer-target-groups/g/attachments", attached)
+			if strings.TrimSpace(got) != want || status != http.StatusOK || (header.Get("Content-Type") == "application/json") != (want != "") {
+				t.Errorf("attachments: %d %s %q, want 200 %q", status, header.Get("Content-Type"), got, want)
+			}
+			batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.Identity, Attachments: []iaas.AttachTarget{}}
+			if err := c.api.SetTargetGroupServerAttachments(t.Context(), batch); err != nil {
+				t.Errorf("the vendor's client: %v", err)
+			}
+			if err := c.api.DeleteTargetGroup(t.Context(), iaas.DeleteTargetGroupRequest{Identity: group.Identity}); err != nil {
+				t.Errorf("the vendor's client: %v", err)
+			}
+		})
+	}
+	for name, bad := range map[string]emulator.Switches{
+		`switch DoneBody is "text"`:         {DoneStatus: http.StatusOK, DoneBody: "text"},
+		"set DoneStatus to 200 or 202":      {DoneBody: emulator.NullBody},
+		"an answer with status 204 cannot ": {DoneBody: emulator.ListBody, DoneStatus: http.StatusNoContent},
+	} {
+		_, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Switches: bad})
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%+v: error %v, want %q", bad, err, name)
+		}
 	}
 }
 

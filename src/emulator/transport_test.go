@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -143,6 +144,28 @@ func TestCountersAndWrites(t *testing.T) {
 	c.ResetCounters()
 	if len(c.Counters()) != 0 || len(c.Writes()) != 0 {
 		t.Error("ResetCounters left something")
+	}
+}
+
+// TestWritesSayWhoSentThem: the log tells clients, service accounts and refused credentials apart, without what is secret about them.
+func TestWritesSayWhoSentThem(t *testing.T) {
+	c := newCloud(t)
+	_, exchanged := askToken(t, c, exchangeForm(c.subjectToken(t, "", "", 0)))
+	for _, authorization := range []string{
+		"Token " + emulator.DefaultToken, "Basic " + base64.StdEncoding.EncodeToString([]byte(emulator.DefaultClientID+":"+emulator.DefaultClientSecret)),
+		"Bearer " + exchanged.AccessToken, "Token wrong",
+	} {
+		request := newRequest(t, "POST", "/v1/projects", "{")
+		request.Header.Set("Authorization", authorization)
+		serve(c, request)
+	}
+	var subjects []string
+	for _, write := range c.Writes() {
+		subjects = append(subjects, write.Subject)
+	}
+	want := []string{"personal-access-token", emulator.DefaultClientID, emulator.DefaultServiceAccount, ""}
+	if diff := cmp.Diff(want, subjects); diff != "" {
+		t.Errorf("who wrote (-want +got):\n%s", diff)
 	}
 }
 

@@ -41,22 +41,32 @@ func statusOf(service *corev1.Service, balancer inventory.LoadBalancer) *corev1.
 	return status
 }
 
+// maxPollPause is the longest pause between two looks at a load balancer that failed, or takes too long: nobody waits for the second.
+const maxPollPause = time.Minute
+
 // pending says that the load balancer is not ready, and when to look again. When it failed, or takes longer than configured, it
-// tells the Service's owner once, and goes on looking.
+// tells the Service's owner once, and goes on looking, ever more rarely.
 func (b *balancers) pending(service *corev1.Service, balancer inventory.LoadBalancer) error {
-	interval, limit := b.config.LoadBalancer.pollInterval(), b.config.LoadBalancer.pollTimeout()
+	limit, told := b.config.LoadBalancer.pollTimeout(), time.Now()
 	switch {
 	case failed(balancer):
-		b.tellOnce(service, reasonFailed,
+		told = b.tellOnce(service, reasonFailed,
 			"The cloud could not make load balancer %s work: its status is %q. Ask the cloud's support why, or delete it in the cloud: a new one follows by itself.",
 			balancer.Name, balancer.Status)
 	case time.Since(balancer.CreatedAt) > limit:
-		b.tellOnce(service, reasonSlow,
-			"Load balancer %s is still %q after %s; if that does not change soon, ask the cloud's support about it. This is looked at every %s, nothing needs to be done in the cluster.",
-			balancer.Name, balancer.Status, limit, interval)
+		told = b.tellOnce(service, reasonSlow,
+			"Load balancer %s is still %q after %s; if that does not change soon, ask the cloud's support about it. It is looked at again by itself, nothing needs to be done in the cluster.",
+			balancer.Name, balancer.Status, limit)
 	}
 	message := fmt.Sprintf("load balancer %s is not ready yet, its status is %q", balancer.Name, balancer.Status)
-	return api.NewRetryError(message, interval)
+	return api.NewRetryError(message, b.pollPause(time.Since(told)))
+}
+
+// pollPause is how long to wait for a load balancer of which its owner was told so long ago that it fails or takes too long: as long
+// again, so that pauses double, within bounds.
+func (b *balancers) pollPause(told time.Duration) time.Duration {
+	interval := b.config.LoadBalancer.pollInterval()
+	return min(max(told, interval), max(interval, maxPollPause))
 }
 
 // failed says that the cloud has given up on the load balancer; which word it uses is not documented.
@@ -64,11 +74,24 @@ func failed(balancer inventory.LoadBalancer) bool {
 	return strings.EqualFold(balancer.Status, "failed") || strings.EqualFold(balancer.Status, "error")
 }
 
-// tellOnce makes an event unless the Service's load balancer has been the reason of the same one since it last served.
-func (b *balancers) tellOnce(service *corev1.Service, reason, message string, values ...any) {
-	if latest, told := b.told.Swap(service.UID, reason); !told || latest != reason {
-		b.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
+// telling is the latest event about a Service's load balancer.
+type telling struct {
+	reason string
+	at     time.Time
+}
+
+// tellOnce makes an event unless the Service's load balancer has been the reason of the same one since it last served. It returns
+// when that was made.
+func (b *balancers) tellOnce(service *corev1.Service, reason, message string, values ...any) time.Time {
+	if latest, told := b.told.Load(service.UID); told {
+		if latest, same := latest.(telling); same && latest.reason == reason {
+			return latest.at
+		}
 	}
+	now := time.Now()
+	b.told.Store(service.UID, telling{reason: reason, at: now})
+	b.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
+	return now
 }
 
 // tellProblems makes one event of each annotation that cannot be used, unless these are the same as the last time: a Service is looked

@@ -49,7 +49,7 @@ type balancers struct {
 	recorder    record.EventRecorder
 	services    serviceLocks
 	settled     settledServices
-	told        sync.Map // UID of a Service -> reason of the latest event about its load balancer, since that last was as it should be
+	told        sync.Map // UID of a Service -> telling, the latest event about its load balancer since that last was as it should be
 	problems    sync.Map // UID of a Service -> what was last said about its annotations
 	doubted     sync.Map // UID of a Service of which lists were read while a creation was doubtful
 }

@@ -119,7 +119,7 @@ func behaviourKeys() []config.Key {
 	return []config.Key{
 		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false", Effect: "Serves Services of type LoadBalancer."},
 		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10", Rule: config.Whole(1, day, "seconds"),
-			Effect: "The time between two looks at a load balancer that is being made or deleted."},
+			Effect: "The time between two looks at a load balancer that is being made or deleted. One that failed, or takes longer than creationPollTimeout, is looked at ever more rarely, down to once a minute."},
 		{Path: "loadBalancer.creationPollTimeout", Since: "0.1.0", Example: "600", Rule: config.Whole(1, day, "seconds"),
 			Effect: "After this time an event on the Service says that its load balancer takes long; looking goes on."},
 		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),

@@ -191,7 +191,7 @@ func (b *balancers) difference(ctx context.Context, service *corev1.Service, nod
 	case refused != nil:
 		return nil, nil, refused
 	}
-	return nil, published(service, o.balancers[0]), nil
+	return nil, addressesOf(*statusOf(service, o.balancers[0])), nil
 }
 
 // publish makes the addresses the Service's status, if they are not yet: the service controller does so only after its own syncs.
@@ -213,10 +213,11 @@ func (d drift) publish(current *corev1.Service, status *corev1.LoadBalancerStatu
 	return nil
 }
 
+// addressesOf are the addresses of a status, each with its hostname, if it has one.
 func addressesOf(status corev1.LoadBalancerStatus) []string {
 	addresses := make([]string, 0, len(status.Ingress))
 	for _, ingress := range status.Ingress {
-		addresses = append(addresses, ingress.IP)
+		addresses = append(addresses, strings.TrimSpace(ingress.IP+" "+ingress.Hostname))
 	}
 	return addresses
 }

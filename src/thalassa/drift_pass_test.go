@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -88,33 +87,110 @@ func TestServingLoadBalancerFails(t *testing.T) {
 	})
 }
 
-// TestAddressChangesInTheCloud: the Service gets the new one, and its owner hears of it.
+// TestAddressChangesInTheCloud: the Service gets the new one, and its owner hears of it. A hostname is an address, too.
 func TestAddressChangesInTheCloud(t *testing.T) {
+	for _, hostname := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { addressChanges(t, hostname) })
+	}
+}
+
+func addressChanges(t *testing.T, hostname bool) {
+	t.Helper()
+	l := newLab(t, emulator.Config{Switches: emulator.Switches{LoadbalancerHostnames: hostname}})
+	good, old, next, moved := l.network, "", "203.0.113.99", atomic.Bool{}
+	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+		response, err := good.RoundTrip(request)
+		if err != nil || !moved.Load() {
+			return response, err
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body = io.NopCloser(strings.NewReader(strings.ReplaceAll(string(body), old, next)))
+		return response, err
+	})
+	l.restart()
+	web, nodes := service("web", 80), l.nodes("a")
+	web.Status.LoadBalancer = *l.settle(web, nodes)
+	if old = web.Status.LoadBalancer.Ingress[0].IP; hostname {
+		old, next = web.Status.LoadBalancer.Ingress[0].Hostname, "moved.example"
+	}
+	cluster := l.watching(web)
+	moved.Store(true)
+	<-time.After(driftPeriod + time.Second)
+	current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	if got := addressesOf(current.Status.LoadBalancer); err != nil || !strings.Contains(got[0], next) {
+		t.Errorf("status %v, error %v", current.Status.LoadBalancer, err)
+	}
+	if event := l.nextEvent(); !strings.HasPrefix(event, "Warning "+reasonRepaired) {
+		t.Errorf("event = %q, want one with %s", event, reasonRepaired)
+	}
+}
+
+// TestGoneMachineCostsNoSecondList: the list of a pass is enough to see that a node's machine is still missing.
+func TestGoneMachineCostsNoSecondList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
-		good, old, moved := l.network, "", atomic.Bool{}
-		l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
-			response, err := good.RoundTrip(request)
-			if err != nil || !moved.Load() {
-				return response, err
-			}
-			body, err := io.ReadAll(response.Body)
-			response.Body = io.NopCloser(strings.NewReader(strings.ReplaceAll(string(body), old, "203.0.113.99")))
-			return response, err
-		})
-		l.restart()
-		web, nodes := service("web", 80), l.nodes("a")
-		old = l.settle(web, nodes).Ingress[0].IP
-		web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: old}}
-		cluster := l.watching(web)
-		moved.Store(true)
-		<-time.After(driftPeriod + time.Second)
-		current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
-		if err != nil || current.Status.LoadBalancer.Ingress[0].IP != "203.0.113.99" {
-			t.Errorf("status %v, error %v", current.Status.LoadBalancer, err)
+		nodes := append(l.nodes("a"), named("gone", providerID("vm-gone")))
+		web, late := service("web", 80), named("late", providerID(serverID("l")))
+		l.settle(web, append(nodes, late))
+		l.settle(service("other", 80), append(nodes, late))
+		l.watching(web)
+		l.emulator.ResetCounters()
+		const passes = 12
+		<-time.After(passes*driftPeriod + time.Second)
+		if lists := l.emulator.Counters()["GET /v1/machines"]; lists != passes {
+			t.Errorf("%d lists of all machines in %d passes", lists, passes)
 		}
-		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning "+reasonRepaired) {
-			t.Errorf("event = %q, want one with %s", event, reasonRepaired)
+
+		// One that comes into being after all is a target from the next pass on.
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: serverID("l"), Subnet: emulator.DefaultSubnet}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(driftPeriod)
+		for _, group := range l.emulator.State().TargetGroups {
+			if group.Labels[labelUID] == string(web.UID) && len(group.Machines) != 2 {
+				t.Errorf("machines %v, want two", group.Machines)
+			}
 		}
 	})
+}
+
+// TestHopelessLoadBalancerIsLookedAtEverMoreRarely: one that failed, or takes for ever, costs a list a minute in the long run, and is
+// found to serve within a minute.
+func TestHopelessLoadBalancerIsLookedAtEverMoreRarely(t *testing.T) {
+	config := DefaultConfig().LoadBalancer
+	for status, patient := range map[string]time.Duration{"failed": 0, "creating": config.pollTimeout()} {
+		t.Run(status, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})
+				web, nodes := service("web", 80), l.nodes("a")
+				if _, err := l.ensure(web, nodes); err == nil {
+					t.Fatal("it serves at once")
+				}
+				if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, status); err != nil {
+					t.Fatal(err)
+				}
+				l.emulator.ResetCounters()
+				done := make(chan error, 1)
+				go func() { done <- attempt(t.Context(), l.cloud.balancers.ensuring(web, nodes)) }()
+				<-time.After(patient + time.Hour)
+				const doubling = 6 // 5, 5, 10, 20, 40 seconds, and a minute from then on
+				most := int(patient/config.pollInterval()) + doubling + int(time.Hour/maxPollPause)
+				if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > most || lists < most-doubling {
+					t.Errorf("%d lists, want about %d", lists, most)
+				}
+				if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(maxPollPause + time.Second)
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Error(err)
+					}
+				default:
+					t.Error("a minute after it serves nobody has seen it")
+				}
+			})
+		})
+	}
 }

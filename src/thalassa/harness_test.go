@@ -30,8 +30,10 @@ type lab struct {
 	emulator *emulator.Emulator
 	network  http.RoundTripper
 	config   Config
-	cloud    *Cloud
-	events   *record.FakeRecorder
+	// credentials are the default client's.
+	credentials client.Credentials
+	cloud       *Cloud
+	events      *record.FakeRecorder
 }
 
 // newLab starts an emulator with the given configuration; a missing seed is the default one. Calls are in process.
@@ -56,6 +58,7 @@ func newLab(t *testing.T, c emulator.Config) *lab {
 func labIn(t *testing.T, emulated *emulator.Emulator) *lab {
 	t.Helper()
 	l := &lab{T: t, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
+	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation = emulator.DefaultOrganisationSlug
 	l.config.VPCIdentity = emulator.DefaultVPC
 	l.config.Cluster = "k8s-test"
@@ -76,8 +79,7 @@ func (l *lab) overHTTP() *lab {
 // restart makes a new provider that knows nothing of the old one.
 func (l *lab) restart() {
 	l.Helper()
-	credentials := client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
-	cloud, err := build(l.config, client.Secrets{Credentials: credentials}, "test", l.network)
+	cloud, err := build(l.config, client.Secrets{Credentials: l.credentials}, "test", l.network)
 	if err != nil {
 		l.Fatal(err)
 	}

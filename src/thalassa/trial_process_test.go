@@ -62,40 +62,73 @@ func (l *lab) through(network http.RoundTripper) *balancers {
 
 // ensuring is a process that makes the Service's load balancer what it should be.
 func (l *lab) ensuring(s *corev1.Service, nodes []*corev1.Node) trial.Start {
-	return func(network http.RoundTripper) trial.Work {
-		b := l.through(network)
-		return func(ctx context.Context) error {
-			return attempt(ctx, func(ctx context.Context) error {
-				_, err := b.EnsureLoadBalancer(ctx, "test", s, nodes)
-				return err
-			})
-		}
-	}
+	return l.repeating(func(b *balancers) func(context.Context) error { return b.ensuring(s, nodes) })
 }
 
 // following is a process that hands the Service's load balancer the nodes.
 func (l *lab) following(s *corev1.Service, nodes []*corev1.Node) trial.Start {
+	return l.repeating(func(b *balancers) func(context.Context) error { return b.following(s, nodes) })
+}
+
+// deleting is a process that removes the Service's load balancer.
+func (l *lab) deleting(s *corev1.Service) trial.Start {
+	return l.repeating(func(b *balancers) func(context.Context) error { return b.deleting(s) })
+}
+
+// repeating is a process that does one thing until it succeeds.
+func (l *lab) repeating(of func(*balancers) func(context.Context) error) trial.Start {
 	return func(network http.RoundTripper) trial.Work {
-		b := l.through(network)
-		return func(ctx context.Context) error {
-			return attempt(ctx, func(ctx context.Context) error { return unasked(b.UpdateLoadBalancer(ctx, "test", s, nodes)) })
-		}
+		do := of(l.through(network))
+		return func(ctx context.Context) error { return attempt(ctx, do) }
 	}
 }
 
-// deleting is a process that removes the Service's load balancer. Once nothing exists, or the deletion is said to be complete,
-// the finalizer goes and nobody ever comes back: what is left then is a leak.
-func (l *lab) deleting(s *corev1.Service) trial.Start {
+// ensuring is one attempt to make the Service's load balancer what it should be.
+func (b *balancers) ensuring(s *corev1.Service, nodes []*corev1.Node) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := b.EnsureLoadBalancer(ctx, "test", s, nodes)
+		return err
+	}
+}
+
+// following is one attempt to hand the Service's load balancer the nodes.
+func (b *balancers) following(s *corev1.Service, nodes []*corev1.Node) func(context.Context) error {
+	return func(ctx context.Context) error { return unasked(b.UpdateLoadBalancer(ctx, "test", s, nodes)) }
+}
+
+// deleting is one attempt to remove the Service's load balancer. Once nothing exists, or the deletion is said to be complete, the
+// finalizer goes and nobody ever comes back: what is left then is a leak.
+func (b *balancers) deleting(s *corev1.Service) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, exists, err := b.GetLoadBalancer(ctx, "test", s)
+		if err != nil || !exists {
+			return unasked(err)
+		}
+		return unasked(b.EnsureLoadBalancerDeleted(ctx, "test", s))
+	}
+}
+
+// uncheckedInVain is a process that removes health checks which the cloud keeps, and sees so in later looks.
+func (l *lab) uncheckedInVain(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+	l.Helper()
+	local(web, true)
+	l.settle(web, nodes)
+	web = web.DeepCopy()
+	local(web, false)
 	return func(network http.RoundTripper) trial.Work {
 		b := l.through(network)
 		return func(ctx context.Context) error {
-			return attempt(ctx, func(ctx context.Context) error {
-				_, exists, err := b.GetLoadBalancer(ctx, "test", s)
-				if err != nil || !exists {
-					return unasked(err)
+			for range removalTries + 1 {
+				if err := attempt(ctx, b.ensuring(web, nodes)); err != nil {
+					return err
 				}
-				return unasked(b.EnsureLoadBalancerDeleted(ctx, "test", s))
-			})
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(time.Hour):
+				}
+			}
+			return nil
 		}
 	}
 }

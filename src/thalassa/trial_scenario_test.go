@@ -26,15 +26,18 @@ func (s story) scenario(name string, under behaviour) trial.Scenario {
 	cloud := emulator.Config{Seed: s.seed(), Delays: emulator.Delays{
 		LoadbalancerCreate: 2 * time.Second, LoadbalancerDelete: time.Second, LoadbalancerLinger: 30 * time.Second,
 	}}
+	if s.in != nil {
+		s.in(&cloud)
+	}
 	if under != nil {
 		under(&cloud)
 		name = "-" + name
 	}
-	return trial.Scenario{
-		Name: s.name + name, Cloud: cloud, Always: s.always, Replaceable: s.doubles > 0, Spare: s.doubles,
+	scenario := trial.Scenario{
+		Name: s.name + name, Cloud: cloud, Always: s.always, Replaceable: s.doubles > 0, Spare: s.doubles, Honest: s.honest,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
-			s.lab(t, cloud).neighbourhood()
+			s.lab(t, cloud).neighbourhood(s.servers()...)
 			if s.inProject {
 				labIn(t, cloud).doubles()
 			}
@@ -48,13 +51,32 @@ func (s story) scenario(name string, under behaviour) trial.Scenario {
 			if diff := gocmp.Diff(s.has, s.lab(t, cloud).holdings()); diff != "" {
 				t.Errorf("what our cluster has (-want +got):\n%s", diff)
 			}
+			if diff := gocmp.Diff(afterItsLife(), nextDoor(t, cloud).holdings()); s.together && diff != "" {
+				t.Errorf("what the other cluster has (-want +got):\n%s", diff)
+			}
 		},
 	}
+	if s.together {
+		scenario.Neighbour = neighbour()
+	}
+	return scenario
+}
+
+// servers are the names of all machines.
+func (s story) servers() []string {
+	if s.together {
+		return []string{"a", "b", "c", "y", "z"}
+	}
+	return []string{"a", "b", "c"}
 }
 
 // seed is what the cloud is made of: one VPC, or one in the organisation and one in a project.
 func (s story) seed() emulator.Seed {
 	seed := emulator.DefaultSeed()
+	if owner := &seed.Organisations[0]; s.together {
+		next := nextCredentials()
+		owner.Clients = append(slices.Clone(owner.Clients), emulator.ClientSeed{ID: next.ClientID, Secret: next.ClientSecret})
+	}
 	if owner := &seed.Organisations[0]; s.inProject {
 		owner.Projects = []emulator.ProjectSeed{{Identity: trialProject, Name: "shop", VPCs: owner.VPCs}}
 		outside := owner.VPCs[0]
@@ -76,19 +98,19 @@ func (s story) lab(t *testing.T, cloud *emulator.Emulator) *lab {
 	return l
 }
 
-// always is what holds in every moment: ports that stay are open, what is open leads somewhere, and no target group of ours that
-// had machines loses all of them.
+// always is what holds in every moment: ports that stay are open, what is open leads somewhere, and no target group that had
+// machines loses all of them, neither ours nor one of a cluster that works at the same time.
 func (s story) always(was, is emulator.State) error {
 	had := map[string]int{}
 	for _, group := range was.TargetGroups {
 		had[group.Identity] = len(group.Machines)
 	}
 	for _, group := range is.TargetGroups {
-		empty := ourCluster(group.Labels) && len(group.Machines) == 0
+		empty := (ourCluster(group.Labels) || group.Labels[labelCluster] == nextCluster) && len(group.Machines) == 0
 		if empty && had[group.Identity] > 0 {
 			return fmt.Errorf("target group %s lost all its %d machines", group.Name, had[group.Identity])
 		}
-		if empty && len(group.Listeners) > 0 && s.name != "drift" {
+		if empty && len(group.Listeners) > 0 && !s.emptied {
 			return fmt.Errorf("a listener leads to target group %s, which has no machines", group.Name)
 		}
 	}
@@ -173,11 +195,11 @@ func known(names ...string) []*corev1.Node {
 // serverID is the identity of a machine of the neighbourhood.
 func serverID(name string) string { return "vm-0000000000000000000" + name }
 
-// neighbourhood is what is in the VPC of every story: the machines a, b and c, and another cluster whose Service has the same
-// name, namespace and even UID.
-func (l *lab) neighbourhood() {
+// neighbourhood is what is in the VPC of every story: machines, and another cluster whose Service has the same name, namespace
+// and even UID.
+func (l *lab) neighbourhood(servers ...string) {
 	l.Helper()
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range servers {
 		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Identity: serverID(name), Name: name, Subnet: emulator.DefaultSubnet}); err != nil {
 			l.Fatal(err)
 		}

@@ -22,13 +22,21 @@ type story struct {
 	has []string
 	// stays are the ports that are open all the time.
 	stays []string
-	// main says that most calls of other stories are like this one's, so that faults are tried here completely, and there by a sample.
-	main bool
+	// sampled says that not every call meets every fault, because the calls are like those of another story, or very many.
+	sampled bool
+	// honest says that no further list lies: that one lacks what was made long before is not doubted, and is put right by a later look.
+	honest bool
 	// doubles is how many writes the process may need to make and remove what is there already; then it does not matter which of
 	// two target groups of the same port is left.
 	doubles int
+	// emptied says that somebody takes all machines out of a target group that a port leads to.
+	emptied bool
 	// inProject says that all our cluster has is in a project.
 	inProject bool
+	// together says that another cluster works in the VPC at the same time, see living.
+	together bool
+	// in is the behaviour of the cloud that the story is about; nil for the default.
+	in behaviour
 	// under are the behaviours of the cloud that make a difference, besides the default.
 	under map[string]behaviour
 }
@@ -48,7 +56,17 @@ var (
 	}
 	endless = map[string]behaviour{
 		"late-release": func(c *emulator.Config) { c.Switches.LateRelease = true },
-		"answered-200": func(c *emulator.Config) { c.Switches.DoneStatus = http.StatusOK },
+		"answered-200": func(c *emulator.Config) {
+			c.Switches.DoneStatus, c.Switches.DoneBody = http.StatusOK, emulator.ObjectBody
+		},
+	}
+	wordy = map[string]behaviour{
+		"answered-list": func(c *emulator.Config) {
+			c.Switches.DoneStatus, c.Switches.DoneBody = http.StatusOK, emulator.ListBody
+		},
+		"answered-null": func(c *emulator.Config) {
+			c.Switches.DoneStatus, c.Switches.DoneBody = http.StatusAccepted, emulator.NullBody
+		},
 	}
 	updating = map[string]behaviour{"updating": func(c *emulator.Config) { c.Delays.LoadbalancerUpdate = 10 * time.Second }}
 	machines = map[string]behaviour{
@@ -68,18 +86,19 @@ func both() []string { return []string{"80/tcp", "443/tcp"} }
 // stories are all of them. Those about a change begin with what the Service had before.
 func stories() []story {
 	all := []story{
-		{name: "create", has: asBefore(), main: true, under: making, begin: (*lab).ensuring},
-		{name: "port", has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"}, main: true, under: updating,
+		{name: "create", has: asBefore(), under: making, begin: (*lab).ensuring},
+		{name: "port", has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"}, under: updating,
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Port = 8443 })},
 		{name: "port-name", has: asBefore(), stays: both(), begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Name = "tls" })},
 		{name: "node-port", has: []string{"443/tcp to 31000 on a b", "80/tcp to 30080 on a b"}, stays: both(), under: merging,
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].NodePort = 31000 })},
 		{name: "protocol", has: []string{"443/udp to 30443 on a b", "80/tcp to 30080 on a b"}, stays: []string{"80/tcp"},
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Protocol = corev1.ProtocolUDP })},
-		{name: "settings", has: asBefore(), stays: both(), main: true, under: merging, begin: changing(func(web *corev1.Service) {
+		{name: "settings", has: asBefore(), stays: both(), under: merging, begin: changing(func(web *corev1.Service) {
 			web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
 			web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
+		{name: "health-check-kept", sampled: true, honest: true, doubles: 10, has: asBefore(), stays: both(), in: merging["merging"], begin: (*lab).uncheckedInVain},
 		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			l.config.AdditionalLabels = map[string]string{"team": "till"}
@@ -90,12 +109,12 @@ func stories() []story {
 			l.byHand(web)
 			return l.ensuring(web, nodes)
 		}},
-		{name: "drift", has: asBefore(), stays: []string{"80/tcp"}, begin: (*lab).drifted},
-		{name: "restart-stale", doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
-		{name: "project-create", has: asBefore(), inProject: true, begin: (*lab).ensuring},
-		{name: "project-delete", inProject: true, begin: (*lab).deletingWhole},
+		{name: "drift", emptied: true, has: asBefore(), stays: []string{"80/tcp"}, begin: (*lab).drifted},
+		{name: "restart-stale", sampled: true, honest: true, doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
+		{name: "project-create", has: asBefore(), inProject: true, sampled: true, begin: (*lab).ensuring},
+		{name: "project-delete", inProject: true, sampled: true, begin: (*lab).deletingWhole},
 	}
-	return slices.Concat(nodeStories(), endings(), all)
+	return slices.Concat(nodeStories(), endings(), togetherStories(), all)
 }
 
 // changing is a Service that gets its load balancer and is changed then.
@@ -109,7 +128,7 @@ func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*c
 
 func nodeStories() []story {
 	return []story{
-		{name: "node-joins", has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), main: true, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "node-joins", under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			return l.following(web, append(nodes, known("c")...))
 		}},
@@ -131,7 +150,7 @@ func nodeStories() []story {
 // endings are the ways in which a Service is deleted.
 func endings() []story {
 	return []story{
-		{name: "delete", main: true, under: endless, begin: (*lab).deletingWhole},
+		{name: "delete", under: endless, begin: (*lab).deletingWhole},
 		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			l.byHand(web)

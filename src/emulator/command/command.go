@@ -33,7 +33,7 @@ type options struct {
 	machines                             int
 	delays                               emulator.Delays
 	switches                             emulator.Switches
-	updates, inline                      string
+	updates, inline, doneBody            string
 	faultRules                           []string
 	faultFile                            string
 }
@@ -116,6 +116,7 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.switches.PermissionStatus, "permission-status", http.StatusForbidden, "status of what credentials may not do: 403, 401 or 404")
 	flags.IntVar(&o.switches.TargetStatus, "target-status", http.StatusBadRequest, "status of attaching a machine that is not there or in another VPC: 400, 404, 409 or 422")
 	flags.IntVar(&o.switches.DoneStatus, "done-status", http.StatusNoContent, "status of what has no content to answer with: 204, 200 or 202")
+	flags.StringVar(&o.doneBody, "done-body", string(emulator.NoBody), "body of the same, if their status is not 204: none, null, object or list")
 	flags.IntVar(&o.switches.RequestsPerSecond, "requests-per-second", 0, "answer 429 to more requests than these; 0 answers all")
 	flags.BoolVar(&o.switches.UniqueNames, "unique-names", false, "refuse a name that another object of the same kind has")
 	flags.BoolVar(&o.switches.StrictSecurityGroups, "strict-security-groups", false, "apply the documented limits to security groups: short names, ports from 1, a policy in every rule, no priority twice, always an objectVersion")
@@ -148,6 +149,7 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level}))
 	o.switches.Updates = emulator.UpdateMode(o.updates)
+	o.switches.DoneBody = emulator.DoneBody(o.doneBody)
 	o.switches.InlineListeners = emulator.InlineListeners(o.inline)
 	cfg := emulator.Config{Switches: o.switches, Delays: o.delays, Logger: log}
 	var err error

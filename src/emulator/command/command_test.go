@@ -173,6 +173,7 @@ func TestFlagsReachTheCloud(t *testing.T) {
 		"network delay":  {[]string{"--network-create-delay=1h"}, "POST", "/v1/security-groups", `{"name":"a","vpcIdentity":"emulator"}`, `"status":"provisioning"`},
 		"reserved delay": {[]string{"--reserved-ip-create-delay=1h"}, "POST", "/v1/reserved-ips", `{"name":"a","region":"nl-01"}`, `"status":"creating"`},
 		"gateway delay":  {[]string{"--nat-gateway-create-delay=1h"}, "POST", "/v1/nat-gateways", `{"name":"a","subnetIdentity":"emulator"}`, `"status":"creating"`},
+		"done body":      {[]string{"--machines=1", "--done-status=202", "--done-body=object"}, "DELETE", "/v1/machines/machine-00001", "", `202 {"identity":"`},
 		"names":          {[]string{"--unique-names"}, "POST", "/v1/subnets", `{"name":"emulator"}`, "409 "},
 		"strict groups":  {[]string{"--strict-security-groups"}, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "400 "},
 		"lenient groups": {nil, "POST", "/v1/security-groups", `{"name":"a-name-that-is-too-long","vpcIdentity":"emulator"}`, "201 "},

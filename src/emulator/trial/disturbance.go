@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // inARow is how many calls a mishap that lasts befalls: a client that asks again
@@ -18,6 +19,11 @@ func crashes(calls []call) []disturbance {
 		}
 	}
 	return all
+}
+
+// faults are those that the scenario is to be tried with.
+func (s Scenario) faults(calls []call) []disturbance {
+	return slices.DeleteFunc(faults(calls), func(d disturbance) bool { return s.Honest && d.lies })
 }
 
 // faults are all mishaps at each of the calls, and at each and the two after it.
@@ -60,7 +66,7 @@ func single(m *mishap, n, times int, c call) disturbance {
 		name += "-repeatedly"
 	}
 	return disturbance{
-		name: fmt.Sprintf("%s-%02d-%s", name, n, c.label()), certain: true,
+		name: fmt.Sprintf("%s-%02d-%s", name, n, c.label()), certain: true, lies: m.lies,
 		at: func(nth int, _ call) *mishap {
 			if nth >= n && nth < n+times {
 				return m
@@ -78,20 +84,20 @@ const (
 )
 
 // chaos are disturbances of any call, one for each seed from 1.
-func chaos(seeds int) []disturbance {
+func chaos(seeds int, honestly bool) []disturbance {
 	var all []disturbance
 	for seed := 1; seed <= seeds; seed++ {
-		all = append(all, disturbance{name: fmt.Sprintf("seed-%d", seed), at: anything(uint64(seed))})
+		all = append(all, disturbance{name: fmt.Sprintf("seed-%d", seed), at: anything(uint64(seed), honestly)})
 	}
 	return all
 }
 
 // anything draws a chance and a choice of mishaps once, and for each call
 // whether one of them befalls it.
-func anything(seed uint64) func(int, call) *mishap {
+func anything(seed uint64, honestly bool) func(int, call) *mishap {
 	random := rand.New(rand.NewPCG(seed, 0))
 	chance := leastChance + random.Float64()*(mostChance-leastChance)
-	choice := mixture(random)
+	choice := mixture(random, honestly)
 	return func(n int, _ call) *mishap {
 		if n > chaosCalls || random.Float64() >= chance {
 			return nil
@@ -102,8 +108,11 @@ func anything(seed uint64) func(int, call) *mishap {
 
 // mixture is some of the mishaps, at least one. Crashes and lies exclude each
 // other: nobody who just started can doubt a list that looks true.
-func mixture(random *rand.Rand) []*mishap {
+func mixture(random *rand.Rand, honestly bool) []*mishap {
 	all := mishaps()
+	if honestly {
+		all = honest(all)
+	}
 	if random.IntN(2) == 0 {
 		all = append(honest(all), deaths()...)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // call is one request of the system under test and how it ended.
@@ -71,6 +72,9 @@ type network struct {
 	cloud http.RoundTripper
 	most  int // calls, before the work counts as endless
 	guard *guard
+	// pace is how long each call takes, and caller whose it is in what the guard says.
+	pace   time.Duration
+	caller string
 
 	mu      sync.Mutex
 	disturb func(n int, c call) *mishap // nil: no more
@@ -165,6 +169,12 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 	if p.ctx.Err() != nil {
 		return nil, context.Cause(p.ctx)
 	}
+	if err := sleep(request.Context(), p.pace); err != nil {
+		return nil, err
+	}
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
+	}
 	number, m, earlier, err := p.begin(request)
 	if err != nil {
 		p.end(err)
@@ -173,10 +183,10 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 	if m == nil {
 		m = &mishap{}
 	}
-	p.guard.look(fmt.Sprintf("before call %02d", number+1))
+	p.guard.look(fmt.Sprintf("before %scall %02d", p.caller, number+1))
 	a, err := m.befall(request, earlier, p.forward)
 	p.finish(number, a, err)
-	p.guard.look(fmt.Sprintf("after call %02d", number+1))
+	p.guard.look(fmt.Sprintf("after %scall %02d", p.caller, number+1))
 	if m.ends != never {
 		p.end(errDied)
 	}

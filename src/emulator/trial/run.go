@@ -43,9 +43,12 @@ type outcome struct {
 	state   map[string]string // what does not belong to others, see normal
 	foreign string            // difference of what belongs to others
 	touched []emulator.Write
-	broken  []string        // what must never be, and was
-	seen    map[string]seen // lists that other runs need not decode again
-	idle    map[string]bool // lists that other runs need not read before the work
+	// trespasses are writes of the system under test to what its neighbour made,
+	// or the other way around.
+	trespasses []emulator.Write
+	broken     []string        // what must never be, and was
+	seen       map[string]seen // lists that other runs need not decode again
+	idle       map[string]bool // lists that other runs need not read before the work
 }
 
 // stage is where a work starts.
@@ -101,21 +104,29 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 		cloud: at.cloud.Transport(), most: someCalls + manyTimes*len(undisturbed.calls), guard: guard,
 		disturb: d.at, earlier: map[string]answer{},
 	}
+	if s.Neighbour != nil {
+		n.pace = pace
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	neighbour := s.Neighbour.join(ctx, t, at.cloud, guard)
 	work, end := n.survive(ctx, at.start)
-	got := outcome{cloud: at.cloud, end: end, certain: d.certain, spare: s.Spare, writes: at.cloud.Writes()}
+	got := outcome{cloud: at.cloud, end: end, certain: d.certain, spare: s.Spare, writes: s.Neighbour.others(at.cloud.Writes())}
 	got.calls, got.hits = n.calm()
+	got.end = cmp.Or(got.end, neighbour())
 	<-time.After(settling)
 	after := at.look(t, nil)
-	got.more = at.cloud.Writes()[len(got.writes):] // what came late counts as well
-	if end == nil {
+	all := at.cloud.Writes()
+	got.more = s.Neighbour.others(all)[len(got.writes):] // what came late counts as well
+	if got.end == nil {
 		at.cloud.ResetCounters()
 		got.end = again(ctx, work)
+		all = append(all, at.cloud.Writes()...)
 		got.more = append(got.more, at.cloud.Writes()...)
 	}
 	guard.look("at the end")
 	got.compare(at.before, after, at.theirs, s.Replaceable)
+	got.attribute(all, at.before, at.theirs)
 	got.broken = guard.problems()
 	got.seen, got.idle = at.seen, at.idle
 	return got
@@ -129,8 +140,13 @@ func (o *outcome) compare(before, after state, theirs map[string]bool, replaceab
 	if was, is := changed(foreign, after.only(theirs)); len(was) > 0 {
 		o.foreign = gocmp.Diff(was, is)
 	}
-	o.touched = touching(slices.Concat(o.writes, o.more), foreign.references())
 	o.state = normal(foreign, before.except(theirs), after.except(theirs), replaceable)
+}
+
+// attribute looks for writes to what belongs to others.
+func (o *outcome) attribute(writes []emulator.Write, before state, theirs map[string]bool) {
+	o.touched = touching(slices.Clone(writes), before.only(theirs).references())
+	o.trespasses = trespassing(writes, before.identities())
 }
 
 // normal is every list of what does not belong to others, as text that is the
@@ -198,10 +214,12 @@ func (n *network) survive(ctx context.Context, start Start) (Work, error) {
 // touching are the writes that name something foreign.
 func touching(writes []emulator.Write, theirs map[string]bool) []emulator.Write {
 	return slices.DeleteFunc(writes, func(w emulator.Write) bool {
-		named := strings.Split(w.Path, "/")
-		return !theirs[w.Identity] && !slices.ContainsFunc(named, func(part string) bool { return theirs[part] })
+		return !slices.ContainsFunc(named(w), func(part string) bool { return theirs[part] })
 	})
 }
+
+// named are the parts of a write that may name an object.
+func named(w emulator.Write) []string { return append(strings.Split(w.Path, "/"), w.Identity) }
 
 // problems says what is wrong with the outcome; undisturbed is what to compare
 // it with, nil for the undisturbed one itself.
@@ -216,6 +234,9 @@ func (o outcome) problems(undisturbed *outcome) []string {
 	}
 	if len(o.touched) > 0 {
 		complain("writes to what belongs to others:\n%s", listed(o.touched))
+	}
+	if len(o.trespasses) > 0 {
+		complain("writes to what a neighbour made:\n%s", listed(o.trespasses))
 	}
 	if len(o.broken) > 0 {
 		complain("what must never be:\n\t%s", strings.Join(o.broken, "\n\t"))
@@ -250,7 +271,7 @@ func done(writes []emulator.Write) []emulator.Write {
 func listed(writes []emulator.Write) string {
 	var lines []string
 	for _, w := range writes {
-		lines = append(lines, fmt.Sprintf("\t%s %s: %d", strings.Fields(w.Operation)[0], w.Path, w.Status))
+		lines = append(lines, fmt.Sprintf("\t%s %s: %d by %s", strings.Fields(w.Operation)[0], w.Path, w.Status, w.Subject))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,8 @@ const (
 // as long as it has no bug.
 type shop struct {
 	network  http.RoundTripper
+	owner    string // what its label says; "" for shop
+	client   string // whose credentials it has; "" for a personal access token
 	bug      bug
 	poisoned bool
 }
@@ -123,7 +126,7 @@ func (s *shop) one(ctx context.Context, path string) error {
 		return nil
 	}
 	if len(ours) == 0 {
-		if err := s.create(ctx, path, "shop"); err != nil {
+		if err := s.create(ctx, path, s.label()); err != nil {
 			return s.afterFailure(ctx, path, err)
 		}
 		return nil
@@ -134,7 +137,7 @@ func (s *shop) one(ctx context.Context, path string) error {
 		}
 	}
 	if s.bug == writesAlways {
-		return s.label(ctx, path, ours[0])
+		return s.mark(ctx, path, ours[0])
 	}
 	return nil
 }
@@ -143,13 +146,13 @@ func (s *shop) one(ctx context.Context, path string) error {
 func (s *shop) afterFailure(ctx context.Context, path string, err error) error {
 	switch s.bug {
 	case repeatsBlind:
-		return s.create(ctx, path, "shop")
+		return s.create(ctx, path, s.label())
 	case adoptsByName, deletesByName:
 		return s.meddle(ctx, path)
 	case hammers:
 		ours, failed := s.ours(ctx, path)
 		for range 7 * len(ours) {
-			failed = errors.Join(failed, s.label(ctx, path, ours[0]))
+			failed = errors.Join(failed, s.mark(ctx, path, ours[0]))
 		}
 		return failed
 	default:
@@ -165,7 +168,7 @@ func (s *shop) meddle(ctx context.Context, path string) error {
 	}
 	for _, found := range all {
 		if s.bug == adoptsByName {
-			err = errors.Join(err, s.label(ctx, path, found))
+			err = errors.Join(err, s.mark(ctx, path, found))
 		} else {
 			err = errors.Join(err, s.call(ctx, http.MethodDelete, path+"/"+found.Identity, nil, nil))
 		}
@@ -173,8 +176,10 @@ func (s *shop) meddle(ctx context.Context, path string) error {
 	return err
 }
 
-func (s *shop) label(ctx context.Context, path string, t thing) error {
-	body := map[string]any{"name": t.Name, "labels": map[string]string{"owner": "shop"}, "targetPort": 80, "protocol": "tcp"}
+func (s *shop) label() string { return cmp.Or(s.owner, "shop") }
+
+func (s *shop) mark(ctx context.Context, path string, t thing) error {
+	body := map[string]any{"name": t.Name, "labels": map[string]string{"owner": s.label()}, "targetPort": 80, "protocol": "tcp"}
 	return s.call(ctx, http.MethodPut, path+"/"+t.Identity, body, nil)
 }
 
@@ -190,7 +195,7 @@ func (s *shop) create(ctx context.Context, path, owner string) error {
 	if err := s.call(ctx, http.MethodPost, path, body, &made); err != nil || s.bug != labelsLate {
 		return err
 	}
-	return s.label(ctx, path, made)
+	return s.mark(ctx, path, made)
 }
 
 // ours is what carries our label, oldest first.
@@ -199,7 +204,7 @@ func (s *shop) ours(ctx context.Context, path string) ([]thing, error) {
 	if s.bug == makesAnew && err != nil {
 		all, _ = s.list(ctx, path)
 		for _, found := range all {
-			if found.Labels["owner"] == "shop" {
+			if found.Labels["owner"] == s.label() {
 				err = s.call(ctx, http.MethodDelete, path+"/"+found.Identity, nil, nil)
 			}
 		}
@@ -207,7 +212,7 @@ func (s *shop) ours(ctx context.Context, path string) ([]thing, error) {
 	}
 	var ours []thing
 	for _, found := range all {
-		if found.Labels["owner"] == "shop" {
+		if found.Labels["owner"] == s.label() {
 			ours = append(ours, found)
 		}
 	}
@@ -235,6 +240,9 @@ func (s *shop) call(ctx context.Context, method, path string, in, out any) error
 		return err
 	}
 	request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+	if s.client != "" {
+		request.SetBasicAuth(s.client, emulator.DefaultClientSecret)
+	}
 	response, err := s.network.RoundTrip(request)
 	if err != nil {
 		return err

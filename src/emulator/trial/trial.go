@@ -13,7 +13,8 @@
 //
 //   - the cloud has what it has after the undisturbed work: nothing missing,
 //     left over or made twice, and what was there before is still the same;
-//   - what belongs to others is exactly as it was, and no write named it;
+//   - what belongs to others is exactly as it was, and no write named it; nor did
+//     any name what a Neighbour made that was at work at the same time;
 //   - there were hardly more writes than without the disturbance;
 //   - nothing was ever, if only for the moment between two calls, as the
 //     scenario says it must never be;
@@ -71,6 +72,13 @@ type Scenario struct {
 	// single call changed, whatever became of its answer, about what changed
 	// between two calls, and about the end. Nil allows everything.
 	Always func(was, is emulator.State) error
+	// Honest leaves out the faults that nobody can tell from true answers: lists
+	// that lack something, and old ones. It is for work whose later steps believe
+	// such a list, because what it lacks was made long before.
+	Honest bool
+	// Neighbour works in the same cloud at the same time; nil is nobody. Neither
+	// may write to what the other made, and both must finish.
+	Neighbour *Neighbour
 }
 
 // Start makes a fresh instance of the system under test, as the start of a
@@ -95,7 +103,7 @@ func Crash(t *testing.T, s Scenario) {
 // first by asking again.
 func Faults(t *testing.T, s Scenario) {
 	t.Helper()
-	s.each(t, "", testPackage(), faults)
+	s.each(t, "", testPackage(), s.faults)
 }
 
 // seedVariable chooses what Sample draws.
@@ -114,7 +122,7 @@ func Sample(t *testing.T, s Scenario, n int) {
 	}
 	t.Logf("%s=%d", seedVariable, seed)
 	s.each(t, fmt.Sprintf("%s=%d ", seedVariable, seed), testPackage(), func(calls []call) []disturbance {
-		return sample(faults(calls), n, seed)
+		return sample(s.faults(calls), n, seed)
 	})
 }
 
@@ -122,7 +130,7 @@ func Sample(t *testing.T, s Scenario, n int) {
 // ways that come from a seed, for as many seeds.
 func Chaos(t *testing.T, s Scenario, seeds int) {
 	t.Helper()
-	s.each(t, "", testPackage(), func([]call) []disturbance { return chaos(seeds) })
+	s.each(t, "", testPackage(), func([]call) []disturbance { return chaos(seeds, s.Honest) })
 }
 
 // disturbance is what happens to the work in one trial.
@@ -133,6 +141,8 @@ type disturbance struct {
 	at func(n int, c call) *mishap
 	// certain says that a call is befallen in any case.
 	certain bool
+	// lies says that it is one of those that Scenario.Honest leaves out.
+	lies bool
 }
 
 // each runs the scenario once undisturbed, and then under everything that can

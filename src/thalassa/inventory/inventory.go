@@ -23,6 +23,9 @@ const (
 	MachineAge = time.Minute
 	// BalancerAge bounds what an unchanged Service is compared with.
 	BalancerAge = 5 * time.Minute
+	// absentMemory bounds how long a missing machine is remembered without a list that shows it missing again: longer than the
+	// pauses between lists usually are.
+	absentMemory = time.Hour
 	// vpcAge bounds the VPC: region and subnets hardly ever change.
 	vpcAge = time.Hour
 )
@@ -35,7 +38,7 @@ type Inventory struct {
 	balancers *kind[LoadBalancer]
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
-	absent    *recent // machines, by identity, that were missing in a list made because they were missed
+	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed
 	doubts    *recent // owners for whom a creation ended without an answer
 	owner     string  // label whose value identifies the owner of a load balancer or target group
 }
@@ -51,7 +54,7 @@ type Scope struct {
 
 // New returns an empty inventory. It makes no call.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(MachineAge), doubts: newRecent(visibleAfter)}
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(visibleAfter)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.balancers = newKind("load balancers", i.listLoadBalancers(scope.Owned), func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
@@ -69,14 +72,14 @@ func (i *Inventory) Refresh(ctx context.Context) error {
 func ownerKey(owner string) string { return "owner/" + owner }
 
 // TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
-// is missing comes from one list that began after it was first missed, and is remembered for MachineAge; that one is there may be
-// known for maxAge.
+// is missing comes from one list that began after it was first missed, whoever asked for that, and is remembered for MachineAge; that
+// one is there may be known for maxAge.
 func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge time.Duration) ([]string, error) {
 	targets, missing, err := i.siftTargets(ctx, ids, maxAge)
 	if err != nil {
 		return nil, err
 	}
-	missing = slices.DeleteFunc(missing, func(id string) bool { return i.absent.has(id) })
+	missing = slices.DeleteFunc(missing, i.knownAbsent)
 	if len(missing) == 0 {
 		return targets, nil
 	}
@@ -92,6 +95,17 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	return targets, err
 }
 
+// knownAbsent says of a machine that the copy lacks whether no further list is needed to believe it: either it was noted lately, or
+// the copy is of a list that began since.
+func (i *Inventory) knownAbsent(id string) bool {
+	noted, known := i.absent.noted(id)
+	if known && i.machines.listedAt().After(noted) {
+		i.absent.note(id)
+		return true
+	}
+	return known && time.Since(noted) <= MachineAge
+}
+
 func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets, missing []string, err error) {
 	for _, id := range ids {
 		known, err := i.machines.find(ctx, id, maxAge)
@@ -100,9 +114,11 @@ func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.D
 			return nil, nil, err
 		case len(known) == 0:
 			missing = append(missing, id)
+			continue
 		case known[0].State != string(iaas.MachineStateDeleting):
 			targets = append(targets, id)
 		}
+		i.absent.forget(id)
 	}
 	return targets, missing, nil
 }

@@ -182,6 +182,13 @@ func (k *kind[T]) keepCreated(previous map[string]T) {
 	}
 }
 
+// listedAt is when the list began that the copy is made of; zero when it is not to be trusted.
+func (k *kind[T]) listedAt() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.listed
+}
+
 // get returns the object with that identity from the copy as it is, whatever its age.
 func (k *kind[T]) get(id string) (T, bool) {
 	k.mu.Lock()

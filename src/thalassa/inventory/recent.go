@@ -25,10 +25,23 @@ func (r *recent) note(key string) {
 	r.at[key] = time.Now()
 }
 
-// has says whether the key was noted within the lifetime.
-func (r *recent) has(key string) bool {
+// forget takes back that the key was noted.
+func (r *recent) forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, known := r.at[key]
-	return known && time.Since(at) <= r.lifetime
+	delete(r.at, key)
+}
+
+// has says whether the key was noted within the lifetime.
+func (r *recent) has(key string) bool {
+	_, known := r.noted(key)
+	return known
+}
+
+// noted is when the key was noted last, if that was within the lifetime.
+func (r *recent) noted(key string) (at time.Time, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, known = r.at[key]
+	return at, known && time.Since(at) <= r.lifetime
 }

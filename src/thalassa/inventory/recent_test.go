@@ -21,6 +21,14 @@ func TestRecent(t *testing.T) {
 		if r.has("a") {
 			t.Error("known for longer than the lifetime")
 		}
+		r.note("a")
+		if at, known := r.noted("a"); !known || time.Since(at) != 0 {
+			t.Errorf("noted again at %v, known %v; want now", at, known)
+		}
+		r.forget("a")
+		if r.has("a") {
+			t.Error("known although it was forgotten")
+		}
 		r.note("b")
 		if len(r.at) != 1 {
 			t.Errorf("%d keys are kept, want the one that is not too old", len(r.at))
