@@ -61,6 +61,21 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{plane: plane, client: client, cloud: cloud, endpoint: server.URL}
 }
 
+// forget makes what follows the first installation in the cluster: no event about credentials has been told, and the one account
+// that Kubernetes has no use for itself does not exist.
+func (c *cluster) forget(t *testing.T) {
+	t.Helper()
+	core := c.client.CoreV1()
+	err := core.Events(metav1.NamespaceSystem).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "reason=" + eventReloaded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = core.ServiceAccounts(metav1.NamespaceSystem).Delete(t.Context(), "cloud-provider-thalassa", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+}
+
 // values are those of a quick cloud, in which everything is looked at every second, and what change adds.
 func (c *cluster) values(t *testing.T, change string) map[string]any {
 	t.Helper()

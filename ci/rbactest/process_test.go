@@ -25,9 +25,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
-// programName is the binary, and how it calls itself.
-const programName = "thalassa-cloud-controller-manager"
-
 // pod is the program as kubelet would run it: from the rendered workload, with its files in a directory.
 type pod struct {
 	spec   corev1.PodSpec
