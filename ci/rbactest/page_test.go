@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 )
 
 const pagePath = "../../docs/reference/rbac.md"
@@ -77,7 +79,7 @@ With profile managed there is none: the port trusts the authority it is given.
 // page is the whole reference page.
 func page(t *testing.T) string {
 	t.Helper()
-	c := &cluster{endpoint: "https://cloud.example.com"}
+	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 	var text strings.Builder
 	text.WriteString(pageBegin)
 	for _, section := range []struct{ title, note, values string }{

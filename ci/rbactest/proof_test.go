@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -111,13 +112,14 @@ func TestEveryControllerIsSwitched(t *testing.T) {
 
 // TestGrantedIsUsed runs the program once for every profile, and compares what its identities may do with what they did.
 func TestGrantedIsUsed(t *testing.T) {
+	program := host.Program(t)
 	for _, p := range profiles() {
-		t.Run(p.name, func(t *testing.T) { prove(t, p) })
+		t.Run(p.name, func(t *testing.T) { prove(t, program, p) })
 	}
 }
 
 // prove fails for each permission that is granted and not used, or used and not granted.
-func prove(t *testing.T, p profile) {
+func prove(t *testing.T, program string, p profile) {
 	t.Helper()
 	c := newCluster(t)
 	c.forget(t)
@@ -132,7 +134,7 @@ func prove(t *testing.T, p profile) {
 	if p.managed {
 		account = "tenant-ccm"
 	}
-	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.Namespace(t), pod: newPod(t, workload, c.identity(t, namespace, account))}
+	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.Namespace(t), pod: newPod(t, program, workload, c.identity(t, namespace, account))}
 	t.Cleanup(func() { tellForbidden(t, log, begin) })
 	s.play()
 	requests, err := log.since(begin)

@@ -94,8 +94,8 @@ func TestFilesFollowTheChart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	edit(t, filepath.Join(dir, valuesDir, "self-managed.yaml"), "thalassa-credentials", "cloud-credentials")
-	edit(t, filepath.Join(dir, chartDir, "values.yaml"), "securePort: 10258", "securePort: 10999")
+	repotest.Replace(t, filepath.Join(dir, valuesDir, "self-managed.yaml"), "thalassa-credentials", "cloud-credentials")
+	repotest.Replace(t, filepath.Join(dir, chartDir, "values.yaml"), "securePort: 10258", "securePort: 10999")
 	made, err := Files(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -105,20 +105,6 @@ func TestFilesFollowTheChart(t *testing.T) {
 		if !strings.Contains(daemonSet, want) {
 			t.Errorf("the DaemonSet lacks %q:\n%s", want, daemonSet)
 		}
-	}
-}
-
-func edit(t *testing.T, file, from, to string) {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(content), from) {
-		t.Fatalf("%s lacks %q", file, from)
-	}
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 
