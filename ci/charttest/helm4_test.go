@@ -14,12 +14,29 @@ import (
 	release4 "helm.sh/helm/v4/pkg/release/v1"
 )
 
+// engines are both majors of Helm, each as what renders the chart in a folder.
+func engines(t *testing.T) map[string]func(dir string, r chart.Release) (text, notes string, err error) {
+	t.Helper()
+	return map[string]func(string, chart.Release) (string, string, error){
+		"Helm 3": func(dir string, r chart.Release) (string, string, error) { return chart.Render(t.Context(), dir, r) },
+		"Helm 4": func(dir string, r chart.Release) (string, string, error) { return renderWith4(t, dir, r) },
+	}
+}
+
 // render4 renders the chart with Helm 4, for a cluster that also has the kinds in apis.
 func render4(t *testing.T, r chart.Release, apis ...string) (text, notes string, err error) {
 	t.Helper()
-	loaded, err := loader.LoadDir(chartDir)
+	return renderWith4(t, chartDir, r, apis...)
+}
+
+func renderWith4(t *testing.T, dir string, r chart.Release, apis ...string) (text, notes string, err error) {
+	t.Helper()
+	loaded, err := loader.LoadDir(dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.KubeVersion == "" {
+		r.KubeVersion = chart.DefaultKubeVersion
 	}
 	version, err := common.ParseKubeVersion(r.KubeVersion)
 	if err != nil {
