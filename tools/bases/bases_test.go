@@ -52,6 +52,15 @@ func TestReasonsAreKept(t *testing.T) {
 	}
 }
 
+// TestSurplusIsMarked: the component with the specification's permissions says of each rule beyond it which code needs it.
+func TestSurplusIsMarked(t *testing.T) {
+	component := string(files(t)["kustomize/components/spec-rbac/kustomization.yaml"])
+	rules, sources := strings.Count(component, "- apiGroups: ["), strings.Count(component, "# Specification, ")+strings.Count(component, "Needed by ")
+	if rules == 0 || rules != sources {
+		t.Errorf("%d rules, and %d that say whether the specification has them or who needs them:\n%s", rules, sources, component)
+	}
+}
+
 // TestKustomizationListsEveryFile, each once.
 func TestKustomizationListsEveryFile(t *testing.T) {
 	made := files(t)
