@@ -70,7 +70,7 @@ func TestHelm4RendersTheSame(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			want, wantNotes := manifestAndNotes(t, readValues(t, path))
-			for _, version := range []string{"v1.33.0", "v1.34.2-vendor.1", "v1.37.0"} {
+			for _, version := range kubeVersions(t) {
 				r := release(readValues(t, path))
 				r.KubeVersion = version
 				got, notes, err := render4(t, r, "monitoring.coreos.com/v1", "policy/v1beta1/PodDisruptionBudget")
