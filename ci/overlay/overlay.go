@@ -103,11 +103,12 @@ func (k Tree) Use(tb testing.TB, overlay string, components ...string) {
 	if len(components) == 0 {
 		return
 	}
-	list := "components:\n"
+	var list strings.Builder
+	list.WriteString("components:\n")
 	for _, name := range components {
-		list += "  - ../../components/" + name + "\n"
+		list.WriteString("  - ../../components/" + name + "\n")
 	}
-	k.Change(tb, path.Join(Dir(overlay), "kustomization.yaml"), "# components: []\n", list)
+	k.Change(tb, path.Join(Dir(overlay), "kustomization.yaml"), "# components: []\n", list.String())
 }
 
 // Build is `kustomize build <dir>`; an error fails the test.
