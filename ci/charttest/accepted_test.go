@@ -22,7 +22,7 @@ import (
 )
 
 // TestEveryObjectIsAccepted has the API server check every object of every values file, without storing any.
-// The kinds of Prometheus Operator are registered without a schema: decoding has checked their fields.
+// The kinds of Prometheus Operator are defined as its own releases define them.
 func TestEveryObjectIsAccepted(t *testing.T) {
 	warnings := &warnings{}
 	config := rest.CopyConfig(controlplanetest.Get(t).Config())

@@ -20,20 +20,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func clientset(t *testing.T, plane *controlplane.ControlPlane) kubernetes.Interface {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
 // TestInstallIntoKubernetes installs the chart into a real API server, which
 // checks every object, and removes it again.
 func TestInstallIntoKubernetes(t *testing.T) {
 	plane := controlplanetest.Get(t)
-	client := clientset(t, plane)
+	client := controlplanetest.Client(t, plane)
 	namespace := controlplanetest.Namespace(t)
 	r := chart.Release{Name: "thalassa-ccm", Namespace: namespace, Values: minimal(t)}
 
@@ -133,7 +124,7 @@ func (a access) review(namespace string) *authorizationv1.SubjectAccessReview {
 // through the status, with no other right to write Services.
 func wantFinalizer(t *testing.T, plane *controlplane.ControlPlane, namespace string) {
 	t.Helper()
-	services := clientset(t, plane).CoreV1().Services(namespace)
+	services := controlplanetest.Client(t, plane).CoreV1().Services(namespace)
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
@@ -161,7 +152,7 @@ func wantFinalizer(t *testing.T, plane *controlplane.ControlPlane, namespace str
 
 // TestExampleIsAccepted has the API server check the example without storing it.
 func TestExampleIsAccepted(t *testing.T) {
-	client := clientset(t, controlplanetest.Get(t))
+	client := controlplanetest.Client(t, controlplanetest.Get(t))
 	namespace := controlplanetest.Namespace(t)
 	decoded, err := Decode(readFile(t, "../../examples/web.yaml"))
 	if err != nil {

@@ -14,12 +14,29 @@ import (
 	release4 "helm.sh/helm/v4/pkg/release/v1"
 )
 
+// engines are both majors of Helm, each as what renders the chart in a folder.
+func engines(t *testing.T) map[string]func(dir string, r chart.Release) (text, notes string, err error) {
+	t.Helper()
+	return map[string]func(string, chart.Release) (string, string, error){
+		"Helm 3": func(dir string, r chart.Release) (string, string, error) { return chart.Render(t.Context(), dir, r) },
+		"Helm 4": func(dir string, r chart.Release) (string, string, error) { return renderWith4(t, dir, r) },
+	}
+}
+
 // render4 renders the chart with Helm 4, for a cluster that also has the kinds in apis.
 func render4(t *testing.T, r chart.Release, apis ...string) (text, notes string, err error) {
 	t.Helper()
-	loaded, err := loader.LoadDir(chartDir)
+	return renderWith4(t, chartDir, r, apis...)
+}
+
+func renderWith4(t *testing.T, dir string, r chart.Release, apis ...string) (text, notes string, err error) {
+	t.Helper()
+	loaded, err := loader.LoadDir(dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.KubeVersion == "" {
+		r.KubeVersion = chart.DefaultKubeVersion
 	}
 	version, err := common.ParseKubeVersion(r.KubeVersion)
 	if err != nil {
@@ -53,7 +70,7 @@ func TestHelm4RendersTheSame(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			want, wantNotes := manifestAndNotes(t, readValues(t, path))
-			for _, version := range []string{"v1.33.0", "v1.34.2-vendor.1", "v1.37.0"} {
+			for _, version := range kubeVersions(t) {
 				r := release(readValues(t, path))
 				r.KubeVersion = version
 				got, notes, err := render4(t, r, "monitoring.coreos.com/v1", "policy/v1beta1/PodDisruptionBudget")

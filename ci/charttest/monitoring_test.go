@@ -151,9 +151,9 @@ types:
 }
 
 // ruleGroups returns the groups of the PrometheusRule.
-func ruleGroups(t *testing.T) []monitoringv1.RuleGroup {
+func ruleGroups(t *testing.T, sets ...string) []monitoringv1.RuleGroup {
 	t.Helper()
-	rendered := objects(t, minimal(t, "rules.enabled=true"))
+	rendered := objects(t, minimal(t, append([]string{"rules.enabled=true"}, sets...)...))
 	return find[*monitoringv1.PrometheusRule](t, rendered, "thalassa-ccm").Spec.Groups
 }
 

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -200,5 +202,17 @@ func TestResources(t *testing.T) {
 		if got := fmt.Sprintf("%v %v", test.list.Cpu(), test.list.Memory()); got != test.want {
 			t.Errorf("%s %s, want %s", name, got, test.want)
 		}
+	}
+}
+
+// TestResourcesOfTheRequirements: what people are told to give a cloud controller manager is what the container gets.
+func TestResourcesOfTheRequirements(t *testing.T) {
+	got := container(t, "resources.requests.cpu=200m", "resources.requests.memory=512Mi", "resources.limits.cpu=1", "resources.limits.memory=1Gi").Resources
+	want := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{"cpu": resource.MustParse("200m"), "memory": resource.MustParse("512Mi")},
+		Limits:   corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }

@@ -109,7 +109,7 @@ func TestRulesAreAboutWhatExists(t *testing.T) {
 	// The library makes its series at the first election, with the name of the lease.
 	known["leader_election_master_status"] = []string{"name"}
 	for name, text := range expressions(t) {
-		expr, err := parser.ParseExpr(text)
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -136,7 +136,7 @@ func TestRulesAreAboutWhatExists(t *testing.T) {
 // TestRulesKeepTheNamespace: without it the alerts of two releases are one for Alertmanager, and nobody sees whose it is.
 func TestRulesKeepTheNamespace(t *testing.T) {
 	for name, text := range expressions(t) {
-		expr, err := parser.ParseExpr(text)
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,13 +87,15 @@ func TestSchemaRefusesTypos(t *testing.T) {
 	if len(paths) < 5 {
 		t.Fatalf("only %d closed objects: %q", len(paths), paths)
 	}
-	for _, path := range paths {
-		t.Run("in "+path, func(t *testing.T) {
-			got := refusal(t, minimal(t, strings.TrimPrefix(path+".tpyo=1", ".")))
-			if want := "additional properties 'tpyo' not allowed"; !strings.Contains(got, want) {
-				t.Errorf("error %q, want one with %q", got, want)
-			}
-		})
+	for engine, render := range engines(t) {
+		for _, path := range paths {
+			t.Run(engine+" in "+path, func(t *testing.T) {
+				_, _, err := render(chartDir, release(minimal(t, strings.TrimPrefix(path+".tpyo=1", "."))))
+				if want := "additional properties 'tpyo' not allowed"; err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want one with %q", err, want)
+				}
+			})
+		}
 	}
 }
 
@@ -143,23 +145,30 @@ func defaults(t *testing.T) map[string]any {
 	return readValues(t, filepath.Join(chartDir, chartutil.ValuesfileName))
 }
 
+// TestChartAsDependency: a chart includes it with values of its own, and switches it off.
 func TestChartAsDependency(t *testing.T) {
 	dir := umbrella(t)
-	values := map[string]any{
-		"global":       map[string]any{"region": "somewhere"},
-		"thalassa-ccm": minimal(t, "enabled=true"),
-	}
-	text, _, err := chart.Render(t.Context(), dir, chart.Release{Name: "platform", Namespace: "kube-system", Values: values})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "name: \"platform-thalassa-ccm\"\n"; !strings.Contains(text, want) {
-		t.Errorf("the manifest lacks %q", want)
-	}
-
-	values["thalassa-ccm"] = map[string]any{"enabled": false}
-	text, _, err = chart.Render(t.Context(), dir, chart.Release{Name: "platform", Namespace: "kube-system", Values: values})
-	if err != nil || strings.TrimSpace(text) != "" {
-		t.Errorf("a disabled dependency gives error %v and the manifest %q", err, text)
+	for engine, render := range engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			platform := func(values map[string]any) (string, error) {
+				text, _, err := render(dir, chart.Release{Name: "platform", Namespace: "kube-system", Values: values})
+				return text, err
+			}
+			values := map[string]any{"global": map[string]any{"region": "somewhere"}, "thalassa-ccm": minimal(t, "enabled=true")}
+			text, err := platform(values)
+			if want := "name: \"platform-thalassa-ccm\"\n"; err != nil || !strings.Contains(text, want) {
+				t.Errorf("error %v, and the manifest lacks %q", err, want)
+			}
+			values["thalassa-ccm"] = map[string]any{"enabled": false}
+			if text, err := platform(values); err != nil || strings.TrimSpace(text) != "" {
+				t.Errorf("a disabled dependency gives error %v and the manifest %q", err, text)
+			}
+			for name, path := range valuesFiles(t) {
+				values["thalassa-ccm"] = readValues(t, path)
+				if text, err := platform(values); err != nil || !strings.Contains(text, "/thalassa-ccm/templates/") {
+					t.Errorf("with the values %s: error %v", name, err)
+				}
+			}
+		})
 	}
 }

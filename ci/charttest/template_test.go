@@ -1,6 +1,7 @@
 package charttest
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -130,7 +131,7 @@ func TestSameBytesForEveryKubernetes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			values := readValues(t, path)
 			want := manifest(t, release(values))
-			for _, version := range []string{"v1.33.0", "v1.33.0", "v1.34.2-vendor.1", "v1.35.0", "v1.36.3", "v1.37.0"} {
+			for _, version := range append(kubeVersions(t), chart.DefaultKubeVersion) {
 				r := release(values)
 				r.KubeVersion = version
 				if manifest(t, r) != want {
@@ -143,7 +144,8 @@ func TestSameBytesForEveryKubernetes(t *testing.T) {
 
 func TestOldKubernetesIsRefused(t *testing.T) {
 	r := release(minimal(t))
-	r.KubeVersion = "v1.32.9"
+	oldest, _ := supported(t)
+	r.KubeVersion = fmt.Sprintf("v1.%d.9", oldest-1)
 	_, _, err := chart.Render(t.Context(), chartDir, r)
 	if err == nil || !strings.Contains(err.Error(), "kubeVersion") {
 		t.Errorf("error %v, want one about kubeVersion", err)

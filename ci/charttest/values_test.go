@@ -1,7 +1,6 @@
 package charttest
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -16,29 +15,28 @@ import (
 )
 
 // TestEveryValueHasAnEffect gives each value of each values file its default back, and wants the
-// render to change or the chart to refuse.
+// render to change or the chart to refuse, with either major of Helm.
 func TestEveryValueHasAnEffect(t *testing.T) {
-	for name, path := range valuesFiles(t) {
-		for _, value := range documented(t) {
-			values := readValues(t, path)
-			if !remove(values, value) {
-				continue
+	for engine, render := range engines(t) {
+		for name, path := range valuesFiles(t) {
+			with, notes, err := render(chartDir, release(readValues(t, path)))
+			if err != nil {
+				t.Fatal(err)
 			}
-			t.Run(name+" "+value, func(t *testing.T) {
-				with, without := renderAll(t, readValues(t, path)), renderAll(t, values)
-				if with == without {
-					t.Error("the default changes nothing")
+			for _, value := range documented(t) {
+				values := readValues(t, path)
+				if !remove(values, value) {
+					continue
 				}
-			})
+				t.Run(strings.Join([]string{engine, name, value}, " "), func(t *testing.T) {
+					text, told, err := render(chartDir, release(values))
+					if err == nil && text == with && told == notes {
+						t.Error("the default changes nothing")
+					}
+				})
+			}
 		}
 	}
-}
-
-// renderAll returns objects and notes, or why there are none.
-func renderAll(t *testing.T, values map[string]any) string {
-	t.Helper()
-	text, notes, err := chart.Render(t.Context(), chartDir, release(values))
-	return fmt.Sprint(text, notes, err)
 }
 
 // documented returns the paths of the values in the README's table.
@@ -78,27 +76,63 @@ func TestRequiredValuesHaveAnEffect(t *testing.T) {
 	}
 }
 
-// TestEveryValueMayBeMissing takes each value and each section away from the defaults, as values that an older chart
-// kept (--reuse-values) lack new ones: the chart renders something whole, or says what is wrong.
-func TestEveryValueMayBeMissing(t *testing.T) {
-	for _, name := range []string{"full", "deployment", "managed-hosting"} {
-		for _, value := range slices.Concat(documented(t), sections(t)) {
-			values := readValues(t, valuesFiles(t)[name])
-			remove(values, value)
-			text, _, err := chart.Render(t.Context(), chartDir, release(chartutil.CoalesceTables(nest(value, nil), values)))
-			if err == nil {
-				_, err = Decode(text)
-			} else if strings.Contains(err.Error(), "meet the specifications of the schema") || strings.Contains(err.Error(), "validate.yaml:1:4): ") {
-				continue // told in words
-			}
-			if err != nil {
-				t.Errorf("%s without %s: %v", name, value, err)
-			}
-			if hole := regexp.MustCompile(`.*(<nil>|<no value>|%!|=null|(?m:: null$)).*`).FindString(text); hole != "" {
-				t.Errorf("%s without %s: the render has a hole: %s", name, value, hole)
-			}
+// TestEveryValueMayBeNull sets each value and each section to null, on top of each values file, as --set x=null does, and as values
+// that an older chart kept (--reuse-values) lack new ones: the chart renders something whole, or says what is wrong.
+func TestEveryValueMayBeNull(t *testing.T) {
+	for name, path := range valuesFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantNulls(t, name, path)
+		})
+	}
+}
+
+// wantNulls tries every null on top of a values file.
+func wantNulls(t *testing.T, name, path string) {
+	t.Helper()
+	for _, value := range slices.Concat(documented(t), sections(t)) {
+		text, _, err := chart.Render(t.Context(), chartDir, release(withNull(t, path, value)))
+		if err == nil {
+			_, err = Decode(text)
+		} else if inWords(err) {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s with %s=null: %v", name, value, err)
+		}
+		if hole := regexp.MustCompile(`.*(<nil>|<no value>|%!|=null|(?m:: null$)).*`).FindString(text); hole != "" {
+			t.Errorf("%s with %s=null: the render has a hole: %s", name, value, hole)
 		}
 	}
+}
+
+// withNull returns the values of a file, with null for one of them.
+func withNull(t *testing.T, path, value string) map[string]any {
+	t.Helper()
+	values := readValues(t, path)
+	remove(values, value)
+	return chartutil.CoalesceTables(nest(value, nil), values)
+}
+
+// TestHelm4TakesNullAlike: both majors merge values in code of their own.
+func TestHelm4TakesNullAlike(t *testing.T) {
+	path := valuesFiles(t)["full"]
+	for _, value := range slices.Concat(documented(t), sections(t)) {
+		text, notes, err := chart.Render(t.Context(), chartDir, release(withNull(t, path, value)))
+		text4, notes4, err4 := render4(t, release(withNull(t, path, value)))
+		if (err == nil) != (err4 == nil) || err4 != nil && !inWords(err4) {
+			t.Errorf("%s=null: Helm 3 says %v, Helm 4 %v", value, err, err4)
+		}
+		if diff := cmp.Diff(documents(text), documents(text4)); diff != "" || notes != notes4 {
+			t.Errorf("%s=null: (-Helm 3 +Helm 4):\n%s", value, diff)
+		}
+	}
+}
+
+// inWords says whether an error is what the schema or the chart says about values, and not what the template engine stumbled over.
+func inWords(err error) bool {
+	said := err.Error()
+	return strings.Contains(said, "meet the specifications of the schema") || strings.Contains(said, "validate.yaml:1:4): ")
 }
 
 // sections returns the paths of the values that have others below them.

@@ -33,12 +33,38 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestNamesThatNoServiceCanHave are refused in one sentence, whether the Service is rendered or not.
+func TestNamesThatNoServiceCanHave(t *testing.T) {
+	for name, test := range map[string]struct{ release, override, want string }{
+		"a digit first":     {"cloud", "9ccm", "fullnameOverride makes objects named 9ccm, "},
+		"too long":          {"cloud", strings.Repeat("a", 64), "fullnameOverride makes objects named " + strings.Repeat("a", 64) + ", "},
+		"a dash last":       {"cloud", "ccm-", "fullnameOverride makes objects named ccm-, "},
+		"capitals":          {"cloud", "CCM", "fullnameOverride makes objects named CCM, "},
+		"a release's digit": {"9", "", "the name of the release makes objects named 9-thalassa-ccm, "},
+		"a release's dot":   {"cloud.eu", "", "the name of the release makes objects named cloud.eu-thalassa-ccm, "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := chart.Render(t.Context(), chartDir, chart.Release{
+				Name: test.release, Namespace: "kube-system", Values: minimal(t, "fullnameOverride="+test.override),
+			})
+			if err == nil {
+				t.Fatal("it is accepted")
+			}
+			got := sentences(t, err.Error())
+			if len(got) != 1 || !strings.HasPrefix(got[0], test.want) || !strings.Contains(got[0], "for example --set fullnameOverride=thalassa-ccm") {
+				t.Errorf("the chart says %q, want one sentence that begins with %q, and an example", got, test.want)
+			}
+		})
+	}
+}
+
 // TestNamesThatLookLikeNumbers stay names: YAML would take them for numbers.
 func TestNamesThatLookLikeNumbers(t *testing.T) {
 	const namespace, account, secret = "20260101", "1e5", "0123"
 	for name, file := range valuesFiles(t) {
 		values := readValues(t, file)
 		values["serviceAccount"] = map[string]any{"name": account}
+		values["fullnameOverride"] = "ccm" // what no Service can be named is refused
 		if credentials, ok := values["credentials"].(map[string]any); ok && credentials["existingSecret"] != nil {
 			credentials["existingSecret"] = secret
 		}

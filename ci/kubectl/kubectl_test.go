@@ -103,8 +103,19 @@ func TestDefineMonitors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := k.Apply("apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\nmetadata: {name: a}\nspec: {selector: {}}\n")
+	const monitor = "apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\nmetadata: {name: a}\nspec: {selector: {}}\n"
+	got, err := k.Apply(monitor)
 	if want := "podmonitor.monitoring.coreos.com/a created\n"; got != want || err != nil {
 		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+	for change, want := range map[string]string{
+		"podMetricsEndpoints: [{scheme: ftp}]":    "Unsupported value",
+		"podMetricsEndpoints: [{interval: soon}]": "should match",
+		"podMetricsEndpoint: []":                  "podMetricsEndpoint",
+	} {
+		_, err := k.Apply(strings.Replace(monitor, "spec: {", "spec: {"+change+", ", 1), "--server-side", "--dry-run=server")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want a refusal with %q", change, err, want)
+		}
 	}
 }

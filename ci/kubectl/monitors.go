@@ -4,56 +4,79 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
+	// The module whose folder holds the definitions: what is imported stays in go.mod, at one version, and is there without a network.
+	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// monitorKind makes the API server know one of Prometheus Operator's kinds, and store whatever its spec says.
-const monitorKind = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: %[2]s.monitoring.coreos.com
-spec:
-  group: monitoring.coreos.com
-  scope: Namespaced
-  names: {kind: %[1]s, listKind: %[1]sList, plural: %[2]s, singular: %[3]s}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      schema:
-        openAPIV3Schema:
-          type: object
-          required: [spec]
-          properties:
-            spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
----
-`
+// operatorModule has the definitions of its kinds in definitionsDir, one file each.
+const (
+	operatorModule = "github.com/prometheus-operator/prometheus-operator"
+	definitionsDir = "example/prometheus-operator-crd"
+)
 
 // monitorLimit bounds how long the API server may take to serve new kinds.
 const monitorLimit = time.Minute
 
-// DefineMonitors makes the API server know the kinds ServiceMonitor, PodMonitor and PrometheusRule, and waits until it does. It
-// does not check their fields: decoding them strictly into their Go types does.
+// samples are the least of each kind that its schema lets pass.
+const samples = `apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {name: sample}
+spec: {selector: {}, endpoints: []}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: PodMonitor
+metadata: {name: sample}
+spec: {selector: {}}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata: {name: sample}
+spec: {}
+`
+
+// DefineMonitors makes the API server know the kinds ServiceMonitor, PodMonitor and PrometheusRule, and waits until it does. The
+// definitions are those of Prometheus Operator itself, so that the API server checks every field as in a user's cluster.
 func (k Kubectl) DefineMonitors(ctx context.Context) error {
-	var kinds, samples strings.Builder
-	for _, kind := range []string{"ServiceMonitor", "PodMonitor", "PrometheusRule"} {
-		singular := strings.ToLower(kind)
-		_, _ = fmt.Fprintf(&kinds, monitorKind, kind, singular+"s", singular)
-		_, _ = fmt.Fprintf(&samples, "apiVersion: monitoring.coreos.com/v1\nkind: %s\nmetadata: {name: sample}\nspec: {}\n---\n", kind)
+	definitions, err := monitorDefinitions(ctx)
+	if err != nil {
+		return err
 	}
-	if _, err := k.Apply(kinds.String(), "--server-side"); err != nil {
+	if _, err := k.Apply(definitions, "--server-side"); err != nil {
 		return fmt.Errorf("defining monitors: %w", err)
 	}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, monitorLimit, true, func(context.Context) (bool, error) {
-		_, last = k.Apply(samples.String(), "--server-side", "--dry-run=server")
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, monitorLimit, true, func(context.Context) (bool, error) {
+		_, last = k.Apply(samples, "--server-side", "--dry-run=server")
 		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the kinds of monitors: %w", errors.Join(err, last))
 	}
 	return nil
+}
+
+// monitorDefinitions are the CustomResourceDefinitions, as one manifest.
+func monitorDefinitions(ctx context.Context) (string, error) {
+	output, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", operatorModule).Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the folder of %s: %w; go mod download fetches it", operatorModule, err)
+	}
+	var all strings.Builder
+	for _, plural := range []string{"servicemonitors", "podmonitors", "prometheusrules"} {
+		file := filepath.Join(strings.TrimSpace(string(output)), definitionsDir, "monitoring.coreos.com_"+plural+".yaml")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("reading the definition of %s: %w", plural, err)
+		}
+		all.WriteString("---\n")
+		all.Write(text)
+	}
+	return all.String(), nil
 }

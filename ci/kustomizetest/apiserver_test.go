@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
@@ -26,7 +27,7 @@ func TestAPIServerAccepts(t *testing.T) {
 	for _, p := range bases.Profiles() {
 		for _, components := range combinations(p) {
 			t.Run(strings.Join(append([]string{p.Name}, components...), "+"), func(t *testing.T) {
-				manifest := overlay(t, p.Name, components...)
+				manifest := built(t, p.Name, components...)
 				output, err := place(kube, manifest, namespace).Apply(manifest, "--server-side", "--dry-run=server")
 				if err != nil {
 					t.Error(err)
@@ -50,7 +51,7 @@ func place(kube kubectl.Kubectl, manifest, namespace string) kubectl.Kubectl {
 // TestAPIServerRefusesUnedited: permissions for nobody are refused.
 func TestAPIServerRefusesUnedited(t *testing.T) {
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
-	_, err := kube.Apply(newTree(t).build(t, path.Join(overlaysDir, "managed-tenant")), "--server-side", "--dry-run=server")
+	_, err := kube.Apply(overlay.New(t).Build(t, overlay.Dir("managed-tenant")), "--server-side", "--dry-run=server")
 	if err == nil || !strings.Contains(err.Error(), "subjects[0].name: Required value") {
 		t.Errorf("got %v, want that the name of the subject is required", err)
 	}
@@ -66,7 +67,7 @@ func TestApplyingAgainChangesNothing(t *testing.T) {
 	namespace := controlplanetest.Namespace(t)
 	for _, p := range bases.Profiles() {
 		all := together(p, meantFor(p)...)
-		for name, manifest := range map[string]string{"overlay": overlay(t, p.Name, all...), "chart": render(t, p, all...)} {
+		for name, manifest := range map[string]string{"overlay": built(t, p.Name, all...), "chart": render(t, p, all...)} {
 			kube := place(kube, manifest, namespace)
 			for _, flag := range []string{"--server-side", "--server-side=false"} {
 				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) {

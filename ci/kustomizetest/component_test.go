@@ -3,7 +3,6 @@ package kustomizetest
 import (
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -116,7 +116,7 @@ func TestManagedNamesNoNamespace(t *testing.T) {
 			continue
 		}
 		for _, components := range combinations(p) {
-			if strings.Contains(overlay(t, p.Name, components...), bases.Namespace) {
+			if strings.Contains(built(t, p.Name, components...), bases.Namespace) {
 				t.Errorf("with components %v it names %s", components, bases.Namespace)
 			}
 		}
@@ -146,10 +146,10 @@ func TestEveryComponentIsTested(t *testing.T) {
 // TestOrderMatters: a component before the one it needs does not build, instead of doing nothing.
 func TestOrderMatters(t *testing.T) {
 	for _, components := range [][]string{{"high-availability"}, {"high-availability", "deployment"}} {
-		k := newTree(t)
-		k.edit(t, "self-managed")
-		k.use(t, "self-managed", components...)
-		_, err := k.tryBuild(path.Join(overlaysDir, "self-managed"))
+		k := overlay.New(t)
+		edit(t, k, "self-managed")
+		k.Use(t, "self-managed", components...)
+		_, err := k.TryBuild(overlay.Dir("self-managed"))
 		if err == nil || !strings.Contains(err.Error(), "/spec/replicas") {
 			t.Errorf("%q: got %v, want an error with /spec/replicas", components, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -27,7 +28,7 @@ func TestEveryProfileHasAnOverlay(t *testing.T) {
 		want = append(want, p.Name)
 	}
 	slices.Sort(want)
-	entries, err := os.ReadDir(filepath.Join(repotest.Root(t), overlaysDir))
+	entries, err := os.ReadDir(filepath.Join(repotest.Root(t), overlay.Root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,20 +60,20 @@ func TestBasesHaveNoOtherFile(t *testing.T) {
 // TestUneditedIsRefused: an overlay, and a base without an overlay, hold a configuration with which the program does not start,
 // and it names every key that is missing. What only permits something permits it to nobody; the API server refuses that.
 func TestUneditedIsRefused(t *testing.T) {
-	k := newTree(t)
+	k := overlay.New(t)
 	for _, p := range bases.Profiles() {
-		for _, dir := range []string{path.Join(overlaysDir, p.Name), path.Join("kustomize/base", p.Name)} {
+		for _, dir := range []string{overlay.Dir(p.Name), path.Join("kustomize/base", p.Name)} {
 			t.Run(dir, func(t *testing.T) {
-				objects := decode(t, k.build(t, dir))
+				objects := decode(t, k.Build(t, dir))
 				config, found := configOf(t, objects)
-				if found != k.configures(p.Name) {
+				if found != k.Configures(p.Name) {
 					t.Fatalf("configuration: %v", config)
 				}
 				if !found {
 					wantNobody(t, objects)
 					return
 				}
-				_, problems := validate(t, config.Data[configKey])
+				_, problems := validate(t, config.Data[overlay.ConfigKey])
 				for _, key := range []string{"organisation", "vpcIdentity", "cluster"} {
 					if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, key+": missing") }) {
 						t.Errorf("the program does not say that %s is missing, but %q", key, problems)
@@ -110,7 +111,7 @@ func wantNobody(t *testing.T, objects []runtime.Object) {
 func configOf(t *testing.T, objects []runtime.Object) (*corev1.ConfigMap, bool) {
 	t.Helper()
 	for _, o := range objects {
-		if config, ok := o.(*corev1.ConfigMap); ok && config.Data[configKey] != "" {
+		if config, ok := o.(*corev1.ConfigMap); ok && config.Data[overlay.ConfigKey] != "" {
 			return config, true
 		}
 	}
@@ -120,16 +121,16 @@ func configOf(t *testing.T, objects []runtime.Object) (*corev1.ConfigMap, bool) 
 // TestConfigurationReplacesThePods: what is edited changes the ConfigMap's name, which the pods carry.
 func TestConfigurationReplacesThePods(t *testing.T) {
 	for _, p := range bases.Profiles() {
-		k := newTree(t)
-		if !k.configures(p.Name) {
+		k := overlay.New(t)
+		if !k.Configures(p.Name) {
 			continue
 		}
-		k.edit(t, p.Name)
+		edit(t, k, p.Name)
 		before := volumes(t, k, p)
 		if again := volumes(t, k, p); len(before) == 0 || !slices.Equal(before, again) {
 			t.Fatalf("%s: ConfigMaps of the pods %v, and a second time %v", p.Name, before, again)
 		}
-		k.change(t, configFile(p.Name), "cluster: production", "cluster: staging")
+		k.Change(t, overlay.ConfigFile(p.Name), "cluster: production", "cluster: staging")
 		if after := volumes(t, k, p); slices.Equal(before, after) {
 			t.Errorf("%s: with another configuration the pods still have %v", p.Name, after)
 		}
@@ -137,9 +138,9 @@ func TestConfigurationReplacesThePods(t *testing.T) {
 }
 
 // volumes are the ConfigMaps that pods mount; each has to be in the overlay.
-func volumes(t *testing.T, k tree, p bases.Profile) []string {
+func volumes(t *testing.T, k overlay.Tree, p bases.Profile) []string {
 	t.Helper()
-	objects := decode(t, k.build(t, path.Join(overlaysDir, p.Name)))
+	objects := decode(t, k.Build(t, overlay.Dir(p.Name)))
 	var names []string
 	for _, o := range objects {
 		template := podTemplate(o)
@@ -164,7 +165,7 @@ func volumes(t *testing.T, k tree, p bases.Profile) []string {
 func TestKustomizationsAreOfToday(t *testing.T) {
 	deprecated := []string{"bases", "commonLabels", "imageTags", "patchesJson6902", "patchesStrategicMerge", "vars"}
 	seen := 0
-	err := newTree(t).Walk("/", func(p string, info fs.FileInfo, err error) error {
+	err := overlay.New(t).Walk("/", func(p string, info fs.FileInfo, err error) error {
 		if err != nil || path.Base(p) != "kustomization.yaml" {
 			return err
 		}

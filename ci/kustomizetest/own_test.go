@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -19,9 +20,9 @@ func TestOverlayInAnotherRepository(t *testing.T) {
 	if diff := cmp.Diff(guide, example); diff != "" {
 		t.Errorf("the kustomizations differ (-guide +example):\n%s", diff)
 	}
-	k := newTree(t)
-	k.edit(t, "self-managed")
-	config, err := k.ReadFile(configFile("self-managed"))
+	k := overlay.New(t)
+	edit(t, k, "self-managed")
+	config, err := k.ReadFile(overlay.ConfigFile("self-managed"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,14 +31,14 @@ func TestOverlayInAnotherRepository(t *testing.T) {
 		t.Fatalf("the kustomization does not refer to %s:\n%s", remote, guide)
 	}
 	for file, content := range map[string]string{
-		"mine/kustomization.yaml": strings.Replace(guide, remote, "../kustomize/base/self-managed", 1), "mine/" + configKey: string(config),
+		"mine/kustomization.yaml": strings.Replace(guide, remote, "../kustomize/base/self-managed", 1), "mine/" + overlay.ConfigKey: string(config),
 	} {
 		if err := k.WriteFile(file, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := strings.ReplaceAll(overlay(t, "self-managed"), "    app.kubernetes.io/managed-by: kustomize\n", "")
-	if diff := cmp.Diff(want, k.build(t, "mine")); diff != "" {
+	want := strings.ReplaceAll(built(t, "self-managed"), "    app.kubernetes.io/managed-by: kustomize\n", "")
+	if diff := cmp.Diff(want, k.Build(t, "mine")); diff != "" {
 		t.Errorf("-overlay +mine:\n%s", diff)
 	}
 }

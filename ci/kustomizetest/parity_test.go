@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -51,7 +52,7 @@ func TestOverlaysEqualTheChart(t *testing.T) {
 		for _, components := range combinations(p) {
 			t.Run(strings.Join(append([]string{p.Name}, components...), "+"), func(t *testing.T) {
 				want := undo(t, decode(t, render(t, p, components...)), used, func(e exception) undoing { return e.chart })
-				got := undo(t, decode(t, overlay(t, p.Name, components...)), used, func(e exception) undoing { return e.overlay })
+				got := undo(t, decode(t, built(t, p.Name, components...)), used, func(e exception) undoing { return e.overlay })
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("-chart +overlay:\n%s", diff)
 				}
@@ -196,19 +197,19 @@ func showConfig(t *testing.T, o runtime.Object) bool {
 	if !ok {
 		return false
 	}
-	effective, problems := validate(t, config.Data[configKey])
+	effective, problems := validate(t, config.Data[overlay.ConfigKey])
 	if len(problems) > 0 {
 		t.Errorf("the program refuses the configuration: %q", problems)
 	}
-	changed := config.Data[configKey] != effective
-	config.Data[configKey] = effective
+	changed := config.Data[overlay.ConfigKey] != effective
+	config.Data[overlay.ConfigKey] = effective
 	return changed
 }
 
 // validate asks the program about a configuration, without the files it refers to.
 func validate(t *testing.T, config string) (effective string, problems []string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), configKey)
+	file := filepath.Join(t.TempDir(), overlay.ConfigKey)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http/httptest"
 	"net/netip"
-	"path"
 	"strings"
 	"testing"
 	"time"
@@ -17,134 +14,48 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-	"github.com/thalassa-cloud/client-go/pkg/client"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
-const (
-	ccmImage = "ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager"
-	// patience bounds every wait; nothing here takes a tenth of it on an idle machine.
-	patience = 2 * time.Minute
-)
+// patience bounds every wait; nothing here takes a tenth of it on an idle machine.
+const patience = 2 * time.Minute
 
 // TestOverlayRuns is the way of a user: apply the overlay as it is, read in the pod's status what is missing, say it, apply
 // again, and see a node become a part of the cloud. What runs is what the API server holds.
 func TestOverlayRuns(t *testing.T) {
 	plane := controlplanetest.Get(t)
-	api, err := kubernetes.NewForConfig(plane.Config())
-	if err != nil {
+	api := controlplanetest.Client(t, plane)
+	c := cloud.Start(t, cloud.Loopback(t, "127.83.0.0/16"))
+	address := netip.MustParseAddr("127.83.0.9")
+	if _, err := c.AddMachine(emulator.MachineSpec{Name: "control-plane", Addresses: []netip.Addr{address}}); err != nil {
 		t.Fatal(err)
 	}
-	cloud := startCloud(t)
-	server := cloud.addServer(t, "control-plane")
-	startNode(t, server, "control-plane")
+	host.Start(t, plane, virtualnode.Options{Name: "control-plane", Address: address, ControlPlane: true})
 	createCredentials(t, api)
 
-	k, dir := newTree(t), path.Join(overlaysDir, "self-managed")
+	k, dir := overlay.New(t), overlay.Dir("self-managed")
 	kube := kubectl.New(plane.Kubeconfig())
-	apply(t, kube, k.build(t, dir))
+	apply(t, kube, k.Build(t, dir))
 	t.Cleanup(func() { removeWorkload(t, api) })
 	controlplanetest.Eventually(t, patience, "the pod says what is missing", func(ctx context.Context) error { return saysWhatIsMissing(ctx, api) })
 
-	k.say(t, "self-managed", map[string]string{
+	k.Say(t, "self-managed", map[string]string{
 		"organisation": emulator.DefaultOrganisationSlug, "vpcIdentity": emulator.DefaultVPC,
-		"cluster": "k8s-test\nendpoint: " + cloud.URL,
+		"cluster": "k8s-test\nendpoint: " + c.URL,
 	})
 	// Other processes of this machine may have the port, and every address of it is one machine's.
-	k.change(t, "kustomize/base/self-managed/daemonset.yaml", "--bind-address=0.0.0.0", "--bind-address=$(HOST_IP)")
-	k.change(t, "kustomize/base/self-managed/daemonset.yaml", "        - name: POD_NAME\n",
+	k.Change(t, "kustomize/base/self-managed/daemonset.yaml", "--bind-address=0.0.0.0", "--bind-address=$(HOST_IP)")
+	k.Change(t, "kustomize/base/self-managed/daemonset.yaml", "        - name: POD_NAME\n",
 		"        - name: HOST_IP\n          valueFrom: {fieldRef: {fieldPath: status.hostIP}}\n        - name: POD_NAME\n")
-	apply(t, kube, k.build(t, dir))
+	apply(t, kube, k.Build(t, dir))
 	controlplanetest.Eventually(t, patience, "the node is initialised", func(ctx context.Context) error { return initialised(ctx, api, "control-plane") })
 	controlplanetest.Eventually(t, patience, "the DaemonSet is ready", func(ctx context.Context) error { return rolledOut(ctx, api) })
-}
-
-// cloud is an emulated cloud and a client of it.
-type cloud struct {
-	*httptest.Server
-	api *iaas.Client
-}
-
-func startCloud(t *testing.T) cloud {
-	t.Helper()
-	seed, err := emulator.LoopbackSeed(netip.MustParsePrefix("127.83.0.0/16"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	emulated, err := emulator.New(emulator.Config{Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(emulated)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-		if err := emulated.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	raw, err := client.NewClient(client.WithBaseURL(server.URL), client.WithOrganisation(emulator.DefaultOrganisation),
-		client.WithAuthPersonalToken(emulator.DefaultToken))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := iaas.New(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cloud{server, api}
-}
-
-// addServer makes a machine and returns its address.
-func (c cloud) addServer(t *testing.T, name string) netip.Addr {
-	t.Helper()
-	zone := "nl-01a"
-	made, err := c.api.CreateMachine(t.Context(), iaas.CreateMachine{
-		Name: name, Subnet: emulator.DefaultSubnet, MachineType: "pgp-small", AvailabilityZone: &zone,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine, err := c.api.GetMachine(t.Context(), made.Identity)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, network := range machine.Interfaces {
-		for _, address := range network.IPAddresses {
-			return netip.MustParseAddr(address)
-		}
-	}
-	t.Fatalf("machine %s has no address", name)
-	return netip.Addr{}
-}
-
-func startNode(t *testing.T, address netip.Addr, name string) {
-	t.Helper()
-	network, err := virtualnode.NewNetwork(controlplanetest.Get(t).Config(), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(network.Close)
-	node, err := virtualnode.Start(t.Context(), virtualnode.Options{
-		Network: network, Name: name, Address: address, ControlPlane: true, Dir: t.TempDir(),
-		Images: map[string]virtualnode.Image{
-			ccmImage: virtualnode.Program(program(t), "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"),
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
-		defer cancel()
-		if err := node.Remove(ctx); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // createCredentials does what the comment in cloud-config.yaml says.

@@ -9,9 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
-	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -22,10 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 // patience bounds every wait.
@@ -41,11 +36,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, plane *controlplane.ControlPlane) *cluster {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &cluster{plane, client}
+	return &cluster{plane, controlplanetest.Client(t, plane)}
 }
 
 // hostingCluster is the provider's.
@@ -72,39 +63,6 @@ func servedCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// startCloud starts an emulated cloud and returns where it is.
-func startCloud(t *testing.T) (cloud *emulator.Emulator, endpoint string) {
-	t.Helper()
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(cloud)
-	t.Cleanup(func() {
-		server.Close()
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return cloud, server.URL
-}
-
-// program builds the program, which takes seconds after the first time, and returns its path.
-func program(t *testing.T) string {
-	t.Helper()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const name = "bin/thalassa-cloud-controller-manager"
-	build := exec.CommandContext(t.Context(), "make", "--silent", name)
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", name, err, output)
-	}
-	return filepath.Join(root, filepath.FromSlash(name))
 }
 
 // makeNamespace makes the namespace of the served cluster's control plane.

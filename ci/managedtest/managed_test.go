@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
@@ -28,7 +29,6 @@ import (
 
 const (
 	chartDir = "../../charts/thalassa-ccm"
-	image    = "ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager"
 	// account is who the program is in the served cluster.
 	account = "hosted-ccm"
 	// hostAddress is the hosting node's own, where the program listens.
@@ -42,7 +42,7 @@ const (
 // the other cluster, may do nothing there, and shows its metrics to one certificate.
 func TestManagedProfile(t *testing.T) {
 	hosting, served := hostingCluster(t), servedCluster(t)
-	cloud, endpoint := startCloud(t)
+	thalassa := cloud.Start(t, emulator.DefaultSeed())
 	clients := newAuthority(t)
 
 	served.install(t, "kube-system", map[string]any{
@@ -50,41 +50,34 @@ func TestManagedProfile(t *testing.T) {
 		"tenant":  map[string]any{"subject": map[string]any{"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}},
 		"metrics": map[string]any{"readers": []any{map[string]any{"kind": "User", "name": "prometheus"}}},
 	})
-	machine := served.addNode(t, cloud, "worker")
+	machine := served.addNode(t, thalassa, "worker")
 
 	namespace := hosting.makeNamespace(t)
 	hosting.makeSecret(t, namespace, "tenant-kubeconfig", served.kubeconfig(t))
 	hosting.makeSecret(t, namespace, "cloud", map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret})
 	hosting.makeSecret(t, namespace, "clients", map[string]string{"ca.crt": clients.pem()})
 	hosting.startNode(t)
-	hosting.install(t, namespace, hostingValues(endpoint))
+	hosting.install(t, namespace, hostingValues(thalassa))
 
 	controlplanetest.Eventually(t, patience, "the served cluster's node is initialised", func(ctx context.Context) error {
-		node, err := served.client.CoreV1().Nodes().Get(ctx, "worker", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		// Other taints come and go: nobody sends heartbeats for this node.
-		tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == uninitialized })
-		if !strings.HasSuffix(node.Spec.ProviderID, machine) || tainted {
-			return fmt.Errorf("provider ID %q, taints %v; %s", node.Spec.ProviderID, node.Spec.Taints, hosting.trouble(ctx, namespace))
+		if err := served.initialised(ctx, machine); err != nil {
+			return fmt.Errorf("%w; %s", err, hosting.trouble(ctx, namespace))
 		}
 		return nil
 	})
+	t.Run("load balancer", func(t *testing.T) { served.wantBalancer(t, thalassa) })
 	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
 	t.Run("permissions", func(t *testing.T) { wantNoPermissions(t, hosting.client, namespace) })
 	t.Run("metrics", func(t *testing.T) { wantMetrics(t, clients, served.token(t)) })
 }
 
-func hostingValues(endpoint string) map[string]any {
+func hostingValues(c cloud.Cloud) map[string]any {
 	return map[string]any{
 		"profile": "managed", "part": "hosting", "replicas": 1, "bindAddress": "$(HOST_IP)",
 		"tenant":      map[string]any{"kubeconfig": map[string]any{"existingSecret": "tenant-kubeconfig"}},
 		"credentials": map[string]any{"existingSecret": "cloud"},
 		"metrics":     map[string]any{"clientCA": map[string]any{"existingSecret": "clients"}},
-		"cloudConfig": map[string]any{
-			"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": "served", "endpoint": endpoint,
-		},
+		"cloudConfig": c.Config("served"),
 	}
 }
 
@@ -103,9 +96,9 @@ func (c *cluster) install(t *testing.T, namespace string, values map[string]any)
 }
 
 // addNode makes a machine in the cloud, and the Node a kubelet on it would make. It returns the machine's identity.
-func (c *cluster) addNode(t *testing.T, cloud *emulator.Emulator, name string) string {
+func (c *cluster) addNode(t *testing.T, thalassa cloud.Cloud, name string) string {
 	t.Helper()
-	machine, err := cloud.AddMachine(emulator.MachineSpec{Name: name})
+	machine, err := thalassa.AddMachine(emulator.MachineSpec{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,26 +115,24 @@ func (c *cluster) addNode(t *testing.T, cloud *emulator.Emulator, name string) s
 	return machine
 }
 
+// initialised wants the node to be the machine, and to be without the taint.
+func (c *cluster) initialised(ctx context.Context, machine string) error {
+	node, err := c.client.CoreV1().Nodes().Get(ctx, "worker", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	// Other taints come and go: nobody sends heartbeats for this node.
+	tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == uninitialized })
+	if !strings.HasSuffix(node.Spec.ProviderID, machine) || tainted {
+		return fmt.Errorf("provider ID %q, taints %v", node.Spec.ProviderID, node.Spec.Taints)
+	}
+	return nil
+}
+
 // startNode starts a node that runs the program, and initialises it as the hosting cluster's own cloud controller manager would.
 func (c *cluster) startNode(t *testing.T) {
 	t.Helper()
-	network, err := virtualnode.NewNetwork(c.plane.Config(), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(network.Close)
-	node, err := virtualnode.Start(t.Context(), virtualnode.Options{
-		Network: network, Name: "host", Address: netip.MustParseAddr(hostAddress), Dir: t.TempDir(),
-		Images: map[string]virtualnode.Image{image: virtualnode.Program(program(t))},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Remove(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	host.Start(t, c.plane, virtualnode.Options{Name: "host", Address: netip.MustParseAddr(hostAddress)})
 	patch := []byte(`{"spec":{"taints":null}}`)
 	if _, err := c.client.CoreV1().Nodes().Patch(t.Context(), "host", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

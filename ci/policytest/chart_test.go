@@ -39,21 +39,26 @@ func TestTwoInstallations(t *testing.T) {
 	}
 }
 
-// TestExampleIsTheSamePolicy: who does not use the chart applies the example.
-func TestExampleIsTheSamePolicy(t *testing.T) {
-	manifest, err := os.ReadFile("../../examples/admission-policy.yaml")
-	if err != nil {
-		t.Fatal(err)
+// TestComponentIsTheSamePolicy: who uses neither chart nor overlays applies the two files of the Kustomize component. Whoever goes over
+// to one of them has the same policy by the same name.
+func TestComponentIsTheSamePolicy(t *testing.T) {
+	var manifest strings.Builder
+	for _, file := range []string{"validatingadmissionpolicy.yaml", "validatingadmissionpolicybinding.yaml"} {
+		content, err := os.ReadFile("../../kustomize/components/admission-policy/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest.WriteString("---\n" + string(content))
 	}
-	example, ours := decoded(t, string(manifest)), rendered(t, "thalassa-ccm")
-	if diff := cmp.Diff(ours.Spec, example.Spec); diff != "" {
-		t.Errorf("policies (-chart +example):\n%s", diff)
+	component, ours := decoded(t, manifest.String()), rendered(t, "thalassa-ccm")
+	if diff := cmp.Diff(ours.Spec, component.Spec); diff != "" {
+		t.Errorf("policies (-chart +component):\n%s", diff)
 	}
-	if example.binding.Spec.PolicyName != example.Name || example.Name == ours.Name {
-		t.Errorf("the example's binding is for %s; the example is named %s, the chart's policy %s", example.binding.Spec.PolicyName, example.Name, ours.Name)
+	if component.binding.Spec.PolicyName != component.Name || component.Name != ours.Name {
+		t.Errorf("the component's binding is for %s; its policy is named %s, the chart's %s", component.binding.Spec.PolicyName, component.Name, ours.Name)
 	}
 	client, namespace := cluster(t)
-	install(t, client, namespace, example, thalassa.Annotations().Prefix())
+	install(t, client, namespace, component, thalassa.Annotations().Prefix())
 }
 
 // warnings collects what the API server tells a client beside its answers.

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Request is one line of an API server's audit log.
 type Request struct {
 	Permission
+	// Received is when the API server got it.
+	Received time.Time
 	// UserAgent is how the client calls itself.
 	UserAgent string
 	// Allowed is the verdict of the API server's authorizer, Reason its explanation.
@@ -24,6 +28,7 @@ type Request struct {
 // event is what is read of an audit.k8s.io/v1 Event.
 type event struct {
 	Verb, UserAgent, RequestURI string
+	RequestReceivedTimestamp    time.Time
 	User                        struct{ Username string }
 	ObjectRef                   *struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	Annotations                 map[string]string
@@ -68,7 +73,7 @@ func Requests(path string, offset int64) ([]Request, error) {
 
 func (e event) request() Request {
 	request := Request{
-		Permission: Permission{User: e.User.Username, Verb: e.Verb}, UserAgent: e.UserAgent,
+		Permission: Permission{User: e.User.Username, Verb: e.Verb}, UserAgent: e.UserAgent, Received: e.RequestReceivedTimestamp,
 		Allowed: e.Annotations["authorization.k8s.io/decision"] == "allow", Reason: e.Annotations["authorization.k8s.io/reason"],
 	}
 	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
@@ -81,4 +86,35 @@ func (e event) request() Request {
 	}
 	request.Namespace, request.Name = e.ObjectRef.Namespace, e.ObjectRef.Name
 	return request
+}
+
+// programName is the binary, and how it calls itself.
+const programName = "thalassa-cloud-controller-manager"
+
+// isProgram says whether the client calls itself by the program's name.
+func (r Request) isProgram() bool { return strings.HasPrefix(r.UserAgent, programName+"/") }
+
+// isKubernetes says whether Kubernetes' own controllers made the request with an account that they share with the program's: two
+// have the same names there.
+func (r Request) isKubernetes() bool {
+	shared := []string{"system:serviceaccount:kube-system:node-controller", "system:serviceaccount:kube-system:service-controller"}
+	return slices.Contains(shared, r.User) && strings.HasPrefix(r.UserAgent, "kube-controller-manager/")
+}
+
+// Doings returns the requests of the accounts to which something is granted, but for those of Kubernetes itself. Strangers are
+// those that another program made with such an account, and those that the program made with another account.
+func Doings(granted []Permission, requests []Request) (strangers, done []Request) {
+	for _, r := range requests {
+		if r.isKubernetes() {
+			continue
+		}
+		ours := slices.ContainsFunc(granted, func(p Permission) bool { return p.User == r.User })
+		if ours {
+			done = append(done, r)
+		}
+		if ours != r.isProgram() {
+			strangers = append(strangers, r)
+		}
+	}
+	return strangers, done
 }

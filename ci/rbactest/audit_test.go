@@ -5,11 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-const auditLines = `{"verb":"patch","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/api/v1/nodes/a/status","objectRef":{"resource":"nodes","name":"a","apiVersion":"v1","subresource":"status"},"annotations":{"authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":"RBAC"}}
+const auditLines = `{"verb":"patch","user":{"username":"me"},"userAgent":"ccm/v1","requestReceivedTimestamp":"2026-11-21T10:00:00.000001Z","requestURI":"/api/v1/nodes/a/status","objectRef":{"resource":"nodes","name":"a","apiVersion":"v1","subresource":"status"},"annotations":{"authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":"RBAC"}}
 {"verb":"list","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/apis/g/v1/namespaces/ns/leases?limit=1","objectRef":{"resource":"leases","namespace":"ns","apiGroup":"g"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
 {"verb":"get","user":{"username":"me"},"userAgent":"ccm/v1","requestURI":"/version?timeout=5s","annotations":{"authorization.k8s.io/decision":"allow"}}
 `
@@ -32,7 +33,8 @@ func TestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Request{
-		{Permission: Permission{User: "me", Verb: "patch", Resource: "nodes/status", Name: "a"}, UserAgent: "ccm/v1", Allowed: true, Reason: "RBAC"},
+		{Permission: Permission{User: "me", Verb: "patch", Resource: "nodes/status", Name: "a"},
+			Received: time.Date(2026, 11, 21, 10, 0, 0, 1000, time.UTC), UserAgent: "ccm/v1", Allowed: true, Reason: "RBAC"},
 		{Permission: Permission{User: "me", Verb: "list", Group: "g", Resource: "leases", Namespace: "ns"}, UserAgent: "ccm/v1"},
 		{Permission: Permission{User: "me", Verb: "get"}, UserAgent: "ccm/v1", Allowed: true, Path: "/version"},
 	}
@@ -51,5 +53,24 @@ func TestMissingAuditLog(t *testing.T) {
 	}
 	if _, err := Requests(path, 0); err == nil {
 		t.Error("a log that does not exist has requests")
+	}
+}
+
+// TestDoings: what counts is the account, and whoever else has it is told.
+func TestDoings(t *testing.T) {
+	by := func(user, agent string) Request {
+		return Request{Permission: Permission{User: user, Verb: "get", Resource: "nodes"}, UserAgent: agent}
+	}
+	const program = programName + "/v1"
+	const shared, kubernetes = "system:serviceaccount:kube-system:node-controller", "kube-controller-manager/v1"
+	own, stolen, foreign, other := by("me", program), by("me", "curl/8"), by("you", program), by("you", "kubectl/v1")
+	theirs, ours, kubernetesAsMe := by(shared, kubernetes), by(shared, program), by("me", kubernetes)
+	granted := []Permission{{User: "me", Verb: "get", Resource: "services"}, {User: shared, Verb: "get", Resource: "nodes"}}
+	strangers, done := Doings(granted, []Request{own, stolen, foreign, other, theirs, ours, kubernetesAsMe})
+	if diff := cmp.Diff([]Request{stolen, foreign, kubernetesAsMe}, strangers); diff != "" {
+		t.Errorf("strangers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Request{own, stolen, ours, kubernetesAsMe}, done); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
 	}
 }

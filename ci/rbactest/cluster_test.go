@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -34,31 +34,30 @@ const (
 
 // cluster is the tests' control plane and an emulated cloud.
 type cluster struct {
-	plane    *controlplane.ControlPlane
-	client   kubernetes.Interface
-	cloud    *emulator.Emulator
-	endpoint string // of the cloud
+	plane  *controlplane.ControlPlane
+	client kubernetes.Interface
+	cloud  cloud.Cloud
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	plane := controlplanetest.Get(t)
-	client, err := kubernetes.NewForConfig(plane.Config())
+	return &cluster{plane, controlplanetest.Client(t, plane), cloud.Start(t, emulator.DefaultSeed())}
+}
+
+// forget makes what follows the first installation in the cluster: no event about credentials has been told, and the one account
+// that Kubernetes has no use for itself does not exist.
+func (c *cluster) forget(t *testing.T) {
+	t.Helper()
+	core := c.client.CoreV1()
+	err := core.Events(metav1.NamespaceSystem).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "reason=" + eventReloaded})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
-	if err != nil {
+	err = core.ServiceAccounts(metav1.NamespaceSystem).Delete(t.Context(), "cloud-provider-thalassa", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(cloud)
-	t.Cleanup(func() {
-		server.Close()
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &cluster{plane: plane, client: client, cloud: cloud, endpoint: server.URL}
 }
 
 // values are those of a quick cloud, in which everything is looked at every second, and what change adds.
@@ -74,7 +73,7 @@ cloudConfig:
   inventory: {machineAge: 1, balancerAge: 1}
 credentials: {existingSecret: cloud}
 extraArgs: {node-monitor-period: 1s, node-status-update-frequency: 1s}
-`, emulator.DefaultOrganisation, emulator.DefaultVPC, c.endpoint)
+`, emulator.DefaultOrganisation, emulator.DefaultVPC, c.cloud.URL)
 	values, more := map[string]any{}, map[string]any{}
 	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
 		t.Fatal(err)
@@ -172,7 +171,7 @@ func readMetrics(ctx context.Context, address, token string) (int, error) {
 func (c *cluster) deleteListener(t *testing.T, balancer, listener string) {
 	t.Helper()
 	path := "/v1/loadbalancers/" + balancer + "/listeners/" + listener
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, c.endpoint+path, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, c.cloud.URL+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package rbactest proves that the roles of the chart are what the program uses: for every set of controllers it runs the program
+// Package rbactest proves that the roles of the chart are what the program uses: for every profile and set of controllers it runs the program
 // from the rendered workload against a real API server and an emulated cloud, lets it do everything it can do, and compares the
 // rendered rules with the API server's audit log. A permission that is granted and not used fails, and one that is used and not
 // granted.

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 )
 
 const pagePath = "../../docs/reference/rbac.md"
@@ -65,8 +67,9 @@ const pageBegin = `# Permissions in Kubernetes
 What the chart permits the program, with the default values but for those named. Controllers that are off need less, and are given
 less. There are no wildcards, and no access to Secrets or, but for one by name that Kubernetes publishes, ConfigMaps.
 
-That the rules are what the program uses is proven by its tests: it is run with each set of controllers against a real API server,
-does everything it can do, and the audit log is compared with the rules, in both directions.
+That the rules are what the program uses is proven by its tests: with accounts shared, with an account for every controller, and as
+the managed profile, it is run with each set of controllers against a real API server and does everything it can do. What its accounts
+did by the audit log is compared with the rules, in both directions; whoever else used one of them fails the test.
 
 The RoleBinding whose name ends in ` + "`-authentication-reader`" + ` binds Kubernetes' own Role
 ` + "`extension-apiserver-authentication-reader`" + `: the certificate authorities of API clients, so that the HTTPS port recognises who asks.
@@ -76,7 +79,7 @@ With profile managed there is none: the port trusts the authority it is given.
 // page is the whole reference page.
 func page(t *testing.T) string {
 	t.Helper()
-	c := &cluster{endpoint: "https://cloud.example.com"}
+	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 	var text strings.Builder
 	text.WriteString(pageBegin)
 	for _, section := range []struct{ title, note, values string }{

@@ -22,11 +22,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
-
-// programName is the binary, and how it calls itself.
-const programName = "thalassa-cloud-controller-manager"
 
 // pod is the program as kubelet would run it: from the rendered workload, with its files in a directory.
 type pod struct {
@@ -35,6 +31,8 @@ type pod struct {
 	args   []string
 	env    []string
 	listen string // host:port of the HTTPS port
+	// program is the executable.
+	program string
 }
 
 // podTemplate returns the one workload among the objects.
@@ -53,9 +51,9 @@ func podTemplate(t *testing.T, objects []runtime.Object) corev1.PodSpec {
 }
 
 // newPod writes the files of the pod and returns what is run with them.
-func newPod(t *testing.T, objects []runtime.Object, account *rest.Config) *pod {
+func newPod(t *testing.T, program string, objects []runtime.Object, account *rest.Config) *pod {
 	t.Helper()
-	p := &pod{spec: podTemplate(t, objects), root: t.TempDir(), listen: freeAddress(t)}
+	p := &pod{spec: podTemplate(t, objects), root: t.TempDir(), listen: freeAddress(t), program: program}
 	container := p.spec.Containers[0]
 	kubeconfig := filepath.Join(p.root, "kubeconfig")
 	writeKubeconfig(t, kubeconfig, account)
@@ -116,15 +114,11 @@ func (p *pod) write(t *testing.T, mount string, data map[string]string) {
 // start runs the program until the function it returns is called, or the test ends.
 func (p *pod) start(t *testing.T) (stop func()) {
 	t.Helper()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
 	running, err := process.Start(t.Context(), process.Spec{
-		Name: programName, Path: filepath.Join(root, "bin", programName), Args: p.args, Env: p.env, LogPath: filepath.Join(p.root, "log"),
+		Name: programName, Path: p.program, Args: p.args, Env: p.env, LogPath: filepath.Join(p.root, "log"),
 	})
 	if err != nil {
-		t.Fatalf("%v; make bin/%s builds the program", err, programName)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -2,14 +2,21 @@ package rbactest
 
 import (
 	"flag"
+	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -28,70 +35,145 @@ type profile struct {
 	values string
 	// nodes, lifecycle and services say which controllers work.
 	nodes, lifecycle, services bool
-	// reload says that credentials change, too, which takes ten seconds.
-	reload bool
+	// reload is how often credentials change, which takes ten seconds each.
+	reload int
+	// accounts says that every controller has one of its own.
+	accounts bool
 	// managed says that the program holds a kubeconfig of the cluster only.
 	managed bool
 }
 
-func profiles() []profile {
+// installations are the ways to install the chart that permit different accounts something.
+func installations() []profile {
 	return []profile{
-		{name: "default", nodes: true, lifecycle: true, services: true, reload: true},
-		{name: "nodes", values: "cloudConfig: {loadBalancer: {enabled: false}}", nodes: true, lifecycle: true},
-		{name: "services", values: "cloudConfig: {instancesV2: {enabled: false}}", services: true},
-		{name: "without life cycle", values: "controllers: {cloud-node-lifecycle-controller: false}", nodes: true, services: true},
-		{name: "only life cycle", values: "controllers: {cloud-node-controller: false, service-lb-controller: false}", lifecycle: true},
-		{name: "accounts", values: "useServiceAccountCredentials: {enabled: true}", nodes: true, lifecycle: true, services: true},
-		{name: "accounts of the release", values: "useServiceAccountCredentials: {enabled: true, createAccounts: true}", nodes: true, lifecycle: true, services: true},
-		{name: "managed", values: `{profile: managed, tenant: {kubeconfig: {existingSecret: tenant}, subject: {kind: ServiceAccount, name: tenant-ccm, namespace: kube-system}}}`,
-			nodes: true, lifecycle: true, services: true, managed: true},
+		{name: "self-managed"},
+		{name: "accounts", values: "useServiceAccountCredentials: {enabled: true}\n", accounts: true},
+		{name: "managed", managed: true, values: `profile: managed
+tenant: {kubeconfig: {existingSecret: tenant}, subject: {kind: ServiceAccount, name: tenant-ccm, namespace: kube-system}}
+`},
+	}
+}
+
+// profiles are all installations with every set of controllers but the empty one, and the ways to say the same differently.
+func profiles() []profile {
+	var all []profile
+	for _, p := range installations() {
+		for set := 1; set < 1<<3; set++ {
+			all = append(all, p.with(set&1 != 0, set&2 != 0, set&4 != 0))
+		}
+	}
+	return append(all,
+		profile{name: "configured for nodes", values: "cloudConfig: {loadBalancer: {enabled: false}}", nodes: true, lifecycle: true},
+		profile{name: "configured for services", values: "cloudConfig: {instancesV2: {enabled: false}}", services: true},
+		profile{name: "accounts of the release", values: "useServiceAccountCredentials: {enabled: true, createAccounts: true}", nodes: true, lifecycle: true, services: true},
+		profile{name: "new credentials", nodes: true, lifecycle: true, services: true, reload: 1},
+	)
+}
+
+// with is the installation with these controllers.
+func (p profile) with(nodes, lifecycle, services bool) profile {
+	p.nodes, p.lifecycle, p.services = nodes, lifecycle, services
+	if p.accounts && !services {
+		p.reload = 2 // all that the cloud's own account then does: an event about it, and another
+	}
+	on := p.controllers()
+	var names, switches []string
+	for _, name := range slices.Sorted(maps.Keys(on)) {
+		switches = append(switches, fmt.Sprintf("%s: %t", name, on[name]))
+		if on[name] {
+			names = append(names, name)
+		}
+	}
+	p.name += " " + strings.Join(names, "+")
+	p.values += "controllers: {" + strings.Join(switches, ", ") + "}\n"
+	return p
+}
+
+// controllers says which work, by their names in values.yaml.
+func (p profile) controllers() map[string]bool {
+	return map[string]bool{"cloud-node-controller": p.nodes, "cloud-node-lifecycle-controller": p.lifecycle, "service-lb-controller": p.services}
+}
+
+// TestEveryControllerIsSwitched: the sets are made of all the controllers that the chart has.
+func TestEveryControllerIsSwitched(t *testing.T) {
+	values, err := chartutil.ReadValuesFile(filepath.Join(chartDir, chartutil.ValuesfileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	controllers, err := values.Table("controllers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Sorted(maps.Keys(controllers.AsMap()))
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(profile{}.controllers()))); diff != "" {
+		t.Errorf("controllers (-chart +tests):\n%s", diff)
 	}
 }
 
 // TestGrantedIsUsed runs the program once for every profile, and compares what its identities may do with what they did.
 func TestGrantedIsUsed(t *testing.T) {
+	program := host.Program(t)
 	for _, p := range profiles() {
-		t.Run(p.name, func(t *testing.T) { prove(t, p) })
+		t.Run(p.name, func(t *testing.T) { prove(t, program, p) })
 	}
 }
 
 // prove fails for each permission that is granted and not used, or used and not granted.
-func prove(t *testing.T, p profile) {
+func prove(t *testing.T, program string, p profile) {
 	t.Helper()
 	c := newCluster(t)
+	c.forget(t)
 	workload, roles := sides(t, c, p)
 	c.permit(t, roles)
 	granted, foreign, err := Grants(roles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, err := Size(c.plane.AuditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	log, begin := c.auditLog(t)
 	namespace, account := "kube-system", "thalassa-ccm"
 	if p.managed {
 		account = "tenant-ccm"
 	}
-	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.Namespace(t), pod: newPod(t, workload, c.identity(t, namespace, account))}
-	t.Cleanup(func() { tellForbidden(t, c.plane.AuditLog(), begin) })
+	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.Namespace(t), pod: newPod(t, program, workload, c.identity(t, namespace, account))}
+	t.Cleanup(func() { tellForbidden(t, log, begin) })
 	s.play()
-	requests, err := Requests(c.plane.AuditLog(), begin)
+	requests, err := log.since(begin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	judge(t, granted, c.ofOthers(t, roles, foreign), requests)
 }
 
-// tellForbidden says why something may have waited in vain.
-func tellForbidden(t *testing.T, log string, begin int64) {
+// auditLog is that of the cluster, from now on: what a program of an earlier test asked for before, and was answered after, is not
+// in it.
+type auditLog struct {
+	path   string
+	offset int64
+}
+
+func (c *cluster) auditLog(t *testing.T) (log auditLog, begin time.Time) {
 	t.Helper()
-	requests, err := Requests(log, begin)
+	offset, err := Size(c.plane.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auditLog{c.plane.AuditLog(), offset}, time.Now()
+}
+
+func (a auditLog) since(begin time.Time) ([]Request, error) {
+	requests, err := Requests(a.path, a.offset)
+	return slices.DeleteFunc(requests, func(r Request) bool { return r.Received.Before(begin) }), err
+}
+
+// tellForbidden says why something may have waited in vain.
+func tellForbidden(t *testing.T, log auditLog, begin time.Time) {
+	t.Helper()
+	requests, err := log.since(begin)
 	if err != nil || !t.Failed() {
 		return
 	}
 	for _, r := range requests {
-		if strings.HasPrefix(r.UserAgent, programName+"/") && !r.Allowed {
+		if r.isProgram() && !r.Allowed {
 			t.Logf("forbidden: %s", r.Permission)
 		}
 	}
@@ -129,32 +211,34 @@ func (c *cluster) ofOthers(t *testing.T, objects []runtime.Object, foreign []rba
 	return permissions
 }
 
-// judge compares. What roles of Kubernetes itself permit need not be used.
+// judge compares what accounts may do with what they did. Accounts are the program's alone, and it has no others. What roles of
+// Kubernetes itself permit need not be used.
 func judge(t *testing.T, granted, ofOthers []Permission, requests []Request) {
 	t.Helper()
 	for _, p := range Repeated(granted) {
 		t.Errorf("granted twice: %s", p)
 	}
-	var done []Permission
-	for _, r := range requests {
-		if !strings.HasPrefix(r.UserAgent, programName+"/") {
-			continue
-		}
-		if !r.Allowed {
-			t.Errorf("forbidden: %s %s: %s", r.Permission, r.Path, r.Reason)
-		}
-		if r.Path == "" { // version and discovery are open to every user
-			done = append(done, r.Permission)
-		}
+	strangers, done := Doings(granted, requests)
+	for _, r := range strangers {
+		t.Errorf("%s is used by %s, or uses another account: %s %s", r.User, r.UserAgent, r.Permission, r.Path)
 	}
 	if len(done) == 0 {
 		t.Fatal("the program did nothing that the audit log has")
 	}
-	unused, _ := Compare(granted, done)
+	var used []Permission
+	for _, r := range done {
+		if !r.Allowed {
+			t.Errorf("forbidden: %s %s: %s", r.Permission, r.Path, r.Reason)
+		}
+		if r.Path == "" { // version and discovery are open to every user
+			used = append(used, r.Permission)
+		}
+	}
+	unused, _ := Compare(granted, used)
 	for _, p := range unused {
 		t.Errorf("granted and not used: %s", p)
 	}
-	_, missing := Compare(append(slices.Clone(granted), ofOthers...), done)
+	_, missing := Compare(append(slices.Clone(granted), ofOthers...), used)
 	for _, p := range missing {
 		t.Errorf("used and not granted: %s", p)
 	}

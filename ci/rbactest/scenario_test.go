@@ -23,7 +23,6 @@ const (
 	leaseName         = "cloud-controller-manager"
 	uninitialized     = "node.cloudprovider.kubernetes.io/uninitialized"
 	shutdown          = "node.cloudprovider.kubernetes.io/shutdown"
-	nextClientSecret  = "next-client-secret"
 	eventDeleting     = "DeletingNode"
 	eventSynced       = "Synced"
 	eventReloaded     = "CloudSecretsReloaded"
@@ -61,8 +60,8 @@ func (s *story) play() {
 		s.endService() // which takes seconds, in which other things happen
 	}
 	s.metrics()
-	if s.profile.reload {
-		s.reload()
+	for i := range s.profile.reload {
+		s.reload(i + 1)
 	}
 	if s.profile.lifecycle {
 		s.removeServers()
@@ -263,14 +262,15 @@ func (s *story) answers() {
 	})
 }
 
-// reload changes the credentials, as a Secret that is rotated does.
-func (s *story) reload() {
+// reload changes the credentials, as a Secret that is rotated does, and waits until that has been told that often.
+func (s *story) reload(times int) {
 	s.t.Helper()
-	if err := s.cloud.SetClientSecret(emulator.DefaultClientID, nextClientSecret); err != nil {
+	secret := fmt.Sprintf("client-secret-%d", times)
+	if err := s.cloud.SetClientSecret(emulator.DefaultClientID, secret); err != nil {
 		s.t.Fatal(err)
 	}
-	s.pod.write(s.t, s.pod.mount("credentials"), map[string]string{"clientSecret": nextClientSecret})
-	s.event(metav1.NamespaceSystem, eventReloaded, 1)
+	s.pod.write(s.t, s.pod.mount("credentials"), map[string]string{"clientSecret": secret})
+	s.event(metav1.NamespaceSystem, eventReloaded, times)
 }
 
 func (s *story) endService() {

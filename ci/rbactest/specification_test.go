@@ -6,6 +6,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 )
 
 const account = "system:serviceaccount:kube-system:thalassa-ccm"
@@ -43,7 +45,7 @@ func permissions(t *testing.T, objects []runtime.Object) []Permission {
 
 // TestSpecification wants mode spec to be the specification and what the program needs beyond it, and nothing twice.
 func TestSpecification(t *testing.T) {
-	c := &cluster{endpoint: "https://cloud.example.com"}
+	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 	for _, accounts := range []string{"false", "true"} {
 		change := "useServiceAccountCredentials: {enabled: " + accounts + "}"
 		minimal := permissions(t, render(t, c.values(t, change)))
@@ -62,7 +64,7 @@ func TestSpecification(t *testing.T) {
 
 // TestSpecificationFollowsControllers: a controller that is off needs nothing, whoever lists it.
 func TestSpecificationFollowsControllers(t *testing.T) {
-	c := &cluster{endpoint: "https://cloud.example.com"}
+	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 	for _, p := range permissions(t, render(t, c.values(t, "{rbac: {mode: spec}, cloudConfig: {loadBalancer: {enabled: false}}}"))) {
 		if p.Resource == "services" || p.Resource == "services/status" || p.Resource == "endpoints" {
 			t.Errorf("without the service controller, %s is granted", p)
@@ -72,7 +74,7 @@ func TestSpecificationFollowsControllers(t *testing.T) {
 
 // TestEveryRuleSaysItsSource: what the specification does not have says which code needs it, and every rule says who does.
 func TestEveryRuleSaysItsSource(t *testing.T) {
-	c := &cluster{endpoint: "https://cloud.example.com"}
+	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 	for _, change := range []string{"rbac: {mode: spec}", "rbac: {mode: minimal}", "{rbac: {mode: spec}, useServiceAccountCredentials: {enabled: true}}"} {
 		count := 0
 		for _, rule := range documented(t, manifest(t, c.values(t, change))) {

@@ -113,17 +113,7 @@ func (u Upgrade) few(t *testing.T) Upgrade {
 func edit(file, from, to string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()
-		name := filepath.Join(dir, file)
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(content), from) {
-			t.Fatalf("%s lacks %q", file, from)
-		}
-		if err := os.WriteFile(name, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		repotest.Replace(t, filepath.Join(dir, file), from, to)
 	}
 }
 

@@ -89,12 +89,37 @@ func change(was, is object) (patch, error) {
 	if len(steps) == 0 {
 		return patch{}, nil
 	}
+	if err := is.comment(steps); err != nil {
+		return patch{}, err
+	}
 	text, err := yaml.Marshal(steps)
 	if err != nil {
 		return patch{}, fmt.Errorf("encoding the patch: %w", err)
 	}
 	kind, _, _ := strings.Cut(is.identity(), " ")
 	return patch{target{Kind: kind, Name: is.GetName()}, string(text)}, nil
+}
+
+// comment gives lists and maps that replace others the comments they have in the object, which JSON knows nothing of: the chart says
+// of every permission why it is there.
+func (o object) comment(steps []step) error {
+	for i, s := range steps {
+		if s.Operation != "replace" {
+			continue
+		}
+		var fields []string
+		for field := range strings.SplitSeq(strings.TrimPrefix(s.Path, "/"), "/") {
+			fields = append(fields, strings.NewReplacer("~1", "/", "~0", "~").Replace(field))
+		}
+		node, err := o.Pipe(yaml.Lookup(fields...))
+		if err != nil {
+			return fmt.Errorf("finding %s: %w", s.Path, err)
+		}
+		if node != nil && node.YNode().Kind != yaml.ScalarNode {
+			steps[i].Value = node.YNode()
+		}
+	}
+	return nil
 }
 
 // content is the object as JSON has it.

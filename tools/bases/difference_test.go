@@ -107,6 +107,33 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestReplacedListsKeepTheirComments, and what is replaced needs none.
+func TestReplacedListsKeepTheirComments(t *testing.T) {
+	role := func(rules string) string {
+		return "apiVersion: v1\nkind: ClusterRole\nmetadata:\n  name: ccm\nrules:\n" + rules
+	}
+	d, err := compare(manifest(t, role("# Why.\n- verbs: [get]\n")), manifest(t, role("# Why one.\n- verbs: [get, list]\n# Why two.\n- verbs: [patch]\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []patch{{target{"ClusterRole", "ccm"}, `- op: test
+  path: /rules
+  value:
+  - verbs:
+    - get
+- op: replace
+  path: /rules
+  value:
+  # Why one.
+  - verbs: [get, list]
+  # Why two.
+  - verbs: [patch]
+`}}
+	if diff := cmp.Diff(want, d.patches); diff != "" {
+		t.Errorf("patches (-want +got):\n%s", diff)
+	}
+}
+
 func TestCompareRefusesLosses(t *testing.T) {
 	_, err := compare(manifest(t, set, budget), manifest(t, set))
 	if err == nil || !strings.Contains(err.Error(), "PodDisruptionBudget ccm is gone, which a component cannot say") {

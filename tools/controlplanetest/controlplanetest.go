@@ -76,6 +76,16 @@ func Get(tb testing.TB) *controlplane.ControlPlane {
 	return plane
 }
 
+// Client returns a client of a control plane, as its administrator.
+func Client(tb testing.TB, plane *controlplane.ControlPlane) kubernetes.Interface {
+	tb.Helper()
+	client, err := kubernetes.NewForConfig(plane.Config())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return client
+}
+
 // Namespace makes a namespace for a test, named after it, and deletes it when the test ends. What
 // is in there is deleted by Kubernetes in the background.
 func Namespace(tb testing.TB) string {

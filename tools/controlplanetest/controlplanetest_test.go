@@ -30,6 +30,12 @@ func TestGetIsShared(t *testing.T) {
 	})
 }
 
+func TestClient(t *testing.T) {
+	if _, err := Client(t, Get(t)).CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{}); err != nil {
+		t.Errorf("the administrator asks for a namespace: %v", err)
+	}
+}
+
 // The control plane is started with the context of some test and outlives it.
 func TestAdjustedAndAlive(t *testing.T) {
 	t.Run("first", func(t *testing.T) { Get(t) })

@@ -10,12 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 )
 
-const (
-	// policyFile is the spec of the admission policy, which the chart's template completes.
-	policyFile = "charts/thalassa-ccm/files/admission-policy.yaml"
-	// policyExampleFile is the whole policy with its binding, for installations without the chart.
-	policyExampleFile = "examples/admission-policy.yaml"
-)
+// policyFile is the spec of the admission policy, which the chart's template completes.
+const policyFile = "charts/thalassa-ccm/files/admission-policy.yaml"
 
 // policyNote is why a policy that cannot be evaluated refuses nothing.
 const policyNote = `# Made by "make generate" from the registry in src/thalassa/annotations.go.
@@ -93,33 +89,10 @@ validations:
       size(variables.message) > 1200 ? variables.message.substring(0, 1200) + " …" : variables.message
 `
 
-// policyExample is what the spec needs around it, and a binding that puts it in force everywhere.
-const policyExample = `# Refuses Services with a bad or misspelt annotation of the load balancer: docs/guides/admission-policy.md.
-# Made by "make generate" from the registry in src/thalassa/annotations.go.
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata:
-  name: thalassa-service-annotations
-spec:
-%s---
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata:
-  name: thalassa-service-annotations
-spec:
-  policyName: thalassa-service-annotations
-  validationActions: [Deny]
-`
-
 // admissionPolicy makes the policy from the registry that also parses the annotations, so that neither can lie.
 func admissionPolicy(registry *annotation.Registry) Generator {
 	return Generator{Name: "admission policy", Files: func(context.Context, string) (map[string][]byte, error) {
-		spec := AdmissionPolicy(registry)
-		_, rest, _ := strings.Cut(spec, "\n\n") // the note is at the top already
-		return map[string][]byte{
-			policyFile:        []byte(spec),
-			policyExampleFile: []byte(fmt.Sprintf(policyExample, indent(rest, "  "))),
-		}, nil
+		return map[string][]byte{policyFile: []byte(AdmissionPolicy(registry))}, nil
 	}}
 }
 
@@ -174,16 +147,4 @@ func quotedList(words []string) string {
 		quoted = append(quoted, strconv.Quote(word))
 	}
 	return strings.Join(quoted, ", ")
-}
-
-// indent moves every line that is not empty to the right.
-func indent(text, by string) string {
-	var indented strings.Builder
-	for line := range strings.Lines(text) {
-		if line != "\n" {
-			indented.WriteString(by)
-		}
-		indented.WriteString(line)
-	}
-	return indented.String()
 }

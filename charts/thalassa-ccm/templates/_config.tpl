@@ -45,7 +45,7 @@
 {{- $exchange := dict
   "serviceAccountID" $identity.serviceAccountID
   "subjectTokenFile" (printf "%s/token" (include "thalassa-ccm.tokenDirectory" .))
-  "lifetime" $identity.lifetime
+  "lifetime" ($identity.lifetime | default 3600)
 -}}
 {{- with $identity.organisationID -}}
 {{- $_ := set $exchange "organisationID" . -}}

@@ -1,7 +1,7 @@
 {{/* Stops the installation with one sentence for each value that is missing or in the wrong place. */}}
 {{- define "thalassa-ccm.validate" -}}
 {{- $problems := list -}}
-{{- range list "removed" "profile" "workload" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "labels" "policy" "flags" -}}
+{{- range list "removed" "names" "profile" "workload" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "labels" "policy" "flags" -}}
 {{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $) -}}
 {{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
 {{- end -}}
@@ -23,6 +23,14 @@
 {{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
 {{ $path }} is no value of this version any more: {{ $advice }}
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The rules for names of Services are the strictest; a name that is made from the release's is cut to 63 characters. */}}
+{{- define "thalassa-ccm.validate.names" -}}
+{{- $name := .Values.fullnameOverride | default (include "thalassa-ccm.fullname" .) -}}
+{{- if or (gt (len $name) 63) (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) }}
+{{ ternary "fullnameOverride" "the name of the release" (not (empty .Values.fullnameOverride)) }} makes objects named {{ $name }}, which no Service can be: names begin with a letter, have small letters, digits and dashes, and at most 63 characters, for example --set fullnameOverride=thalassa-ccm
 {{- end }}
 {{- end -}}
 

@@ -1,13 +1,40 @@
 package repotest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 func TestRoot(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(Root(t), "tools", "repo", "repotest", "repotest_test.go")); err != nil {
 		t.Error(err)
+	}
+}
+
+// refusing is a test that says why it failed instead of ending.
+type refusing struct {
+	testing.TB
+	why string
+}
+
+// Fatalf implements testing.TB.
+func (r *refusing) Fatalf(format string, values ...any) { r.why = fmt.Sprintf(format, values...) }
+
+func TestReplace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("one two one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Replace(t, file, "one", "1")
+	if got, err := os.ReadFile(file); err != nil || string(got) != "1 two 1" {
+		t.Errorf("the file has %q and %v", got, err)
+	}
+	r := &refusing{TB: t}
+	Replace(r, file, "three", "3")
+	if !strings.Contains(r.why, `lacks "three"`) {
+		t.Errorf("a text that is not there: %q", r.why)
 	}
 }

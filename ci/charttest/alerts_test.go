@@ -1,0 +1,251 @@
+package charttest
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	promrules "github.com/prometheus/prometheus/rules"
+	"k8s.io/apimachinery/pkg/util/rand"
+	apinames "k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/yaml"
+)
+
+// step is the time between two samples, and between two looks at the rules.
+const step = 30 * time.Second
+
+// alerting returns the alerts as Prometheus itself loads them from a file, by name.
+func alerting(t *testing.T, sets ...string) map[string]*promrules.AlertingRule {
+	t.Helper()
+	content, err := yaml.Marshal(map[string]any{"groups": ruleGroups(t, sets...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expressions := parser.NewParser(parser.Options{})
+	file, problems := rulefmt.Parse(content, false, model.UTF8Validation, expressions)
+	if len(problems) > 0 {
+		t.Fatalf("Prometheus refuses the rules: %v", problems)
+	}
+	found := map[string]*promrules.AlertingRule{}
+	for _, group := range file.Groups {
+		for _, rule := range group.Rules {
+			if rule.Alert == "" {
+				continue
+			}
+			expr, err := expressions.ParseExpr(rule.Expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[rule.Alert] = promrules.NewAlertingRule(rule.Alert, expr, time.Duration(rule.For), time.Duration(rule.KeepFiringFor),
+				labels.FromMap(rule.Labels), labels.FromMap(rule.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
+		}
+	}
+	return found
+}
+
+// firing lets Prometheus look at series until some time after their begin, and returns the namespaces for which an alert then fires.
+// Series are lines as in Prometheus' own tests of rules: a metric and its samples, one for each step.
+func firing(t *testing.T, rule *promrules.AlertingRule, series string, after time.Duration) []string {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, fmt.Sprintf("load %s\n%s", model.Duration(step), series))
+	query := promrules.EngineQueryFunc(promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000), storage)
+	for at := time.Duration(0); at <= after; at += step {
+		if _, err := rule.Eval(t.Context(), 0, time.Unix(0, 0).Add(at), query, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []string
+	for _, alert := range rule.ActiveAlerts() {
+		if alert.State == promrules.StateFiring {
+			found = append(found, alert.Labels.Get("namespace"))
+		}
+	}
+	return found
+}
+
+// Pods of the release thalassa-ccm in kube-system, and how a selector of one begins.
+const (
+	podA = `{namespace="kube-system", container="cloud-controller-manager", pod="thalassa-ccm-x7k2p"`
+	podB = `{namespace="kube-system", container="cloud-controller-manager", pod="thalassa-ccm-q9wz4"`
+	// siblingPod is one of the release thalassa-ccm-b, and elsewhere one of the same name in another namespace.
+	siblingPod = `{namespace="kube-system", container="cloud-controller-manager", pod="thalassa-ccm-b-x7k2p"`
+	elsewhere  = `{namespace="tenant-a", container="cloud-controller-manager", pod="thalassa-ccm-x7k2p"`
+)
+
+// leads is whether a pod leads, over time.
+func leads(pod, samples string) string {
+	return "  leader_election_master_status" + pod + `, name="cloud-controller-manager"} ` + samples + "\n"
+}
+
+// api is one of the program's metrics about the cloud's API, over time.
+func api(metric, pod, more, samples string) string {
+	return "  cloudprovider_thalassa_api_" + metric + pod + more + "} " + samples + "\n"
+}
+
+// scene is a course of events and whether an alert fires at its end.
+type scene struct {
+	alert, what, series string
+	after               time.Duration
+	fires               bool
+	sets                []string
+}
+
+func leaderScenes() []scene {
+	const none, two = "ThalassaCCMNoLeader", "ThalassaCCMTwoLeaders"
+	all := []string{"rules.allNamespaces=true"}
+	return []scene{
+		{none, "one of two leads", leads(podA, "1x60") + leads(podB, "0x60"), 30 * time.Minute, false, nil},
+		{none, "none of two leads", leads(podA, "0x60") + leads(podB, "0x60"), 6 * time.Minute, true, nil},
+		{none, "none leads for a moment", leads(podA, "0x60") + leads(podB, "0x60"), 4 * time.Minute, false, nil},
+		{none, "the leader vanished, the other took over", leads(podA, "1x10 stale") + leads(podB, "0x14 1x40"), 20 * time.Minute, false, nil},
+		{none, "the leader vanished, the other did not take over", leads(podA, "1x10 stale") + leads(podB, "0x60"), 20 * time.Minute, true, nil},
+		{none, "both vanished", leads(podA, "1x10 stale") + leads(podB, "0x10 stale"), 20 * time.Minute, true, nil},
+		{none, "both vanished long ago", leads(podA, "1x10 stale") + leads(podB, "0x10 stale"), 3 * time.Hour, true, nil},
+		{none, "there never was one", "", 10 * time.Minute, true, nil},
+		{none, "a sibling leads", leads(podA, "0x60") + leads(siblingPod, "1x60"), 10 * time.Minute, true, nil},
+		{none, "a sibling does not lead", leads(podA, "1x60") + leads(siblingPod, "0x60"), 10 * time.Minute, false, nil},
+		{none, "one elsewhere leads", leads(podA, "0x60") + leads(elsewhere, "1x60"), 10 * time.Minute, true, nil},
+		{none, "one elsewhere does not lead", leads(podA, "1x60") + leads(elsewhere, "0x60"), 10 * time.Minute, false, nil},
+		{none, "of all namespaces one has none", leads(podA, "0x60") + leads(elsewhere, "1x60"), 10 * time.Minute, true, all},
+		{none, "of all namespaces none was ever there", "", 10 * time.Minute, false, all},
+		{two, "two lead", leads(podA, "1x60") + leads(podB, "1x60"), 10 * time.Minute, true, nil},
+		{two, "two lead for a moment", leads(podA, "1x12 stale") + leads(podB, "0x10 1x40"), 10 * time.Minute, false, nil},
+		{two, "one and a sibling", leads(podA, "1x60") + leads(siblingPod, "1x60"), 10 * time.Minute, false, nil},
+		{two, "one and one elsewhere", leads(podA, "1x60") + leads(elsewhere, "1x60"), 10 * time.Minute, false, all},
+	}
+}
+
+func apiScenes() []scene {
+	requests := api("request_duration_seconds_count", podA, `, request="GET /v1/machines"`, "0+300x120")
+	errors := func(reason, samples string) string {
+		return requests + api("request_errors", podA, `, request="GET /v1/machines", reason="`+reason+`"`, samples)
+	}
+	buckets := func(quick string) string {
+		quantile := func(le, samples string) string {
+			return api("request_duration_seconds_bucket", podA, `, request="GET", le="`+le+`"`, samples)
+		}
+		return quantile("10", quick) + quantile("30", "0+300x120") + quantile("+Inf", "0+300x120")
+	}
+	return []scene{
+		{"ThalassaCloudAPIAway", "the circuit is open", api("circuit_open", podA, "", "1x60"), 10 * time.Minute, true, nil},
+		{"ThalassaCloudAPIAway", "the circuit was open", api("circuit_open", podA, "", "1x8 0x60"), 10 * time.Minute, false, nil},
+		{"ThalassaCloudAPIErrors", "a fifth fails", errors("server", "0+60x120"), 30 * time.Minute, true, nil},
+		{"ThalassaCloudAPIErrors", "a fiftieth fails", errors("server", "0+6x120"), 30 * time.Minute, false, nil},
+		{"ThalassaCloudAPIErrors", "a fifth is not there", errors("not_found", "0+60x120"), 30 * time.Minute, false, nil},
+		{"ThalassaCloudAPIUnauthorised", "the credentials are refused", errors("unauthorised", "0+1x120"), 20 * time.Minute, true, nil},
+		{"ThalassaCloudAPIUnauthorised", "they were refused", errors("unauthorised", "0+1x8 8x120"), 40 * time.Minute, false, nil},
+		{"ThalassaCloudAPIUnauthorised", "something else fails", errors("server", "0+1x120"), 20 * time.Minute, false, nil},
+		{"ThalassaCloudAPIThrottled", "too many requests", errors("throttled", "0+1x120"), 30 * time.Minute, true, nil},
+		{"ThalassaCloudAPIThrottled", "a burst", errors("throttled", "0+1x10 10x120"), 30 * time.Minute, false, nil},
+		{"ThalassaCloudQuotaReached", "a quota is used up", errors("quota", "0x10 1+1x60"), 20 * time.Minute, true, nil},
+		{"ThalassaCloudQuotaReached", "there is room again", errors("quota", "0+1x8 8x120"), 40 * time.Minute, false, nil},
+		{"ThalassaCloudAPISlow", "a tenth takes longer", buckets("0+270x120"), 30 * time.Minute, true, nil},
+		{"ThalassaCloudAPISlow", "all are quick", buckets("0+300x120"), 30 * time.Minute, false, nil},
+	}
+}
+
+func programScenes() []scene {
+	program := func(metric, more, samples string) string { return "  " + metric + podA + more + "} " + samples + "\n" }
+	requests := func(code, samples string) string {
+		return program("rest_client_requests_total", `, code="200"`, "0+100x120") + program("rest_client_requests_total", `, code="`+code+`"`, samples)
+	}
+	const reload, queue, kubernetes = "ThalassaCCMSecretsNotReloaded", "ThalassaCCMQueueStuck", "ThalassaCCMKubernetesAPIErrors"
+	return []scene{
+		{reload, "new ones are no good", program("cloudprovider_thalassa_secrets_reload_failing", "", "1x60"), 20 * time.Minute, true, nil},
+		{reload, "they were half written", program("cloudprovider_thalassa_secrets_reload_failing", "", "0x5 1x4 0x60"), 20 * time.Minute, false, nil},
+		{queue, "many wait", program("workqueue_depth", `, name="service"`, "80x120"), 40 * time.Minute, true, nil},
+		{queue, "many came at once", program("workqueue_depth", `, name="service"`, "80x10 3x120"), 40 * time.Minute, false, nil},
+		{queue, "few wait", program("workqueue_depth", `, name="service"`, "20x120"), 40 * time.Minute, false, nil},
+		{kubernetes, "it may not", requests("403", "0+50x120"), 30 * time.Minute, true, nil},
+		{kubernetes, "no answer", requests("<error>", "0+50x120"), 30 * time.Minute, true, nil},
+		{kubernetes, "conflicts", requests("409", "0+50x120"), 30 * time.Minute, false, nil},
+		{kubernetes, "a few errors", requests("500", "0+2x120"), 30 * time.Minute, false, nil},
+	}
+}
+
+// TestAlerts lets Prometheus' own rule engine see what happens: each alert fires when it should and not otherwise. Where one fires,
+// the same of a sibling release's pods is none of ours.
+func TestAlerts(t *testing.T) {
+	seen := map[string]map[bool]bool{}
+	for _, s := range append(append(leaderScenes(), apiScenes()...), programScenes()...) {
+		t.Run(s.alert+" "+s.what, func(t *testing.T) {
+			rule := alerting(t, s.sets...)[s.alert]
+			if rule == nil {
+				t.Fatal("there is no such alert")
+			}
+			want := []string(nil)
+			if s.fires {
+				want = []string{"kube-system"}
+			}
+			if got := firing(t, rule, s.series, s.after); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("it fires for %q, want %q", got, want)
+			}
+			siblings := strings.ReplaceAll(s.series, "thalassa-ccm-", "thalassa-ccm-b-")
+			if s.alert != "ThalassaCCMNoLeader" && len(firing(t, alerting(t, s.sets...)[s.alert], siblings, s.after)) > 0 {
+				t.Error("it fires because of a sibling release")
+			}
+		})
+		if seen[s.alert] == nil {
+			seen[s.alert] = map[bool]bool{}
+		}
+		seen[s.alert][s.fires] = true
+	}
+	for name := range alerting(t) {
+		if !seen[name][true] || !seen[name][false] {
+			t.Errorf("%s has no scene in which it fires, or none in which it does not", name)
+		}
+	}
+}
+
+// podsMatcher is the matcher of pods in the rules of a release whose objects have a name.
+func podsMatcher(t *testing.T, name string, sets ...string) *regexp.Regexp {
+	t.Helper()
+	rendered := objects(t, minimal(t, append([]string{"rules.enabled=true", "fullnameOverride=" + name}, sets...)...))
+	expr := find[*monitoringv1.PrometheusRule](t, rendered, name).Spec.Groups[0].Rules[0].Expr.String()
+	pattern := regexp.MustCompile(`pod=~"([^"]+)"`).FindStringSubmatch(expr)
+	if pattern == nil {
+		t.Fatalf("the rules select no pods: %s", expr)
+	}
+	return regexp.MustCompile("^(?:" + pattern[1] + ")$") // as Prometheus does
+}
+
+// podName is what Kubernetes names a pod of a workload.
+func podName(kind, workload string) string {
+	if kind == "Deployment" {
+		workload += "-" + rand.SafeEncodeString(fmt.Sprint(rand.IntnRange(100_000_000, math.MaxUint32)))
+	}
+	return apinames.SimpleNameGenerator.GenerateName(workload + "-")
+}
+
+// TestRulesKnowTheirPods by the names that Kubernetes makes, for workloads of every length of name.
+func TestRulesKnowTheirPods(t *testing.T) {
+	for _, kind := range []string{"DaemonSet", "Deployment"} {
+		for length := 1; length <= 63; length++ {
+			name := strings.Repeat("n", length)
+			matcher := podsMatcher(t, name, "kind="+kind)
+			for range 20 {
+				if pod := podName(kind, name); !matcher.MatchString(pod) {
+					t.Errorf("%s of %d characters: %s does not match %s", kind, length, pod, matcher)
+				}
+			}
+		}
+		matcher := podsMatcher(t, "thalassa-ccm", "kind="+kind)
+		for _, sibling := range []string{"thalassa-ccm-b", "thalassa-ccm-2", "thalassa-ccm-eu-1", "b-thalassa-ccm", "thalassa-ccm-staging"} {
+			for _, other := range []string{"DaemonSet", "Deployment"} {
+				if pod := podName(other, sibling); matcher.MatchString(pod) {
+					t.Errorf("%s of a sibling matches %s", pod, matcher)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package charttest
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// refusals are values for which the chart says one sentence each, on top of the minimal ones.
+func refusals() [][]string {
+	created := []string{"credentials.existingSecret=", "credentials.create.enabled=true"}
+	identity := []string{"credentials.workloadIdentity.enabled=true", "credentials.workloadIdentity.serviceAccountID=sa-1"}
+	whole := []string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=", "cloudConfig.existing.name=all"}
+	const pem = "caBundle.pem=-----BEGIN CERTIFICATE-----"
+	return [][]string{
+		{"fullnameOverride=9ccm"},
+		{"profile=managed"}, {"part=tenant"}, hosting("kind=DaemonSet"), {"networkPolicy.enabled=true"},
+		hosting("tenant.kubeconfig.existingSecret="), tenant("tenant.subject.name="), tenant("tenant.subject.kind=ServiceAccount"), tenant("tenant.subject.namespace=a"),
+		{"tenant.kubeconfig.existingSecret=a"}, {"tenant.subject.name=a"}, hosting("kubernetesServiceHost=a"),
+		append(whole, "cloudConfig.project=a"), {"cloudConfig.organisation="}, {"cloudConfig.vpcIdentity="}, {"cloudConfig.cluster="},
+		{"credentials.existingSecret="}, identity, append(created[1:], "credentials.create.personalAccessToken=a"),
+		append(append(created, identity...), "credentials.create.personalAccessToken=a"), append(created[:1:1], identity[0]), created,
+		append(created, "credentials.create.personalAccessToken=a", "credentials.create.clientID=b", "credentials.create.clientSecret=c"),
+		append(created, "credentials.create.clientID=b"), {"credentials.create.personalAccessToken=a"},
+		{pem, "caBundle.existing.name=a"}, append(whole, pem), {"cloudConfig.insecure=true", pem},
+		{"serviceAccount.create=false"},
+		{"serviceMonitor.enabled=true", "podMonitor.enabled=true", "scrape.token.existingSecret=a"},
+		{"scrape.token.existingSecret=a", "scrape.clientCertificate.existingSecret=b"},
+		hosting("serviceMonitor.enabled=true"), {"podMonitor.enabled=true"},
+		{"commonLabels.k8s-app=a"}, {"podAnnotations.checksum/config=a"},
+		{"admissionPolicy.validationActions={Deny,Warn}"}, {"extraArgs.v=4"},
+	}
+}
+
+// sayings are the sentences in the chart's own words, as patterns: what is in braces may be anything.
+func sayings(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for line := range strings.Lines(regexp.MustCompile(`(?s)\{\{-? *dict\b.*?\}\}|\{\{-?[^{]*:= dict\n.*?\}\}|\{\{/\*.*?\*/\}\}`).
+		ReplaceAllString(readFile(t, filepath.Join(chartDir, "templates", "_validate.tpl")), "")) {
+		line = strings.TrimSpace(line)
+		text := strings.TrimSpace(regexp.MustCompile(`\{\{.*?\}\}`).ReplaceAllString(line, "\x00"))
+		if strings.Trim(text, "\x00 ") == "" {
+			continue
+		}
+		found = append(found, strings.ReplaceAll(regexp.QuoteMeta(text), "\x00", ".+"))
+	}
+	return found
+}
+
+// TestEveryRefusalIsSaid: each sentence of the chart is what somebody gets to read, alone, with either major of Helm. Two options that
+// exclude each other are both named, and what is required comes with an example.
+func TestEveryRefusalIsSaid(t *testing.T) {
+	heard := map[string]bool{}
+	for engine, render := range engines(t) {
+		for _, sets := range refusals() {
+			_, _, err := render(chartDir, release(minimal(t, sets...)))
+			if err == nil {
+				t.Errorf("%s accepts %q", engine, sets)
+				continue
+			}
+			said := sentences(t, err.Error())
+			if len(said) != 1 {
+				t.Errorf("%s with %q: %d sentences, want one: %q", engine, sets, len(said), said)
+			}
+			heard[said[0]] = true
+		}
+	}
+	all := sayings(t)
+	if len(all) < 30 {
+		t.Fatalf("only %d sentences were found in the chart: %q", len(all), all)
+	}
+	for _, pattern := range all {
+		matches := regexp.MustCompile("^" + pattern + "$")
+		found := strings.Contains(pattern, "no value of this version any more") // TestRemovedValuesNameTheirSuccessors has those
+		for sentence := range heard {
+			found = found || matches.MatchString(sentence)
+		}
+		if !found {
+			t.Errorf("nothing makes the chart say %s", pattern)
+		}
+	}
+	for sentence := range heard {
+		about, _, _ := strings.Cut(sentence, ":")
+		if strings.Contains(about, "exclude each other") && !strings.Contains(about, " and ") {
+			t.Errorf("it does not name the two: %s", sentence)
+		}
+		if strings.Contains(about, " is required") && !strings.Contains(sentence, "for example --set") {
+			t.Errorf("it has no example: %s", sentence)
+		}
+	}
+}

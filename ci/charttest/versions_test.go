@@ -1,0 +1,69 @@
+package charttest
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+)
+
+// minor finds the minor version of Kubernetes that a file names, as the first group of a pattern.
+func minor(t *testing.T, file, pattern string) int {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(readFile(t, filepath.Join("..", "..", file)))
+	if found == nil {
+		t.Fatalf("%s has nothing like %s", file, pattern)
+	}
+	number, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+// supported are the oldest and the newest minor version that the chart is for.
+func supported(t *testing.T) (oldest, newest int) {
+	t.Helper()
+	return minor(t, "charts/thalassa-ccm/Chart.yaml", `(?m)^kubeVersion: ">=1\.([0-9]+)\.0-0"$`),
+		minor(t, "src/go.mod", `(?m)^\tk8s\.io/cloud-provider v0\.([0-9]+)\.`)
+}
+
+// kubeVersions are clusters of every supported minor version, one of a vendor among them.
+func kubeVersions(t *testing.T) []string {
+	t.Helper()
+	oldest, newest := supported(t)
+	versions := []string{fmt.Sprintf("v1.%d.2-vendor.1", oldest)}
+	for version := oldest; version <= newest; version++ {
+		versions = append(versions, fmt.Sprintf("v1.%d.0", version))
+	}
+	return versions
+}
+
+// TestVersionsAgree: what is said about versions of Kubernetes is what the chart's kubeVersion, the program's libraries and the tests'
+// own control plane are.
+func TestVersionsAgree(t *testing.T) {
+	oldest, newest := supported(t)
+	lab := minor(t, "tools/lab/go.mod", `(?m)^\tk8s\.io/kubernetes v1\.([0-9]+)\.`)
+	if lab < oldest || lab > newest {
+		t.Errorf("the tests' control plane is 1.%d, which is not among those that are supported, 1.%d to 1.%d", lab, oldest, newest)
+	}
+	if want := fmt.Sprintf("v1.%d.0", newest); chart.DefaultKubeVersion != want {
+		t.Errorf("charts are rendered for %s, want %s", chart.DefaultKubeVersion, want)
+	}
+	for file, want := range map[string][]string{
+		"docs/explanation/versions.md": {
+			fmt.Sprintf("is the oldest one, 1.%d,", oldest), fmt.Sprintf("the program is built with, 1.%d.", newest), fmt.Sprintf("server of 1.%d,", lab),
+		},
+		"charts/thalassa-ccm/README.md": {fmt.Sprintf("Supported are Kubernetes 1.%d to 1.%d\n", oldest, newest)},
+	} {
+		for _, text := range want {
+			if !strings.Contains(readFile(t, filepath.Join("..", "..", file)), text) {
+				t.Errorf("%s does not say %q", file, text)
+			}
+		}
+	}
+}
