@@ -248,3 +248,27 @@ func TestMetadataReachesEverything(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesAboutTheImage: a release names its image by digest and says nothing; what was built by hand is not called unpublished; a
+// tag that has no effect is told.
+func TestNotesAboutTheImage(t *testing.T) {
+	digest := "image.digest=sha256:" + strings.Repeat("0", 64)
+	for name, test := range map[string]struct {
+		set  []string
+		want string
+	}{
+		"sources":        {nil, "its image is not published yet"},
+		"release":        {[]string{digest}, ""},
+		"own":            {[]string{"image.tag=mine"}, ""},
+		"tag and digest": {[]string{digest, "image.tag=mine"}, `WARNING: image.tag "mine" is ignored`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, notes := manifestAndNotes(t, minimal(t, test.set...))
+			for _, sentence := range []string{"its image is not published yet", `WARNING: image.tag "mine" is ignored`} {
+				if got, want := strings.Contains(notes, sentence), sentence == test.want; got != want {
+					t.Errorf("%q is said: %t, want %t\n%s", sentence, got, want, notes)
+				}
+			}
+		})
+	}
+}

@@ -1,13 +1,17 @@
 package releasetest
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/released"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
@@ -23,6 +27,9 @@ func TestUpgrades(t *testing.T) {
 	charts, err := released.All(repotest.Root(t))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(charts) == 0 {
+		t.Fatal("no released chart is kept: make cut keeps one")
 	}
 	var used []Exception
 	for _, c := range charts {
@@ -40,6 +47,74 @@ func TestUpgrades(t *testing.T) {
 		if !slices.Contains(used, e) {
 			t.Errorf("nothing needs the exception %+v: remove it", e)
 		}
+	}
+}
+
+// TestReleasedVersionsDoNotChange: a chart that differs from the one that was kept under its version needs another version.
+func TestReleasedVersionsDoNotChange(t *testing.T) {
+	charts, err := released.All(repotest.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range charts {
+		today, err := chart.Load(filepath.Join(repotest.Root(t), "charts", c.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if today.Metadata.Version != c.Version {
+			continue
+		}
+		kept, err := chart.Load(c.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range differing(today, kept) {
+			t.Errorf("%s is not what was released as %s %s: raise version and appVersion in Chart.yaml", name, c.Name, c.Version)
+		}
+	}
+}
+
+// differing returns the names of files that are not the same in both charts; pages for people are not kept.
+func differing(today, kept *helmchart.Chart) map[string]bool {
+	files := map[string]string{}
+	for _, file := range kept.Raw {
+		files[file.Name] = string(file.Data)
+	}
+	names := map[string]bool{}
+	for _, file := range today.Raw {
+		if text, there := files[file.Name]; filepath.Ext(file.Name) != ".md" && (!there || text != string(file.Data)) {
+			names[file.Name] = true
+		}
+		delete(files, file.Name)
+	}
+	for name := range files {
+		names[name] = true
+	}
+	return names
+}
+
+// TestDiffering finds a file that changed, one that is new and one that is gone.
+func TestDiffering(t *testing.T) {
+	u := pair(t, func(t *testing.T, dir string) {
+		t.Helper()
+		edit("values.yaml", "logVerbosity: 2\n", "logVerbosity: 3\n")(t, dir)
+		drop("templates/serviceaccount.yaml")(t, dir)
+		drop("README.md")(t, dir)
+		if err := os.WriteFile(filepath.Join(dir, "templates", "new.yaml"), []byte("# new\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	kept, err := chart.Load(u.Old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	today, err := chart.Load(u.New)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Sorted(maps.Keys(differing(today, kept)))
+	if want := []string{"README.md", "templates/new.yaml", "templates/serviceaccount.yaml", "values.yaml"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 

@@ -1,0 +1,82 @@
+{{/*
+The flags, sorted by name. extraArgs wins over the chart's own flags; those that
+have a value of their own are refused by thalassa-ccm.validate.
+*/}}
+{{- define "thalassa-ccm.args" -}}
+{{- $config := include "thalassa-ccm.configExisting" . | fromJson -}}
+{{- $args := dict
+  "allocate-node-cidrs" false
+  "authorization-always-allow-paths" "/healthz,/readyz,/livez"
+  "bind-address" .Values.bindAddress
+  "cloud-config" (printf "%s/%s" (include "thalassa-ccm.configDirectory" .) (ternary ($config.key | default "cloud-config.yaml") "cloud-config.yaml" (not (empty $config.name))))
+  "cloud-provider" "thalassacloud"
+  "concurrent-service-syncs" 10
+  "configure-cloud-routes" false
+  "leader-elect" true
+  "secure-port" .Values.securePort
+  "v" .Values.logVerbosity
+-}}
+{{- with .Values.cloudConfig.cluster -}}
+{{- $_ := set $args "cluster-name" . -}}
+{{- end -}}
+{{- with include "thalassa-ccm.controllers" . -}}
+{{- $_ := set $args "controllers" . -}}
+{{- end -}}
+{{- if (.Values.useServiceAccountCredentials).enabled -}}
+{{- $_ := set $args "use-service-account-credentials" true -}}
+{{- end -}}
+{{- range $name, $value := include "thalassa-ccm.portArgs" . | fromJson -}}
+{{- $_ := set $args $name $value -}}
+{{- end -}}
+{{- if eq .Values.profile "managed" -}}
+{{- range $name, $value := include "thalassa-ccm.tenantArgs" . | fromJson -}}
+{{- $_ := set $args $name $value -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $value := .Values.extraArgs -}}
+{{- $_ := set $args $name $value -}}
+{{- end -}}
+{{- range $name, $value := $args }}
+- {{ printf "--%s=%s" $name (include "thalassa-ccm.scalar" $value) | quote }}
+{{- end -}}
+{{- end -}}
+
+{{/* All controllers but those that are off; empty if none is. */}}
+{{- define "thalassa-ccm.controllers" -}}
+{{- $off := list -}}
+{{- range $name, $on := .Values.controllers -}}
+{{- if not $on -}}{{- $off = append $off (printf ",-%s" $name) -}}{{- end -}}
+{{- end -}}
+{{- if $off -}}*{{ join "" $off }}{{- end -}}
+{{- end -}}
+
+{{/* How the HTTPS port identifies itself, and its clients. */}}
+{{- define "thalassa-ccm.portArgs" -}}
+{{- $args := dict -}}
+{{- if (.Values.metrics).tlsSecret -}}
+{{- $_ := set $args "tls-cert-file" (printf "%s/tls.crt" (include "thalassa-ccm.tlsDirectory" .)) -}}
+{{- $_ := set $args "tls-private-key-file" (printf "%s/tls.key" (include "thalassa-ccm.tlsDirectory" .)) -}}
+{{- end -}}
+{{- if ((.Values.metrics).clientCA).existingSecret -}}
+{{- $_ := set $args "client-ca-file" (printf "%s/%s" (include "thalassa-ccm.clientCADirectory" .) (.Values.metrics.clientCA.key | default "ca.crt")) -}}
+{{- end -}}
+{{- toJson $args -}}
+{{- end -}}
+
+{{/*
+Everything about Kubernetes is asked in the cluster that is served. Its certificate
+authorities are not trusted: its users are not the provider's.
+*/}}
+{{- define "thalassa-ccm.tenantArgs" -}}
+{{- $kubeconfig := printf "%s/%s" (include "thalassa-ccm.tenantDirectory" .) (((.Values.tenant).kubeconfig).key | default "kubeconfig") -}}
+{{- dict
+  "authentication-kubeconfig" $kubeconfig
+  "authentication-skip-lookup" true
+  "authorization-kubeconfig" $kubeconfig
+  "kubeconfig" $kubeconfig | toJson -}}
+{{- end -}}
+
+{{/* A value as text. JSON, because Go would write the number 1000000 as 1e+06. */}}
+{{- define "thalassa-ccm.scalar" -}}
+{{- if kindIs "string" . -}}{{ . }}{{- else -}}{{ toJson . }}{{- end -}}
+{{- end -}}

@@ -1,0 +1,74 @@
+{{/* Where the pod finds its configuration, its credentials and further certificates. */}}
+{{- define "thalassa-ccm.configDirectory" -}}/etc/thalassa-ccm/config{{- end -}}
+{{- define "thalassa-ccm.credentialsDirectory" -}}/etc/thalassa-ccm/credentials{{- end -}}
+{{- define "thalassa-ccm.tokenDirectory" -}}/var/run/secrets/thalassa{{- end -}}
+{{- define "thalassa-ccm.caDirectory" -}}/etc/thalassa-ccm/ca{{- end -}}
+{{- define "thalassa-ccm.tenantDirectory" -}}/etc/thalassa-ccm/tenant{{- end -}}
+{{- define "thalassa-ccm.tlsDirectory" -}}/etc/thalassa-ccm/tls{{- end -}}
+{{- define "thalassa-ccm.clientCADirectory" -}}/etc/thalassa-ccm/client-ca{{- end -}}
+
+{{/* Sections that may be null, as JSON. */}}
+{{- define "thalassa-ccm.workloadIdentity" -}}
+{{- .Values.credentials.workloadIdentity | default dict | toJson -}}
+{{- end -}}
+{{- define "thalassa-ccm.caExisting" -}}
+{{- (.Values.caBundle).existing | default dict | toJson -}}
+{{- end -}}
+{{- define "thalassa-ccm.configExisting" -}}
+{{- .Values.cloudConfig.existing | default dict | toJson -}}
+{{- end -}}
+{{- define "thalassa-ccm.caText" -}}{{- (.Values.caBundle).pem | default "" -}}{{- end -}}
+
+{{/* Name of the Secret with the credentials: somebody's, or the one made from values. Empty: none. */}}
+{{- define "thalassa-ccm.credentialsSecret" -}}
+{{- if ((.Values.credentials).create).enabled -}}
+{{- include "thalassa-ccm.nameWith" (dict "root" . "suffix" "credentials") -}}
+{{- else -}}
+{{- .Values.credentials.existingSecret | default "" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The file with further certificates; empty without any. */}}
+{{- define "thalassa-ccm.caFile" -}}
+{{- $existing := include "thalassa-ccm.caExisting" . | fromJson -}}
+{{- if $existing.name -}}
+{{- include "thalassa-ccm.caDirectory" . -}}/{{- $existing.key | default "ca.crt" -}}
+{{- else if include "thalassa-ccm.caText" . -}}
+{{- include "thalassa-ccm.configDirectory" . -}}/ca.crt
+{{- end -}}
+{{- end -}}
+
+{{/* How the program authenticates: the place of the credentials, never the credentials themselves. */}}
+{{- define "thalassa-ccm.cloudCredentials" -}}
+{{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
+{{- if $identity.enabled -}}
+{{- $exchange := dict
+  "serviceAccountID" $identity.serviceAccountID
+  "subjectTokenFile" (printf "%s/token" (include "thalassa-ccm.tokenDirectory" .))
+  "lifetime" ($identity.lifetime | default 3600)
+-}}
+{{- with $identity.organisationID -}}
+{{- $_ := set $exchange "organisationID" . -}}
+{{- end -}}
+{{- dict "workloadIdentity" $exchange | toJson -}}
+{{- else -}}
+{{- dict "directory" (include "thalassa-ccm.credentialsDirectory" .) | toJson -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The configuration file: the values under cloudConfig without the empty ones, and
+where the credentials are. Never the credentials themselves.
+*/}}
+{{- define "thalassa-ccm.cloudConfig" -}}
+{{- $config := dict "cloudCredentials" (include "thalassa-ccm.cloudCredentials" . | fromJson) -}}
+{{- with include "thalassa-ccm.caFile" . -}}
+{{- $_ := set $config "caBundle" . -}}
+{{- end -}}
+{{- range $key, $value := omit .Values.cloudConfig "existing" -}}
+{{- if not (or (kindIs "invalid" $value) (eq (toJson $value) `""`)) -}}
+{{- $_ := set $config $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}

@@ -1,0 +1,97 @@
+{{/* Name of the chart's objects: the release's name, with the chart's name once. */}}
+{{- define "thalassa-ccm.fullname" -}}
+{{- $name := printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- $name = .Release.Name -}}
+{{- end -}}
+{{- .Values.fullnameOverride | default $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The same with a suffix, in 63 characters. */}}
+{{- define "thalassa-ccm.nameWith" -}}
+{{- $room := sub 62 (len .suffix) | int -}}
+{{- include "thalassa-ccm.fullname" .root | trunc $room | trimSuffix "-" -}}-{{- .suffix -}}
+{{- end -}}
+
+{{/*
+Names of the pods, as a regular expression: those that Kubernetes makes of the workload's name, and not those of a release whose
+name begins like this one's. In front of the last five characters it has room for 58; a Deployment's pods also have a hash there,
+of ten characters or a little less, from an alphabet of its own.
+*/}}
+{{- define "thalassa-ccm.podNames" -}}
+{{- $name := include "thalassa-ccm.fullname" . -}}
+{{- if gt (len $name) 57 -}}
+{{ trunc 58 $name }}
+{{- else if gt (len $name) 46 -}}
+{{ $name }}-[4-9bcdf]{0,10}-?
+{{- else -}}
+{{ $name }}-([4-9bcdf]{5,10}-)?
+{{- end -}}
+[a-z0-9]{5}
+{{- end -}}
+
+{{- define "thalassa-ccm.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (include "thalassa-ccm.fullname" .) -}}
+{{- end -}}
+
+{{/* Labels pods are selected by. A workload's selector cannot be changed: these must stay as they are. */}}
+{{- define "thalassa-ccm.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{- define "thalassa-ccm.ownPodLabels" -}}
+{{ include "thalassa-ccm.selectorLabels" . }}
+app.kubernetes.io/component: cloud-controller-manager
+k8s-app: cloud-controller-manager
+{{- end -}}
+
+{{- define "thalassa-ccm.podLabels" -}}
+{{ include "thalassa-ccm.ownPodLabels" . }}
+{{- with merge (dict) (.Values.podLabels | default dict) (.Values.commonLabels | default dict) }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "thalassa-ccm.ownLabels" -}}
+{{ include "thalassa-ccm.ownPodLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{/*
+Labels and annotations of an object. Takes root, and optionally labels and annotations that
+only this object has; they win over those of all objects, and the chart's own labels over both.
+*/}}
+{{- define "thalassa-ccm.metadata" -}}
+labels:
+  {{- include "thalassa-ccm.ownLabels" .root | nindent 2 }}
+  {{- with merge (dict) (.labels | default dict) (.root.Values.commonLabels | default dict) }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge (dict) (.annotations | default dict) (.root.Values.commonAnnotations | default dict) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Image reference. A digest wins over the tag, so that what was tested is what runs. */}}
+{{- define "thalassa-ccm.image" -}}
+{{- with (.Values.global).imageRegistry | default .Values.image.registry }}{{ . }}/{{ end -}}
+{{- .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+@{{ .Values.image.digest }}
+{{- else -}}
+:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* The Secrets with registry credentials as {"items": [{"name": ...}]}; global ones may be mere names. */}}
+{{- define "thalassa-ccm.pullSecrets" -}}
+{{- $secrets := list -}}
+{{- range concat (.Values.imagePullSecrets | default list) ((.Values.global).imagePullSecrets | default list) -}}
+{{- $secrets = append $secrets (ternary (dict "name" .) . (kindIs "string" .)) -}}
+{{- end -}}
+{{- dict "items" ($secrets | uniq) | toJson -}}
+{{- end -}}

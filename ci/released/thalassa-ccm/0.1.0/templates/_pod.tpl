@@ -1,0 +1,60 @@
+{{/* The pod template, the same for every kind of workload. */}}
+{{- define "thalassa-ccm.podTemplate" -}}
+metadata:
+  annotations:
+    kubectl.kubernetes.io/default-container: cloud-controller-manager
+    {{- if not (include "thalassa-ccm.configExisting" . | fromJson).name }}
+    # The configuration is read once, at the start: a new one needs new pods.
+    checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum }}
+    {{- end }}
+    {{- with merge (dict) (.Values.podAnnotations | default dict) (.Values.commonAnnotations | default dict) }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  labels:
+    {{- include "thalassa-ccm.podLabels" . | nindent 4 }}
+spec:
+  serviceAccountName: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
+  automountServiceAccountToken: {{ ne .Values.profile "managed" }}
+  hostNetwork: {{ include "thalassa-ccm.hostNetwork" . }}
+  dnsPolicy: {{ include "thalassa-ccm.dnsPolicy" . }}
+  {{- with include "thalassa-ccm.priorityClassName" . }}
+  priorityClassName: {{ . | quote }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+  {{- with (include "thalassa-ccm.pullSecrets" . | fromJson).items }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with include "thalassa-ccm.placement" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
+  {{- with .Values.podSecurityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: cloud-controller-manager
+      {{- include "thalassa-ccm.container" . | nindent 6 }}
+  volumes:
+    {{- include "thalassa-ccm.volumes" . | trim | nindent 4 }}
+{{- end -}}
+
+{{/* Which nodes the pods run on. */}}
+{{- define "thalassa-ccm.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "thalassa-ccm.affinity" . | fromJson }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "thalassa-ccm.tolerations" . | fromJsonArray }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with (include "thalassa-ccm.spread" . | fromJson).items }}
+topologySpreadConstraints:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}

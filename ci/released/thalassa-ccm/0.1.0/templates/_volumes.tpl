@@ -1,0 +1,80 @@
+{{/* What the pod reads. Files with secrets belong to the pod's group; others cannot read them. */}}
+{{- define "thalassa-ccm.volumes" -}}
+{{- $config := include "thalassa-ccm.configExisting" . | fromJson -}}
+{{- if $config.name }}
+{{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "config" "otherwise" "Secret") $config) }}
+{{- else }}
+- name: config
+  configMap:
+    name: {{ include "thalassa-ccm.fullname" . | quote }}
+{{- end }}
+{{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled }}
+{{- include "thalassa-ccm.tokenVolume" . }}
+{{- else }}
+{{- include "thalassa-ccm.objectVolume" (dict "volume" "credentials" "kind" "Secret" "name" (include "thalassa-ccm.credentialsSecret" .)) }}
+{{- end }}
+{{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "ca" "otherwise" "ConfigMap") (include "thalassa-ccm.caExisting" . | fromJson)) }}
+{{- if eq .Values.profile "managed" }}
+{{- include "thalassa-ccm.objectVolume" (dict "volume" "tenant" "kind" "Secret" "name" ((.Values.tenant).kubeconfig).existingSecret) }}
+{{- end }}
+{{- include "thalassa-ccm.objectVolume" (dict "volume" "tls" "kind" "Secret" "name" (.Values.metrics).tlsSecret) }}
+{{- include "thalassa-ccm.objectVolume" (dict "volume" "client-ca" "kind" "Secret" "name" ((.Values.metrics).clientCA).existingSecret) }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* One volume from a Secret or ConfigMap; nothing without a name. */}}
+{{- define "thalassa-ccm.objectVolume" -}}
+{{- if and .name (eq (.kind | default .otherwise) "Secret") }}
+- name: {{ .volume }}
+  secret:
+    secretName: {{ .name | quote }}
+    defaultMode: 0440
+{{- else if .name }}
+- name: {{ .volume }}
+  configMap:
+    name: {{ .name | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "thalassa-ccm.tokenVolume" }}
+- name: token
+  projected:
+    defaultMode: 0440
+    sources:
+      - serviceAccountToken:
+          path: token
+          audience: {{ .Values.credentials.workloadIdentity.audience | default "https://api.thalassa.cloud" | quote }}
+          expirationSeconds: 3600
+{{- end -}}
+
+{{/* Directories, never a subPath: only then does a rotated credential reach its file. */}}
+{{- define "thalassa-ccm.mounts" -}}
+{{- $directories := dict "config" (include "thalassa-ccm.configDirectory" .) -}}
+{{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled -}}
+{{- $_ := set $directories "token" (include "thalassa-ccm.tokenDirectory" .) -}}
+{{- else if include "thalassa-ccm.credentialsSecret" . -}}
+{{- $_ := set $directories "credentials" (include "thalassa-ccm.credentialsDirectory" .) -}}
+{{- end -}}
+{{- if (include "thalassa-ccm.caExisting" . | fromJson).name -}}
+{{- $_ := set $directories "ca" (include "thalassa-ccm.caDirectory" .) -}}
+{{- end -}}
+{{- if eq .Values.profile "managed" -}}
+{{- $_ := set $directories "tenant" (include "thalassa-ccm.tenantDirectory" .) -}}
+{{- end -}}
+{{- if (.Values.metrics).tlsSecret -}}
+{{- $_ := set $directories "tls" (include "thalassa-ccm.tlsDirectory" .) -}}
+{{- end -}}
+{{- if ((.Values.metrics).clientCA).existingSecret -}}
+{{- $_ := set $directories "client-ca" (include "thalassa-ccm.clientCADirectory" .) -}}
+{{- end -}}
+{{- range $name, $directory := $directories }}
+- name: {{ $name }}
+  mountPath: {{ $directory }}
+  readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
