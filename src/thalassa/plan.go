@@ -53,15 +53,15 @@ func (o observed) String() string {
 // empty says that nothing of the Service is left in the cloud.
 func (o observed) empty() bool { return len(o.balancers) == 0 && len(o.groups) == 0 }
 
-// group returns the port's target group: the one its listener uses, else one with the port's labels; none that is unfit.
-func (o observed) group(labels inventory.Labels, listener *inventory.Listener, unfit func(inventory.TargetGroup) bool) *inventory.TargetGroup {
+// group returns the port's target group: the one its listener uses, else one with the port's labels.
+func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
 	for i := range o.groups {
-		if listener != nil && o.groups[i].ID == listener.TargetGroup && !unfit(o.groups[i]) {
+		if listener != nil && o.groups[i].ID == listener.TargetGroup {
 			return &o.groups[i]
 		}
 	}
 	for i := range o.groups {
-		if !unfit(o.groups[i]) && o.groups[i].Labels[labelPort] == labels[labelPort] && o.groups[i].Labels[labelProtocol] == labels[labelProtocol] {
+		if o.groups[i].Labels[labelPort] == labels[labelPort] && o.groups[i].Labels[labelProtocol] == labels[labelProtocol] {
 			return &o.groups[i]
 		}
 	}
@@ -118,7 +118,6 @@ type port struct {
 	labels   inventory.Labels
 	listener *inventory.Listener    // nil: to be created
 	group    *inventory.TargetGroup // nil: to be created; set by the creation
-	replaced string                 // identity of a group that the one to be created replaces; "" for none
 }
 
 func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadBalancer, o observed) *port {
@@ -129,17 +128,10 @@ func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadB
 	if p.listener != nil {
 		d.used[p.listener.ID] = true
 	}
-	if p.group = o.group(p.labels, p.listener, d.toReplace); p.group != nil {
+	if p.group = o.group(p.labels, p.listener); p.group != nil {
 		d.used[p.group.ID] = true
-	} else if old := o.group(p.labels, p.listener, func(inventory.TargetGroup) bool { return false }); old != nil {
-		p.replaced = old.ID
 	}
 	return p
-}
-
-// toReplace says that the group has a health check that it must not have and that the cloud does not remove.
-func (d *difference) toReplace(group inventory.TargetGroup) bool {
-	return d.desired.healthCheck.over(group.HealthCheck) == nil && d.removals.replaceable(group)
 }
 
 // listenerOf returns the load balancer's listener for the port, nil if there is none.
@@ -199,11 +191,7 @@ func (d *difference) surplus(o observed) {
 		d.surplusBalancers(o.balancers[1:])
 	}
 	for _, group := range o.groups {
-		switch {
-		case d.used[group.ID]:
-		case d.toReplace(group):
-			d.deleteGroup(group, "the cloud does not remove its health check")
-		default:
+		if !d.used[group.ID] {
 			d.deleteGroup(group, "the Service has no such port")
 		}
 	}

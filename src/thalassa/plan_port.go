@@ -67,15 +67,8 @@ func (d *difference) machines(group inventory.TargetGroup, targets loadbalancer.
 }
 
 func (d *difference) createGroup(p *port) {
-	why := ""
-	if p.replaced != "" {
-		why = "the cloud does not remove the health check of the one there is"
-	}
-	d.add(loadbalancer.Create, kindGroup, p.name, why, func(ctx context.Context) error {
+	d.add(loadbalancer.Create, kindGroup, p.name, "", func(ctx context.Context) error {
 		group, err := d.inventory.CreateTargetGroup(ctx, d.newGroup(p))
-		if err != nil && p.replaced != "" {
-			d.removals.failed(p.replaced)
-		}
 		p.group = &group
 		return err
 	})
@@ -83,7 +76,8 @@ func (d *difference) createGroup(p *port) {
 	if len(machines) == 0 {
 		return
 	}
-	d.add(loadbalancer.Update, kindGroup, p.name, fmt.Sprintf("0 machines become %d", len(machines)), func(ctx context.Context) error {
+	why := fmt.Sprintf("0 machines become %d", len(machines))
+	d.add(loadbalancer.Update, kindGroup, p.name, why, func(ctx context.Context) error {
 		return d.inventory.SetMachines(ctx, *p.group, machines)
 	})
 }

@@ -2,57 +2,42 @@ package thalassa
 
 import (
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// reasonHealthCheckKept: the cloud does not remove a health check, nor does it let the target group be replaced.
+// reasonHealthCheckKept: the cloud does not remove a health check.
 const reasonHealthCheckKept = "HealthCheckKept"
 
 // removalTries is how often the removal of a target group's health check is written before it counts as impossible: twice, because
 // the first time somebody may have put it back.
 const removalTries = 2
 
-// replacementTries is how often the creation of a group that is to replace one may fail before that one stays: more often than what
-// passes by itself makes it fail, because a Service that cannot be replaced a group of would not get anything else either.
-const replacementTries = 5
-
-// removalMemory is how long all that counts, since the latest try: clouds change.
-const removalMemory = 24 * time.Hour
-
 // removals remembers the health checks that were removed from target groups, because the cloud may take null for "as it is" and
-// would be told the same for ever. A group whose health check stays is replaced by one that never had any. The zero value is ready
-// to use.
+// would be told the same for ever. The zero value is ready to use.
 type removals struct {
 	mu    sync.Mutex
 	tried map[string]removal // by identity of the target group
 }
 
-// removal is how often a health check was removed, and how often the group could not be replaced.
+// removal is how often a health check was removed.
 type removal struct {
-	check    string
-	times    int
-	failures int
-	latest   time.Time
-	told     bool
+	check string
+	times int
+	told  bool
 }
-
-// recent says that it counts still.
-func (r removal) recent() bool { return time.Since(r.latest) < removalMemory }
 
 // note counts a removal that the cloud answered with success.
 func (r *removals) note(group inventory.TargetGroup) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := r.tried[group.ID]
-	if check := healthCheckText(group.HealthCheck); latest.check != check || !latest.recent() {
-		latest = removal{check: check, told: latest.told && latest.check == check}
+	if check := healthCheckText(group.HealthCheck); latest.check != check {
+		latest = removal{check: check}
 	}
 	latest.times++
-	latest.latest = time.Now()
 	if r.tried == nil {
 		r.tried = map[string]removal{}
 	}
@@ -64,30 +49,7 @@ func (r *removals) inVain(group inventory.TargetGroup) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	latest := r.tried[group.ID]
-	return latest.times >= removalTries && latest.recent() && group.HealthCheck != nil && latest.check == healthCheckText(group.HealthCheck)
-}
-
-// replaceable says that the group's health check stays, and that the group can be replaced, as far as is known.
-func (r *removals) replaceable(group inventory.TargetGroup) bool {
-	return r.inVain(group) && !r.stuck(group.ID)
-}
-
-// stuck says that the group could not be replaced often enough to leave it.
-func (r *removals) stuck(group string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.tried[group].failures >= replacementTries
-}
-
-// failed counts that a group could not be made that was to replace this one.
-func (r *removals) failed(group string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if latest, known := r.tried[group]; known {
-		latest.failures++
-		latest.latest = time.Now()
-		r.tried[group] = latest
-	}
+	return latest.times >= removalTries && group.HealthCheck != nil && latest.check == healthCheckText(group.HealthCheck)
 }
 
 // tell says whether this is the first time that somebody is told about the group.
@@ -114,9 +76,9 @@ func (b *balancers) tellKept(service *corev1.Service, d desired, o observed) {
 		switch removed := b.planner.removals; {
 		case d.healthCheck.over(group.HealthCheck) != nil:
 			removed.forget(group.ID)
-		case removed.inVain(group) && removed.stuck(group.ID) && removed.tell(group):
+		case removed.inVain(group) && removed.tell(group):
 			b.recorder.Eventf(service, corev1.EventTypeWarning, reasonHealthCheckKept,
-				"The cloud says that it removes the health check of target group %s, and keeps it: %s. Nor can another target group take its place. Nodes that fail it get no traffic. Remove it in the cloud; if that cannot be done, delete the port's listener and this target group there: new ones follow by themselves.",
+				"The cloud says that it removes the health check of target group %s, and keeps it: %s. Nodes that fail it get no traffic. Remove it in the cloud; if that cannot be done, delete the port's listener and this target group there: new ones follow by themselves.",
 				group.Name, healthCheckText(group.HealthCheck))
 		}
 	}

@@ -108,31 +108,6 @@ func (b *balancers) deleting(s *corev1.Service) func(context.Context) error {
 	}
 }
 
-// uncheckedInVain is a process that removes health checks which the cloud keeps, and sees so in later looks.
-func (l *lab) uncheckedInVain(web *corev1.Service, nodes []*corev1.Node) trial.Start {
-	l.Helper()
-	local(web, true)
-	l.settle(web, nodes)
-	web = web.DeepCopy()
-	local(web, false)
-	return func(network http.RoundTripper) trial.Work {
-		b := l.through(network)
-		return func(ctx context.Context) error {
-			for range removalTries + 1 {
-				if err := attempt(ctx, b.ensuring(web, nodes)); err != nil {
-					return err
-				}
-				select {
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				case <-time.After(time.Hour):
-				}
-			}
-			return nil
-		}
-	}
-}
-
 // repairing is a process that looks for drift. The first one has left the Service as it should be, with the status; one that takes
 // over begins like any other.
 func (l *lab) repairing(web *corev1.Service, nodes []*corev1.Node, status *corev1.LoadBalancerStatus) trial.Start {

@@ -22,21 +22,16 @@ type story struct {
 	has []string
 	// stays are the ports that are open all the time.
 	stays []string
-	// sampled says that not every call meets every fault, because the calls are like those of another story, or very many.
+	// sampled says that not every call meets every fault, because the calls are like those of another story, or faults of the same
+	// kind are in the story itself.
 	sampled bool
-	// honest says that no further list lies: that one lacks what was made long before is not doubted, and is put right by a later look.
-	honest bool
 	// doubles is how many writes the process may need to make and remove what is there already; then it does not matter which of
 	// two target groups of the same port is left.
 	doubles int
-	// emptied says that somebody takes all machines out of a target group that a port leads to.
-	emptied bool
 	// inProject says that all our cluster has is in a project.
 	inProject bool
 	// together says that another cluster works in the VPC at the same time, see living.
 	together bool
-	// in is the behaviour of the cloud that the story is about; nil for the default.
-	in behaviour
 	// under are the behaviours of the cloud that make a difference, besides the default.
 	under map[string]behaviour
 }
@@ -98,7 +93,6 @@ func stories() []story {
 			web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
 			web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
-		{name: "health-check-kept", sampled: true, honest: true, doubles: 10, has: asBefore(), stays: both(), in: merging["merging"], begin: (*lab).uncheckedInVain},
 		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.settle(web, nodes)
 			l.config.AdditionalLabels = map[string]string{"team": "till"}
@@ -109,8 +103,8 @@ func stories() []story {
 			l.byHand(web)
 			return l.ensuring(web, nodes)
 		}},
-		{name: "drift", emptied: true, has: asBefore(), stays: []string{"80/tcp"}, begin: (*lab).drifted},
-		{name: "restart-stale", sampled: true, honest: true, doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
+		{name: "drift", has: asBefore(), stays: []string{"80/tcp"}, begin: (*lab).drifted},
+		{name: "restart-stale", sampled: true, doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
 		{name: "project-create", has: asBefore(), inProject: true, sampled: true, begin: (*lab).ensuring},
 		{name: "project-delete", inProject: true, sampled: true, begin: (*lab).deletingWhole},
 	}

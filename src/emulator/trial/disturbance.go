@@ -3,7 +3,6 @@ package trial
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 )
 
 // inARow is how many calls a mishap that lasts befalls: a client that asks again
@@ -19,11 +18,6 @@ func crashes(calls []call) []disturbance {
 		}
 	}
 	return all
-}
-
-// faults are those that the scenario is to be tried with.
-func (s Scenario) faults(calls []call) []disturbance {
-	return slices.DeleteFunc(faults(calls), func(d disturbance) bool { return s.Honest && d.lies })
 }
 
 // faults are all mishaps at each of the calls, and at each and the two after it.
@@ -66,7 +60,7 @@ func single(m *mishap, n, times int, c call) disturbance {
 		name += "-repeatedly"
 	}
 	return disturbance{
-		name: fmt.Sprintf("%s-%02d-%s", name, n, c.label()), certain: true, lies: m.lies,
+		name: fmt.Sprintf("%s-%02d-%s", name, n, c.label()), certain: true,
 		at: func(nth int, _ call) *mishap {
 			if nth >= n && nth < n+times {
 				return m
@@ -84,20 +78,20 @@ const (
 )
 
 // chaos are disturbances of any call, one for each seed from 1.
-func chaos(seeds int, honestly bool) []disturbance {
+func chaos(seeds int) []disturbance {
 	var all []disturbance
 	for seed := 1; seed <= seeds; seed++ {
-		all = append(all, disturbance{name: fmt.Sprintf("seed-%d", seed), at: anything(uint64(seed), honestly)})
+		all = append(all, disturbance{name: fmt.Sprintf("seed-%d", seed), at: anything(uint64(seed))})
 	}
 	return all
 }
 
 // anything draws a chance and a choice of mishaps once, and for each call
 // whether one of them befalls it.
-func anything(seed uint64, honestly bool) func(int, call) *mishap {
+func anything(seed uint64) func(int, call) *mishap {
 	random := rand.New(rand.NewPCG(seed, 0))
 	chance := leastChance + random.Float64()*(mostChance-leastChance)
-	choice := mixture(random, honestly)
+	choice := mixture(random)
 	return func(n int, _ call) *mishap {
 		if n > chaosCalls || random.Float64() >= chance {
 			return nil
@@ -108,11 +102,8 @@ func anything(seed uint64, honestly bool) func(int, call) *mishap {
 
 // mixture is some of the mishaps, at least one. Crashes and lies exclude each
 // other: nobody who just started can doubt a list that looks true.
-func mixture(random *rand.Rand, honestly bool) []*mishap {
+func mixture(random *rand.Rand) []*mishap {
 	all := mishaps()
-	if honestly {
-		all = honest(all)
-	}
 	if random.IntN(2) == 0 {
 		all = append(honest(all), deaths()...)
 	}

@@ -286,7 +286,7 @@ func TestSample(t *testing.T) {
 
 func TestSeedsRepeat(t *testing.T) {
 	draw := func(seed uint64) string {
-		at, drawn := anything(seed, false), ""
+		at, drawn := anything(seed), ""
 		for n := 1; n <= chaosCalls+50; n++ {
 			m := at(n, call{})
 			if m == nil {

@@ -72,10 +72,6 @@ type Scenario struct {
 	// single call changed, whatever became of its answer, about what changed
 	// between two calls, and about the end. Nil allows everything.
 	Always func(was, is emulator.State) error
-	// Honest leaves out the faults that nobody can tell from true answers: lists
-	// that lack something, and old ones. It is for work whose later steps believe
-	// such a list, because what it lacks was made long before.
-	Honest bool
 	// Neighbour works in the same cloud at the same time; nil is nobody. Neither
 	// may write to what the other made, and both must finish.
 	Neighbour *Neighbour
@@ -103,7 +99,7 @@ func Crash(t *testing.T, s Scenario) {
 // first by asking again.
 func Faults(t *testing.T, s Scenario) {
 	t.Helper()
-	s.each(t, "", testPackage(), s.faults)
+	s.each(t, "", testPackage(), faults)
 }
 
 // seedVariable chooses what Sample draws.
@@ -122,7 +118,7 @@ func Sample(t *testing.T, s Scenario, n int) {
 	}
 	t.Logf("%s=%d", seedVariable, seed)
 	s.each(t, fmt.Sprintf("%s=%d ", seedVariable, seed), testPackage(), func(calls []call) []disturbance {
-		return sample(s.faults(calls), n, seed)
+		return sample(faults(calls), n, seed)
 	})
 }
 
@@ -130,7 +126,7 @@ func Sample(t *testing.T, s Scenario, n int) {
 // ways that come from a seed, for as many seeds.
 func Chaos(t *testing.T, s Scenario, seeds int) {
 	t.Helper()
-	s.each(t, "", testPackage(), func([]call) []disturbance { return chaos(seeds, s.Honest) })
+	s.each(t, "", testPackage(), func([]call) []disturbance { return chaos(seeds) })
 }
 
 // disturbance is what happens to the work in one trial.
@@ -141,8 +137,6 @@ type disturbance struct {
 	at func(n int, c call) *mishap
 	// certain says that a call is befallen in any case.
 	certain bool
-	// lies says that it is one of those that Scenario.Honest leaves out.
-	lies bool
 }
 
 // each runs the scenario once undisturbed, and then under everything that can

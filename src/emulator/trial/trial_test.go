@@ -104,7 +104,7 @@ func TestChaosFindsBugs(t *testing.T) {
 		t.Run(string(b), func(t *testing.T) {
 			const seeds = 100
 			for seed := range seeds {
-				of := func([]call) []disturbance { return chaos(seed+1, false)[seed:] }
+				of := func([]call) []disturbance { return chaos(seed + 1)[seed:] }
 				if len(found(t, scenario(b, false), of, func(string) bool { return true })) > 0 {
 					return
 				}
