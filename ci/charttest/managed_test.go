@@ -36,7 +36,7 @@ func kindNames(t *testing.T, objects []runtime.Object) []string {
 // TestManagedParts wants each side to hold exactly what belongs there: no permissions in the
 // hosting cluster, no workload and no credentials in the served one.
 func TestManagedParts(t *testing.T) {
-	everything := []string{"serviceMonitor.enabled=true", "scrape.clientCertificate.existingSecret=a", "rules.enabled=true", "networkPolicy.enabled=true",
+	everything := []string{"serviceMonitor.enabled=true", "scrape.clientCertificate.existingSecret=a", "metrics.clientCA.existingSecret=b", "rules.enabled=true", "networkPolicy.enabled=true",
 		"useServiceAccountCredentials.enabled=true", "useServiceAccountCredentials.createAccounts=true",
 		"metrics.readers[0].kind=User", "metrics.readers[0].name=prometheus"}
 	for name, test := range map[string]struct{ sets, want []string }{

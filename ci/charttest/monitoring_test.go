@@ -65,7 +65,7 @@ func TestMonitors(t *testing.T) {
 		"service, token":             {serviceEndpoint(t, token), givenToken + endpointStart + unchecked},
 		"service, certificate":       {serviceEndpoint(t, client), endpointStart + withClient},
 		"service, port's own":        {serviceEndpoint(t, tls), ownToken + endpointStart + checked},
-		"service, managed":           {serviceEndpoint(t, hosting(client)...), endpointStart + withClient},
+		"service, managed":           {serviceEndpoint(t, hosting(client, "metrics.clientCA.existingSecret=ca")...), endpointStart + withClient},
 		"pod, token":                 {podEndpoint(t, token), givenToken + endpointStart + unchecked},
 		"pod, certificate":           {podEndpoint(t, client), endpointStart + withClient},
 		"pod, token and port's own":  {podEndpoint(t, token, tls), givenToken + endpointStart + checked},

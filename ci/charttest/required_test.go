@@ -1,8 +1,12 @@
 package charttest
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
 // required returns the paths of the values without a default.
@@ -62,23 +66,46 @@ func TestExistingServiceAccountNeedsItsName(t *testing.T) {
 	}
 }
 
+// mayBeOverridden are the flags that the chart sets and that anybody may set otherwise.
+func mayBeOverridden() []string {
+	return []string{"authentication-skip-lookup", "authorization-always-allow-paths", "concurrent-service-syncs"}
+}
+
+// TestFlagsOfTheChartAreRefused: what the chart sets under any of the values files, nobody sets besides.
 func TestFlagsOfTheChartAreRefused(t *testing.T) {
-	for flag, want := range map[string]string{
-		"bind-address":                    "set bindAddress instead",
-		"cloud-config":                    "set the values under cloudConfig instead",
-		"cloud-provider":                  "leave it out",
-		"cluster-name":                    "set cloudConfig.cluster instead",
-		"leader-elect":                    "leave it out",
-		"leader-elect-resource-name":      "leave it out",
-		"leader-elect-resource-namespace": "leave it out",
-		"secure-port":                     "set securePort instead",
-		"v":                               "set logVerbosity instead",
-	} {
+	flags := map[string]bool{"leader-elect-resource-name": true, "leader-elect-resource-namespace": true}
+	for _, path := range valuesFiles(t) {
+		for _, flag := range regexp.MustCompile(`(?m)^ +- "--([a-z-]+)=`).FindAllStringSubmatch(manifest(t, release(readValues(t, path))), -1) {
+			flags[flag[1]] = true
+		}
+	}
+	full := readValues(t, valuesFiles(t)["full"])
+	for flag := range full["extraArgs"].(map[string]any) { // which it does not set itself
+		delete(flags, flag)
+	}
+	if len(flags) < 18 {
+		t.Fatalf("only %d flags: %v", len(flags), flags)
+	}
+	for flag := range flags {
 		t.Run(flag, func(t *testing.T) {
-			got := sentences(t, refusal(t, minimal(t, "extraArgs."+flag+"=x")))
-			if len(got) != 1 || !strings.HasPrefix(got[0], "extraArgs."+flag+" ") || !strings.Contains(got[0], want) {
-				t.Errorf("the chart says %q, want one sentence with %q", got, want)
+			_, _, err := chart.Render(t.Context(), chartDir, release(minimal(t, "extraArgs."+flag+"=x")))
+			if slices.Contains(mayBeOverridden(), flag) {
+				if err != nil {
+					t.Errorf("it may not be overridden: %v", err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("it may be overridden")
+			}
+			got := sentences(t, err.Error())
+			if len(got) != 1 || !regexp.MustCompile("^extraArgs."+flag+" is a flag the chart sets itself: (set|leave) .").MatchString(got[0]) {
+				t.Errorf("the chart says %q", got)
 			}
 		})
+	}
+	got := sentences(t, refusal(t, minimal(t, hosting("extraArgs.authentication-skip-lookup=false")...)))
+	if len(got) != 1 || !strings.Contains(got[0], "must not believe clients of the served cluster") {
+		t.Errorf("with profile managed: %q", got)
 	}
 }

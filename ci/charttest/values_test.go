@@ -1,6 +1,7 @@
 package charttest
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/yaml"
 )
 
 // TestEveryValueHasAnEffect gives each value of each values file its default back, and wants the
@@ -91,7 +93,7 @@ func TestEveryValueMayBeNull(t *testing.T) {
 func wantNulls(t *testing.T, name, path string) {
 	t.Helper()
 	for _, value := range slices.Concat(documented(t), sections(t)) {
-		text, _, err := chart.Render(t.Context(), chartDir, release(withNull(t, path, value)))
+		text, notes, err := chart.Render(t.Context(), chartDir, release(withNull(t, path, value)))
 		if err == nil {
 			_, err = Decode(text)
 		} else if inWords(err) {
@@ -100,10 +102,45 @@ func wantNulls(t *testing.T, name, path string) {
 		if err != nil {
 			t.Errorf("%s with %s=null: %v", name, value, err)
 		}
-		if hole := regexp.MustCompile(`.*(<nil>|<no value>|%!|=null|(?m:: null$)).*`).FindString(text); hole != "" {
+		if hole := regexp.MustCompile(`.*(<nil>|<no value>|%!|=null|(?m:: null$)).*`).FindString(text + notes); hole != "" {
 			t.Errorf("%s with %s=null: the render has a hole: %s", name, value, hole)
 		}
+		for _, key := range emptyKeys(t, text) {
+			t.Errorf("%s with %s=null: %s has no value", name, value, key)
+		}
+		if hole := regexp.MustCompile(`(?m).*(\S {2,}\S| [.,]$| [,;]|=$).*`).FindString(notes); hole != "" {
+			t.Errorf("%s with %s=null: the notes have a hole: %q", name, value, hole)
+		}
 	}
+}
+
+// emptyKeys returns the paths of rendered keys without a value.
+func emptyKeys(t *testing.T, manifest string) []string {
+	t.Helper()
+	var found []string
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		switch content := value.(type) {
+		case nil:
+			found = append(found, path)
+		case map[string]any:
+			for key, inner := range content {
+				walk(path+"."+key, inner)
+			}
+		case []any:
+			for i, inner := range content {
+				walk(fmt.Sprintf("%s[%d]", path, i), inner)
+			}
+		}
+	}
+	for _, document := range documents(manifest) {
+		var content map[string]any
+		if err := yaml.Unmarshal([]byte(document), &content); err != nil {
+			t.Fatal(err)
+		}
+		walk(fmt.Sprint(content["kind"]), content)
+	}
+	return found
 }
 
 // withNull returns the values of a file, with null for one of them.
