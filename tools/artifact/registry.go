@@ -21,7 +21,14 @@ type Registry struct {
 // those of a GitHub workflow, from the environment variable GITHUB_TOKEN.
 func At(base string) Registry {
 	keys := authn.NewMultiKeychain(authn.DefaultKeychain, github.Keychain)
-	return Registry{base: base, options: []remote.Option{remote.WithAuthFromKeychain(keys)}}
+	options := []remote.Option{remote.WithAuthFromKeychain(keys)}
+	// Who they are is asked once per repository then, and not with every request. The errors are of options that exclude each other.
+	puller, err := remote.NewPuller(options...)
+	pusher, other := remote.NewPusher(options...)
+	if err == nil && other == nil {
+		options = append(options, remote.Reuse(puller), remote.Reuse(pusher))
+	}
+	return Registry{base: base, options: options}
 }
 
 // Repository returns the whole name of a repository ("registry.example.com/path/charts/thalassa-ccm").

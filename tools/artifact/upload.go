@@ -57,6 +57,8 @@ func (r Registry) Upload(ctx context.Context, entries []Entry, read func(context
 	if err := r.free(ctx, entries, true); err != nil {
 		return err
 	}
+	// What a registry grants to those who ask for a repository before it is there may be nothing, and is remembered.
+	r = At(r.base)
 	contents := make([]remote.Taggable, 0, len(entries))
 	for _, entry := range entries {
 		content, err := read(ctx, entry)
