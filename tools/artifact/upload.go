@@ -116,8 +116,7 @@ func (r Registry) free(ctx context.Context, entries []Entry, first bool) error {
 
 // refusal is the HTTP status with which a registry refused something, 0 if it did not.
 func refusal(err error) int {
-	var refused *transport.Error
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*transport.Error](err); is {
 		return refused.StatusCode
 	}
 	return 0

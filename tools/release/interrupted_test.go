@@ -33,48 +33,55 @@ func TestInterruptedMirror(t *testing.T) {
 // release for one, and running it again completes it.
 func testInterrupted(t *testing.T, public signature.PublicKey, run func(to artifact.Registry) error) {
 	t.Helper()
-	both(t, func(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken)) {
-		whole, counted := serve(t)
-		var uploads int
-		counted.set(func(_ http.ResponseWriter, r *http.Request) bool {
-			if r.Method == http.MethodPut {
-				uploads++
+	for kind, serve := range registries() {
+		t.Run(kind, func(t *testing.T) {
+			whole, counted := serve(t)
+			var uploads atomic.Int64
+			counted.set(func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodPut {
+					uploads.Add(1)
+				}
+				return false
+			})
+			if err := run(whole); err != nil {
+				t.Fatal(err)
 			}
-			return false
+			if uploads.Load() < 50 {
+				t.Fatalf("a release needs only %d uploads", uploads.Load())
+			}
+			list := listOf(t, whole, public)
+			for stop := range uploads.Load() {
+				to, b := serve(t)
+				b.set(after(stop))
+				if err := run(to); err == nil {
+					t.Fatalf("stopped after %d uploads, and no error", stop)
+				}
+				tagged(t, to, list, stop)
+				resumed(t, to, b, public, stop, run)
+			}
 		})
-		if err := run(whole); err != nil {
-			t.Fatal(err)
-		}
-		counted.set(nil)
-		if uploads < 50 {
-			t.Fatalf("a release needs only %d uploads", uploads)
-		}
-		list := listOf(t, whole, public)
-		for stop := range uploads {
-			to, b := serve(t)
-			b.set(after(stop))
-			if err := run(to); err == nil {
-				t.Fatalf("stopped after %d of %d uploads, and no error", stop, uploads)
-			}
-			tagged(t, to, list, stop)
-			if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err == nil {
-				t.Fatalf("stopped after %d of %d uploads, it was found good", stop, uploads)
-			}
-			b.set(nil)
-			if err := run(to); err != nil {
-				t.Fatalf("stopped after %d of %d uploads, it cannot be completed: %v", stop, uploads, err)
-			}
-			if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err != nil {
-				t.Fatalf("stopped after %d of %d uploads and completed: %v", stop, uploads, err)
-			}
-		}
-	})
+	}
+}
+
+// resumed runs again what was interrupted.
+func resumed(t *testing.T, to artifact.Registry, b *broken, public signature.PublicKey, stop int64, run func(to artifact.Registry) error) {
+	t.Helper()
+	if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err == nil {
+		t.Fatalf("stopped after %d uploads, it was found good", stop)
+	}
+	b.set(nil)
+	if err := run(to); err != nil {
+		t.Fatalf("stopped after %d uploads, it cannot be completed: %v", stop, err)
+	}
+	if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err != nil {
+		t.Fatalf("stopped after %d uploads and completed: %v", stop, err)
+	}
 }
 
 // after refuses uploads after some.
-func after(uploads int) func(http.ResponseWriter, *http.Request) bool {
+func after(uploads int64) func(http.ResponseWriter, *http.Request) bool {
 	var left atomic.Int64
-	left.Store(int64(uploads))
+	left.Store(uploads)
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut || left.Add(-1) >= 0 {
 			return false
@@ -85,7 +92,7 @@ func after(uploads int) func(http.ResponseWriter, *http.Request) bool {
 }
 
 // tagged looks whether everything whose version has a tag is signed, and has its documents attached.
-func tagged(t *testing.T, r artifact.Registry, list List, stop int) {
+func tagged(t *testing.T, r artifact.Registry, list List, stop int64) {
 	t.Helper()
 	for _, item := range list.Items {
 		if !item.Kind.signed() {

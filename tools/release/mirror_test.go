@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
@@ -17,30 +16,32 @@ func TestMirror(t *testing.T) {
 	key, public := newKey(t)
 	_, other := newKey(t)
 	folder, _ := made(t, source(t), key)
-	both(t, func(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken)) {
-		from, _ := serve(t)
-		to, b := serve(t)
-		publish(t, folder, from)
-		// Interrupted: the list is what comes last, so nobody takes half a release for one.
-		b.set(deny(http.MethodPut, "/charts/"))
-		if err := Mirror(t.Context(), from, to, "v1.0.0", public, io.Discard); err == nil {
-			t.Error("an interrupted copy is no error")
-		}
-		if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err == nil {
-			t.Error("half a release was found good")
-		}
-		b.set(nil)
-		if err := Mirror(t.Context(), from, to, "v1.0.0", public, io.Discard); err != nil {
-			t.Fatal(err)
-		}
-		if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err != nil {
-			t.Error(err)
-		}
-		nobody, _ := serve(t)
-		if err := Mirror(t.Context(), from, nobody, "v1.0.0", other, io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
-			t.Errorf("what others have signed was copied: %v", err)
-		}
-	})
+	for kind, serve := range registries() {
+		t.Run(kind, func(t *testing.T) {
+			from, _ := serve(t)
+			to, b := serve(t)
+			publish(t, folder, from)
+			// Interrupted: the list is what comes last, so nobody takes half a release for one.
+			b.set(deny(http.MethodPut, "/charts/"))
+			if err := Mirror(t.Context(), from, to, "v1.0.0", public, io.Discard); err == nil {
+				t.Error("an interrupted copy is no error")
+			}
+			if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err == nil {
+				t.Error("half a release was found good")
+			}
+			b.set(nil)
+			if err := Mirror(t.Context(), from, to, "v1.0.0", public, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err != nil {
+				t.Error(err)
+			}
+			nobody, _ := serve(t)
+			if err := Mirror(t.Context(), from, nobody, "v1.0.0", other, io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
+				t.Errorf("what others have signed was copied: %v", err)
+			}
+		})
+	}
 }
 
 // TestMirrorCopiesWhatItVerified, whatever the registry has under the same names the next time.
@@ -82,32 +83,34 @@ func TestMirrorCopiesWhatItVerified(t *testing.T) {
 func TestSave(t *testing.T) {
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
-	both(t, func(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken)) {
-		from, _ := serve(t)
-		publish(t, folder, from)
-		carried := filepath.Join(t.TempDir(), "new", "carried")
-		var told strings.Builder
-		if err := Save(t.Context(), from, "v1.0.0", public, carried, &told); err != nil {
-			t.Fatal(err)
-		}
-		list := get(t, from, listRepository, "1.0.0").Digest
-		if !strings.HasSuffix(told.String(), from.Repository(listRepository)+"@"+list.String()+"\n") {
-			t.Errorf("told\n%s", told.String())
-		}
-		to, _ := serve(t)
-		if err := Publish(t.Context(), carried, to, &public, io.Discard); err != nil {
-			t.Fatal(err)
-		}
-		if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err != nil {
-			t.Error(err)
-		}
-		if got := get(t, to, listRepository, "1.0.0").Digest; got != list {
-			t.Errorf("the list is %s, was %s", got, list)
-		}
-		if err := Save(t.Context(), from, "v1.0.0", public, carried, io.Discard); err == nil || !strings.Contains(err.Error(), "remove it to save the release again") {
-			t.Errorf("over another one: %v", err)
-		}
-	})
+	for kind, serve := range registries() {
+		t.Run(kind, func(t *testing.T) {
+			from, _ := serve(t)
+			publish(t, folder, from)
+			carried := filepath.Join(t.TempDir(), "new", "carried")
+			var told strings.Builder
+			if err := Save(t.Context(), from, "v1.0.0", public, carried, &told); err != nil {
+				t.Fatal(err)
+			}
+			list := get(t, from, listRepository, "1.0.0").Digest
+			if !strings.HasSuffix(told.String(), from.Repository(listRepository)+"@"+list.String()+"\n") {
+				t.Errorf("told\n%s", told.String())
+			}
+			to, _ := serve(t)
+			if err := Publish(t.Context(), carried, to, &public, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			if err := Verify(t.Context(), to, "v1.0.0", public, io.Discard); err != nil {
+				t.Error(err)
+			}
+			if got := get(t, to, listRepository, "1.0.0").Digest; got != list {
+				t.Errorf("the list is %s, was %s", got, list)
+			}
+			if err := Save(t.Context(), from, "v1.0.0", public, carried, io.Discard); err == nil || !strings.Contains(err.Error(), "remove it to save the release again") {
+				t.Errorf("over another one: %v", err)
+			}
+		})
+	}
 }
 
 // TestFailedSaveLeavesNothing that could be taken for a release.

@@ -55,16 +55,14 @@ func serveAs(t *testing.T, referrers bool) (artifact.Registry, *broken) {
 	return artifact.At(strings.TrimPrefix(server.URL, "http://") + "/path"), b
 }
 
-// both runs a test with both kinds of registries: those with the interface that lists what is attached, and those without.
-func both(t *testing.T, test func(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken))) {
-	t.Helper()
-	for name, referrers := range map[string]bool{"referrers listed": true, "referrers under a tag": false} {
-		t.Run(name, func(t *testing.T) {
-			test(t, func(t *testing.T) (artifact.Registry, *broken) {
-				t.Helper()
-				return serveAs(t, referrers)
-			})
-		})
+// registries start registries of both kinds: with the interface that lists what is attached, and without.
+func registries() map[string]func(*testing.T) (artifact.Registry, *broken) {
+	return map[string]func(*testing.T) (artifact.Registry, *broken){
+		"referrers listed": serve,
+		"referrers under a tag": func(t *testing.T) (artifact.Registry, *broken) {
+			t.Helper()
+			return serveAs(t, false)
+		},
 	}
 }
 

@@ -21,28 +21,30 @@ func TestVerify(t *testing.T) {
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	_, other := newKey(t)
-	both(t, func(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken)) {
-		r, _ := serve(t)
-		if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil || !strings.Contains(err.Error(), "looking for release v1.0.0") {
-			t.Errorf("before it is published: %v", err)
-		}
-		publish(t, folder, r)
-		var told bytes.Buffer
-		if err := Verify(t.Context(), r, "v1.0.0", public, &told); err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{"image", "chart", "bundle", "sbom", "provenance", "signature"} {
-			if !strings.Contains(told.String(), "good  "+want) {
-				t.Errorf("nothing is said about any %s:\n%s", want, told.String())
+	for kind, serve := range registries() {
+		t.Run(kind, func(t *testing.T) {
+			r, _ := serve(t)
+			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err == nil || !strings.Contains(err.Error(), "looking for release v1.0.0") {
+				t.Errorf("before it is published: %v", err)
 			}
-		}
-		if want := "\nv1.0.0 is complete and was made from commit " + source(t).Revision + "\n"; !strings.HasSuffix(told.String(), want) {
-			t.Errorf("told\n%s\nwant the commit as the last", told.String())
-		}
-		if err := Verify(t.Context(), r, "v1.0.0", other, io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
-			t.Errorf("with another key: %v", err)
-		}
-	})
+			publish(t, folder, r)
+			var told bytes.Buffer
+			if err := Verify(t.Context(), r, "v1.0.0", public, &told); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"image", "chart", "bundle", "sbom", "provenance", "signature"} {
+				if !strings.Contains(told.String(), "good  "+want) {
+					t.Errorf("nothing is said about any %s:\n%s", want, told.String())
+				}
+			}
+			if want := "\nv1.0.0 is complete and was made from commit " + source(t).Revision + "\n"; !strings.HasSuffix(told.String(), want) {
+				t.Errorf("told\n%s\nwant the commit as the last", told.String())
+			}
+			if err := Verify(t.Context(), r, "v1.0.0", other, io.Discard); err == nil || !strings.Contains(err.Error(), "not signed with this key") {
+				t.Errorf("with another key: %v", err)
+			}
+		})
+	}
 }
 
 // TestTampering: whatever a registry does to one item is found, and named.
@@ -148,40 +150,42 @@ func TestTagOnSomethingElse(t *testing.T) {
 func TestAttachedByOthers(t *testing.T) {
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
-	both(t, func(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken)) {
-		r, b := serve(t)
-		publish(t, folder, r)
-		about := listOf(t, r, public).of(KindSBOM)[0]
-		subject := get(t, r, about.Repository, about.Subject).Descriptor
-		foreign, err := artifact.Manifest{
-			Type: sbomType, Layers: []artifact.Blob{{Type: sbomType, Content: []byte(`{"by":"a scanner"}`)}},
-			Subject: &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
-		}.Image()
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, r, about.Repository, "scanned", foreign)
-		attached, err := r.Attached(t.Context(), about.Repository, subject.Digest)
-		if err != nil || len(attached) != 2 {
-			t.Fatalf("attached %v, %v", attached, err)
-		}
-		if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err != nil {
-			t.Errorf("with an SBOM of others: %v", err)
-		}
-		index := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}, Size: 10, ArtifactType: sbomType}
-		dangling := v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("2", 64)}, Size: 10, ArtifactType: sbomType}
-		b.set(func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.HasSuffix(r.URL.Path, "/referrers/"+about.Subject) {
-				return false
+	for kind, serve := range registries() {
+		t.Run(kind, func(t *testing.T) {
+			r, b := serve(t)
+			publish(t, folder, r)
+			about := listOf(t, r, public).of(KindSBOM)[0]
+			subject := get(t, r, about.Repository, about.Subject).Descriptor
+			foreign, err := artifact.Manifest{
+				Type: sbomType, Layers: []artifact.Blob{{Type: sbomType, Content: []byte(`{"by":"a scanner"}`)}},
+				Subject: &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
+			}.Image()
+			if err != nil {
+				t.Fatal(err)
 			}
-			w.Header().Set("Content-Type", string(types.OCIImageIndex))
-			_ = json.NewEncoder(w).Encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: append(slices.Clone(attached), index, dangling)})
-			return true
+			put(t, r, about.Repository, "scanned", foreign)
+			attached, err := r.Attached(t.Context(), about.Repository, subject.Digest)
+			if err != nil || len(attached) != 2 {
+				t.Fatalf("attached %v, %v", attached, err)
+			}
+			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err != nil {
+				t.Errorf("with an SBOM of others: %v", err)
+			}
+			index := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("1", 64)}, Size: 10, ArtifactType: sbomType}
+			dangling := v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("2", 64)}, Size: 10, ArtifactType: sbomType}
+			b.set(func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/referrers/"+about.Subject) {
+					return false
+				}
+				w.Header().Set("Content-Type", string(types.OCIImageIndex))
+				_ = json.NewEncoder(w).Encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: append(slices.Clone(attached), index, dangling)})
+				return true
+			})
+			if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err != nil {
+				t.Errorf("with an index of others, and with what is not there: %v", err)
+			}
 		})
-		if err := Verify(t.Context(), r, "v1.0.0", public, io.Discard); err != nil {
-			t.Errorf("with an index of others, and with what is not there: %v", err)
-		}
-	})
+	}
 }
 
 // TestSignatureOfSomethingElse is not taken for one of this.
