@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -16,7 +17,13 @@ import (
 
 func TestPush(t *testing.T) {
 	store, subject := filled(t)
-	r := serve(t, nil)
+	var asked atomic.Int32
+	r := serve(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/v2/" {
+			asked.Add(1)
+		}
+		return true
+	})
 	var pushed []string
 	done := func(e Entry) { pushed = append(pushed, e.Tag) }
 	if err := r.Push(t.Context(), store, done); err != nil {
@@ -24,6 +31,10 @@ func TestPush(t *testing.T) {
 	}
 	if got, want := strings.Join(pushed, " "), signed(subject.Descriptor.Digest)+"   v1.2.3 1.2.3"; got != want {
 		t.Errorf("pushed %q, want %q: versions come last", got, want)
+	}
+	// To look for tags, to read and to write, in each of two repositories.
+	if asked.Load() > 6 {
+		t.Errorf("the registry was asked %d times who we are", asked.Load())
 	}
 	check(t, r, subject)
 	if _, err := r.Get(t.Context(), "emulator", "v9"); err == nil || !strings.Contains(err.Error(), "emulator:v9") {
@@ -197,4 +208,36 @@ func TestRegistryThatDoesNotTell(t *testing.T) {
 			t.Errorf("%d for ever: error = %v", status, err)
 		}
 	}
+}
+
+// TestRightsOfBefore: a registry may grant nothing to those who ask to read a repository before it is there, and stand by that.
+func TestRightsOfBefore(t *testing.T) {
+	store, subject := filled(t)
+	var written atomic.Bool
+	grant := func(w http.ResponseWriter, r *http.Request) {
+		token := "nothing"
+		if written.Load() || strings.Contains(r.URL.Query().Get("scope"), "push") {
+			token = "all"
+		}
+		_, _ = io.WriteString(w, `{"token":"`+token+`"}`)
+	}
+	r := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.URL.Path == "/token":
+			grant(w, r)
+		case r.Header.Get("Authorization") == "":
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.Header.Get("Authorization") != "Bearer all":
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			written.Store(written.Load() || r.Method == http.MethodPut)
+			return true
+		}
+		return false
+	})
+	if err := r.Push(t.Context(), store, func(Entry) {}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, At(r.base), subject)
 }
