@@ -13,53 +13,51 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
+// TestInterruptedPublish where lists of what is attached are uploads, too.
 func TestInterruptedPublish(t *testing.T) {
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
-	testInterrupted(t, public, func(to artifact.Registry) error {
+	testInterrupted(t, registries()["referrers under a tag"], public, func(to artifact.Registry) error {
 		return Publish(t.Context(), folder, to, &public, io.Discard)
 	})
 }
 
+// TestInterruptedMirror where the registry itself lists what is attached.
 func TestInterruptedMirror(t *testing.T) {
 	key, public := newKey(t)
 	from, _ := published(t, key)
-	testInterrupted(t, public, func(to artifact.Registry) error {
+	testInterrupted(t, registries()["referrers listed"], public, func(to artifact.Registry) error {
 		return Mirror(t.Context(), from, to, "v1.0.0", public, io.Discard)
 	})
 }
 
 // testInterrupted interrupts run at every single upload. No version has its tag without all that belongs to it, nobody takes half a
 // release for one, and running it again completes it.
-func testInterrupted(t *testing.T, public signature.PublicKey, run func(to artifact.Registry) error) {
+func testInterrupted(t *testing.T, serve func(*testing.T) (artifact.Registry, *broken), public signature.PublicKey, run func(to artifact.Registry) error) {
 	t.Helper()
-	for kind, serve := range registries() {
-		t.Run(kind, func(t *testing.T) {
-			whole, counted := serve(t)
-			var uploads atomic.Int64
-			counted.set(func(_ http.ResponseWriter, r *http.Request) bool {
-				if r.Method == http.MethodPut {
-					uploads.Add(1)
-				}
-				return false
-			})
-			if err := run(whole); err != nil {
-				t.Fatal(err)
-			}
-			if uploads.Load() < 50 {
-				t.Fatalf("a release needs only %d uploads", uploads.Load())
-			}
-			list := listOf(t, whole, public)
-			for stop := range uploads.Load() {
-				to, b := serve(t)
-				b.set(after(stop))
-				if err := run(to); err == nil {
-					t.Fatalf("stopped after %d uploads, and no error", stop)
-				}
-				tagged(t, to, list, stop)
-				resumed(t, to, b, public, stop, run)
-			}
-		})
+	whole, counted := serve(t)
+	var uploads atomic.Int64
+	counted.set(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			uploads.Add(1)
+		}
+		return false
+	})
+	if err := run(whole); err != nil {
+		t.Fatal(err)
+	}
+	if uploads.Load() < 50 {
+		t.Fatalf("a release needs only %d uploads", uploads.Load())
+	}
+	list := listOf(t, whole, public)
+	for stop := range uploads.Load() {
+		to, b := serve(t)
+		b.set(after(stop))
+		if err := run(to); err == nil {
+			t.Fatalf("stopped after %d uploads, and no error", stop)
+		}
+		tagged(t, to, list, stop)
+		resumed(t, to, b, public, stop, run)
 	}
 }
 
