@@ -8,27 +8,53 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// serve starts a registry; before sees every request, and answers it if it returns false.
+// serve starts a registry that lists what is attached; before sees every request, and answers it if it returns false.
 func serve(t *testing.T, before func(http.ResponseWriter, *http.Request) bool) Registry {
+	t.Helper()
+	return serveAs(t, nil, before)
+}
+
+// serveAs starts a registry that has an answer of its own for those who ask what is attached; nil is that of the interface.
+func serveAs(t *testing.T, referrers http.HandlerFunc, before func(http.ResponseWriter, *http.Request) bool) Registry {
 	t.Helper()
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if before == nil || before(w, r) {
+		switch {
+		case before != nil && !before(w, r):
+		case referrers != nil && strings.Contains(r.URL.Path, "/referrers/"):
+			referrers(w, r)
+		default:
 			inner.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(server.Close)
 	return At(strings.TrimPrefix(server.URL, "http://") + "/path")
+}
+
+// page is what a registry without the interface answers.
+func page(status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "<html>")
+	}
+}
+
+// referrers are the answers that registries have for those who ask what is attached.
+func referrers() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"the interface": nil, "no interface": page(http.StatusNotFound), "a page for people": page(http.StatusOK),
+		"nothing acceptable": page(http.StatusNotAcceptable), "gone": page(http.StatusGone),
+	}
 }
 
 func chart() Manifest {
@@ -72,7 +98,10 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// filled is a store with an index, a chart, and something attached to the index.
+// signed is the tag of the signature of a digest.
+func signed(digest v1.Hash) string { return listTag(digest) + ".sig" }
+
+// filled is a store with an index, its signature, a chart, and two things attached to the index.
 func filled(t *testing.T) (Store, Entry) {
 	t.Helper()
 	store, err := Create(filepath.Join(t.TempDir(), "oci"))
@@ -89,12 +118,17 @@ func filled(t *testing.T) (Store, Entry) {
 	}
 	about := subject.Descriptor
 	about.Annotations = nil
+	attached := func(kind, content string) v1.Image {
+		return made(t, Manifest{Type: kind, Layers: []Blob{{Type: types.MediaType(kind), Content: []byte(content)}}, Subject: &about})
+	}
 	for _, add := range []struct {
 		repository, tag string
 		content         v1.Image
 	}{
 		{"charts/x", "1.2.3", made(t, chart())},
-		{"emulator", "", made(t, Manifest{Type: "application/spdx+json", Layers: []Blob{{Type: "application/spdx+json", Content: []byte("{}")}}, Subject: &about})},
+		{"emulator", signed(about.Digest), made(t, Manifest{Layers: []Blob{{Type: "application/json", Content: []byte("signed")}}})},
+		{"emulator", "", attached("application/spdx+json", "{}")},
+		{"emulator", "", attached("application/vnd.in-toto+json", "[]")},
 	} {
 		if _, err := store.Add(add.repository, add.tag, add.content); err != nil {
 			t.Fatal(err)
@@ -113,14 +147,14 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := again.Entries()
-	if err != nil || len(entries) != 3 {
+	if err != nil || len(entries) != 5 {
 		t.Fatalf("entries %v, %v", entries, err)
 	}
 	names := []string{}
 	for _, entry := range entries {
 		names = append(names, entry.Repository+":"+entry.Tag)
 	}
-	if want := []string{"emulator:v1.2.3", "charts/x:1.2.3", "emulator:"}; !slices.Equal(names, want) {
+	if want := []string{"emulator:v1.2.3", "charts/x:1.2.3", "emulator:" + signed(subject.Descriptor.Digest), "emulator:", "emulator:"}; !slices.Equal(names, want) {
 		t.Errorf("names %v, want %v", names, want)
 	}
 	if entries[0].Descriptor.Digest != subject.Descriptor.Digest {
@@ -152,71 +186,32 @@ func check(t *testing.T, r Registry, subject Entry) {
 	if err := validate.Index(index); err != nil || got.Digest != subject.Descriptor.Digest {
 		t.Errorf("index %s: %v", got.Digest, err)
 	}
+	whole(t, r, subject)
+}
+
+// whole says whether what is about a subject is there: its signature, and two attached documents.
+func whole(t *testing.T, r Registry, subject Entry) {
+	t.Helper()
+	if _, err := r.Get(t.Context(), "emulator", signed(subject.Descriptor.Digest)); err != nil {
+		t.Errorf("no signature: %v", err)
+	}
 	attached, err := r.Attached(t.Context(), "emulator", subject.Descriptor.Digest)
-	if err != nil || len(attached) != 1 {
+	if err != nil || len(attached) != 2 {
 		t.Fatalf("attached %v, %v", attached, err)
 	}
-	if content, err := Content(attached["application/spdx+json"]); err != nil || string(content) != "{}" {
-		t.Errorf("attached is %q, %v", content, err)
-	}
-}
-
-func TestPush(t *testing.T) {
-	store, subject := filled(t)
-	r := serve(t, nil)
-	pushed := 0
-	if err := r.Push(t.Context(), store, func(Entry) { pushed++ }); err != nil {
-		t.Fatal(err)
-	}
-	if pushed != 3 {
-		t.Errorf("%d entries pushed, want 3", pushed)
-	}
-	check(t, r, subject)
-	if _, err := r.Get(t.Context(), "emulator", "v9"); err == nil || !strings.Contains(err.Error(), "emulator:v9") {
-		t.Errorf("error = %v, want one that names it", err)
-	}
-}
-
-// TestInterruptedPush at every upload: nothing has a name that is not complete, and another push completes it.
-func TestInterruptedPush(t *testing.T) {
-	store, subject := filled(t)
-	for stop := range int32(40) {
-		var left atomic.Int32
-		left.Store(stop)
-		r := serve(t, func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Method == http.MethodGet || r.Method == http.MethodHead || left.Add(-1) >= 0 {
-				return true
-			}
-			w.WriteHeader(http.StatusForbidden) // what the library does not repeat
-			return false
-		})
-		err := r.Push(t.Context(), store, func(Entry) {})
-		if got, problem := r.Get(t.Context(), "emulator", "v1.2.3"); problem == nil {
-			complete(t, got, stop)
+	contents := map[string]string{}
+	for _, descriptor := range attached {
+		content, err := r.Read(t.Context(), Entry{Repository: "emulator", Descriptor: descriptor})
+		if err != nil {
+			t.Fatal(err)
 		}
-		left.Store(1000)
-		if again := r.Push(t.Context(), store, func(Entry) {}); again != nil {
-			t.Fatalf("stopped after %d uploads, it cannot be completed: %v", stop, again)
+		text, err := Content(content.(v1.Image))
+		if err != nil {
+			t.Fatal(err)
 		}
-		check(t, r, subject)
-		if err == nil {
-			if stop < 10 {
-				t.Fatalf("a push needs only %d uploads", stop)
-			}
-			return
-		}
+		contents[string(text)] = string(descriptor.MediaType)
 	}
-	t.Error("a push needs more uploads than were tried")
-}
-
-// complete says whether everything that a name stands for is there.
-func complete(t *testing.T, got *remote.Descriptor, stop int32) {
-	t.Helper()
-	index, err := got.ImageIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := validate.Index(index); err != nil {
-		t.Errorf("stopped after %d uploads, half an index has its name: %v", stop, err)
+	if len(contents) != 2 || contents["{}"] != string(types.OCIManifestSchema1) {
+		t.Errorf("attached is %v", contents)
 	}
 }

@@ -2,7 +2,9 @@ package artifact
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -100,4 +102,40 @@ func (s Store) Read(e Entry) (remote.Taggable, error) {
 		return index.ImageIndex(e.Descriptor.Digest)
 	}
 	return index.Image(e.Descriptor.Digest)
+}
+
+// Check compares every file with content with the digest that is its name, and names those that were changed, by whom or what ever.
+func (s Store) Check() error {
+	root := filepath.Join(string(s.path), "blobs")
+	var changed []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		digest, err := digestOf(path)
+		if err != nil {
+			return err
+		}
+		if name := filepath.Base(filepath.Dir(path)) + ":" + entry.Name(); digest.String() != name {
+			changed = append(changed, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading the store in %s: %w", s.path, err)
+	}
+	if len(changed) > 0 {
+		return fmt.Errorf("reading the store in %s: changed since it was made: %s; copy it again", s.path, strings.Join(changed, ", "))
+	}
+	return nil
+}
+
+func digestOf(path string) (v1.Hash, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	defer file.Close()
+	digest, _, err := v1.SHA256(file)
+	return digest, err
 }

@@ -99,11 +99,10 @@ func TestChangesOf(t *testing.T) {
 
 // TestHelmPulls what was published, as `helm install oci://…` does.
 func TestHelmPulls(t *testing.T) {
-	folder, _ := made(t, source(t), nil)
+	key, _ := newKey(t)
+	folder, _ := made(t, source(t), key)
 	r, _ := serve(t)
-	if err := Publish(t.Context(), folder, r, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	publish(t, folder, r)
 	client, err := helmregistry.NewClient(helmregistry.ClientOptPlainHTTP(), helmregistry.ClientOptWriter(io.Discard))
 	if err != nil {
 		t.Fatal(err)

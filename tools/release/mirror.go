@@ -4,51 +4,73 @@ import (
 	"context"
 	"fmt"
 	"io"
-
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"os"
+	"path/filepath"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
 // Mirror copies a release, everything that its list names and the list itself, from one registry to another by digest, so that all
-// signatures stay valid. What is there already is not copied again. Only what is signed with the key is copied.
+// signatures stay valid. Only what is signed with the key is copied. Versions get their tags when everything is there, and no tag is
+// moved. What is there already is not copied again, so that one that was interrupted is completed by another.
 func Mirror(ctx context.Context, from, to artifact.Registry, version string, key signature.PublicKey, tell io.Writer) error {
-	// Read once: what is copied is what was verified, whatever the registry says the next time.
-	named, err := from.Get(ctx, listRepository, number(version))
+	release, err := lookup(ctx, from, version, key)
 	if err != nil {
 		return fmt.Errorf("mirroring %s: %w", version, err)
 	}
-	list, err := released(ctx, from, version, key, named)
-	if err != nil {
-		return err
-	}
-	own, err := listItems(ctx, from, version, named.Digest)
-	if err != nil {
-		return err
-	}
-	for _, item := range append(list.Items, own...) {
-		got, err := from.Get(ctx, item.Repository, item.Digest)
-		if err != nil {
-			return fmt.Errorf("mirroring %s: %w", version, err)
-		}
-		if err := to.Put(ctx, item.Repository, item.Tag, got); err != nil {
-			return fmt.Errorf("mirroring %s: %w", version, err)
-		}
-		_, _ = fmt.Fprintf(tell, "%s@%s\n", to.Repository(item.Repository), item.Digest)
+	if err := upload(ctx, release, to, from.Read, tell); err != nil {
+		return fmt.Errorf("mirroring %s: %w", version, err)
 	}
 	return nil
 }
 
-// listItems are the signature of a release's list, and the list: it comes last, when all it names is there.
-func listItems(ctx context.Context, from artifact.Registry, version string, list v1.Hash) ([]Item, error) {
-	tag := signature.Tag(list)
-	signed, err := from.Get(ctx, listRepository, tag)
-	if err != nil {
-		return nil, fmt.Errorf("mirroring %s: %w", version, err)
+// Save copies a release from a registry into a folder, which must not exist: it is there when it is complete, and Publish uploads it
+// to another registry. Only what is signed with the key is copied.
+func Save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string, tell io.Writer) error {
+	if err := save(ctx, from, version, key, folder, tell); err != nil {
+		return fmt.Errorf("saving %s: %w", version, err)
 	}
-	return []Item{
-		{Kind: KindSignature, Repository: listRepository, Tag: tag, Digest: signed.Digest.String()},
-		{Repository: listRepository, Tag: number(version), Digest: list.String()},
-	}, nil
+	return nil
+}
+
+func save(ctx context.Context, from artifact.Registry, version string, key signature.PublicKey, folder string, tell io.Writer) error {
+	if _, err := os.Stat(folder); err == nil {
+		return fmt.Errorf("%s is there already; remove it to save the release again", folder)
+	}
+	release, err := lookup(ctx, from, version, key)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return err
+	}
+	unfinished, err := os.MkdirTemp(filepath.Dir(folder), ".unfinished-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(unfinished)
+	if err := fill(ctx, from, release, filepath.Join(unfinished, "release"), tell); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(unfinished, "release"), folder)
+}
+
+// fill writes the store of a release below folder.
+func fill(ctx context.Context, from artifact.Registry, release vouched, folder string, tell io.Writer) error {
+	store, err := artifact.Create(filepath.Join(folder, storeFolder))
+	if err != nil {
+		return err
+	}
+	for _, entry := range release.entries {
+		content, err := from.Read(ctx, entry)
+		if err != nil {
+			return err
+		}
+		if _, err := store.Add(entry.Repository, entry.Tag, content); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(tell, "%s@%s\n", from.Repository(entry.Repository), entry.Descriptor.Digest)
+	}
+	return store.Check()
 }

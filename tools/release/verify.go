@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -13,14 +14,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
-// Verify looks at a release in a registry: that everything it consists of is there, unchanged, signed with the key, and with its
-// SBOM and provenance attached. The error names all that is wrong.
+// Verify looks at a release in a registry: that its list lacks nothing, and that everything it consists of is there, unchanged, signed
+// with the key, and with its SBOM and provenance attached; that provenances are about what they are attached to and about one commit,
+// and that the chart runs the release's image. It tells what is good, and the commit. The error names all that is wrong.
 func Verify(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey, tell io.Writer) error {
 	list, err := Released(ctx, r, version, key)
 	if err != nil {
 		return err
 	}
-	v := verifier{registry: r, key: key}
+	v := verifier{registry: r, key: key, list: list}
 	var problems []error
 	for _, item := range list.Items {
 		if err := v.item(ctx, item); err != nil {
@@ -32,39 +34,58 @@ func Verify(ctx context.Context, r artifact.Registry, version string, key signat
 	if len(problems) > 0 {
 		return fmt.Errorf("verifying %s: %w", version, errors.Join(problems...))
 	}
+	_, _ = fmt.Fprintf(tell, "%s is complete and was made from commit %s\n", list.Version, list.Revision)
 	return nil
 }
 
-// Released returns the list of a release in a registry, after verifying its signature.
+// Released returns the list of a release in a registry, after verifying its signature and that it lacks nothing.
 func Released(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (List, error) {
-	got, err := r.Get(ctx, listRepository, number(version))
-	if err != nil {
-		return List{}, fmt.Errorf("looking for release %s: %w", version, err)
-	}
-	return released(ctx, r, version, key, got)
+	release, err := lookup(ctx, r, version, key)
+	return release.list, err
 }
 
-// released is the list that a registry has for a version, once it is known that it is signed and what it says.
-func released(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey, got *remote.Descriptor) (List, error) {
+// lookup returns the release that a registry has for a version, once it is known that its list is signed and what it says. What it
+// returns names everything by the digest that was verified, the list and its signature, too.
+func lookup(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (vouched, error) {
+	release, err := listed(ctx, r, version, key)
+	if err != nil {
+		return vouched{}, fmt.Errorf("looking for release %s: %w", version, err)
+	}
+	return release, nil
+}
+
+func listed(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (vouched, error) {
+	got, err := r.Get(ctx, listRepository, number(version))
+	if err != nil {
+		return vouched{}, err
+	}
 	v := verifier{registry: r, key: key}
-	if err := v.signature(ctx, listRepository, got.Digest); err != nil {
-		return List{}, fmt.Errorf("looking for release %s: its list: %w", version, err)
+	signed, err := v.signature(ctx, listRepository, got.Digest)
+	if err != nil {
+		return vouched{}, fmt.Errorf("its list: %w", err)
 	}
 	image, err := got.Image()
 	if err != nil {
-		return List{}, fmt.Errorf("looking for release %s: %w", version, err)
+		return vouched{}, err
 	}
 	list, err := readList(image)
-	if err == nil && number(list.Version) != number(version) {
-		// It is signed, but somebody gave an old release the name of this one.
-		err = fmt.Errorf("looking for release %s: what has this name is release %s", version, list.Version)
+	if err != nil {
+		return vouched{}, err
 	}
-	return list, err
+	if number(list.Version) != number(version) {
+		// It is signed, but somebody gave an old release the name of this one.
+		return vouched{}, fmt.Errorf("what has this name is release %s", list.Version)
+	}
+	if err := list.complete(); err != nil {
+		return vouched{}, err
+	}
+	return vouch(list, got.Digest, signed)
 }
 
 type verifier struct {
 	registry artifact.Registry
 	key      signature.PublicKey
+	list     List
 }
 
 func (v verifier) item(ctx context.Context, item Item) error {
@@ -84,44 +105,76 @@ func (v verifier) item(ctx context.Context, item Item) error {
 	if err := readAll(got); err != nil {
 		return err
 	}
-	switch {
-	case item.Kind.signed():
-		return v.signature(ctx, item.Repository, got.Digest)
-	case item.Kind == KindSBOM, item.Kind == KindProvenance:
-		return v.attached(ctx, item)
+	if item.Kind.signed() {
+		if _, err := v.signature(ctx, item.Repository, got.Digest); err != nil {
+			return err
+		}
 	}
-	return nil
+	return v.kind(ctx, item, got)
 }
 
-// signature verifies the signature of an artifact.
-func (v verifier) signature(ctx context.Context, repository string, digest v1.Hash) error {
+// kind looks at what only artifacts of a kind have.
+func (v verifier) kind(ctx context.Context, item Item, got *remote.Descriptor) error {
+	if item.Kind == KindImage {
+		index, err := got.ImageIndex()
+		if err != nil {
+			return err
+		}
+		manifest, err := index.IndexManifest()
+		if err != nil {
+			return err
+		}
+		return v.list.describes(item, manifest)
+	}
+	content, err := got.Image()
+	if err != nil {
+		return err
+	}
+	switch item.Kind {
+	case KindChart:
+		return v.list.runs(content)
+	case KindSBOM:
+		return v.attached(ctx, item, content)
+	case KindProvenance:
+		if err := v.attached(ctx, item, content); err != nil {
+			return err
+		}
+		return v.list.agrees(item, content)
+	default:
+		return nil
+	}
+}
+
+// signature verifies the signature of an artifact and returns the digest of it.
+func (v verifier) signature(ctx context.Context, repository string, digest v1.Hash) (v1.Hash, error) {
 	got, err := v.registry.Get(ctx, repository, signature.Tag(digest))
 	if err != nil {
-		return fmt.Errorf("it has no signature: %w", err)
+		return v1.Hash{}, fmt.Errorf("it has no signature: %w", err)
 	}
 	signed, err := got.Image()
 	if err != nil {
-		return err
+		return v1.Hash{}, err
 	}
-	return v.key.Verify(signed, digest)
+	return got.Digest, v.key.Verify(signed, digest)
 }
 
-// attached looks whether a document is found by those who look for what is attached to its subject.
-func (v verifier) attached(ctx context.Context, item Item) error {
-	subject, err := v1.NewHash(item.Subject)
-	if err != nil {
-		return fmt.Errorf("its subject: %w", err)
-	}
-	attached, err := v.registry.Attached(ctx, item.Repository, subject)
+// attached looks whether a document says what it is attached to, and is found by those who look for what is attached to that.
+func (v verifier) attached(ctx context.Context, item Item, document v1.Image) error {
+	manifest, err := document.Manifest()
 	if err != nil {
 		return err
 	}
-	for _, document := range attached {
-		if digest, err := document.Digest(); err == nil && digest.String() == item.Digest {
-			return nil
-		}
+	if manifest.Subject == nil || manifest.Subject.Digest.String() != item.Subject {
+		return fmt.Errorf("it does not say that it is attached to %s", item.Subject)
 	}
-	return fmt.Errorf("it is not attached to %s", item.Subject)
+	attached, err := v.registry.Attached(ctx, item.Repository, manifest.Subject.Digest)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(attached, func(d v1.Descriptor) bool { return d.Digest.String() == item.Digest }) {
+		return fmt.Errorf("it is not attached to %s", item.Subject)
+	}
+	return nil
 }
 
 // readAll reads every byte of an artifact; the library compares all of them with their digests.

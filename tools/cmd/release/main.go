@@ -116,7 +116,7 @@ func publishCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return release.Publish(cmd.Context(), folder, artifact.At(registry), cmd.OutOrStdout())
+			return release.Publish(cmd.Context(), folder, artifact.At(registry), nil, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
