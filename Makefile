@@ -64,8 +64,8 @@ release: bin/release ## make everything of a release in dist/release/VERSION (VE
 	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)' $(if $(REHEARSAL),--rehearsal)
 
 .PHONY: publish
-publish: bin/release ## upload dist/release/VERSION (VERSION=v1.2.3 REGISTRY=registry.example.com/path)
-	@exec bin/release publish --version='$(VERSION)' $(REGISTRY:%=--registry='%')
+publish: bin/release ## upload dist/release/VERSION (VERSION=v1.2.3 KEY=cosign.pub REGISTRY=registry.example.com/path)
+	@exec bin/release publish --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--registry='%')
 
 .PHONY: verify-release
 verify-release: bin/release ## check a release in a registry (VERSION=v1.2.3 KEY=cosign.pub REGISTRY=registry.example.com/path)
@@ -77,8 +77,9 @@ announce: ## make the page of a release on GitHub, with its notes and files (VER
 	  $(if $(findstring -,$(VERSION)),--prerelease) $$(cut -c 67- SHA256SUMS) SHA256SUMS SHA256SUMS.sig
 
 .PHONY: mirror
-mirror: bin/release ## copy a release to another registry, by digest (VERSION=v1.2.3 KEY=cosign.pub TO=registry.example.com/path)
-	@exec bin/release mirror --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--from='%') --to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path))'
+mirror: bin/release ## copy a release by digest (VERSION=v1.2.3 KEY=cosign.pub TO=registry.example.com/path, or FOLDER=release)
+	@exec bin/release mirror --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--from='%') \
+	  $(or $(FOLDER:%=--to-folder='%'),--to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path or FOLDER=release))')
 
 .PHONY: verify
 verify: bin/verify ## check formatting, vet, lint, generated files, modules and the repository's rules

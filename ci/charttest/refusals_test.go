@@ -35,7 +35,7 @@ func refusals() [][]string {
 		{"kind=Deployment", "updateStrategy.type=RollingUpdate"}, {"updateStrategy.rollingUpdate.maxSurge=1"},
 		{"hostNetwork=false", "networkPolicy.enabled=true", "kubernetesServiceHost=a", "kubernetesServicePort=7443"},
 		{"hostNetwork=false", "networkPolicy.enabled=true", "cloudConfig.endpoint=https://api.example.com:8443"},
-		{"extraEnv[0].name=POD_NAME"}, {"extraVolumeMounts[0].mountPath=/etc/thalassa-ccm/credentials/"},
+		{"extraEnv[0].name=POD_NAME"}, {"extraVolumeMounts[0].name=a", "extraVolumeMounts[0].mountPath=/etc/thalassa-ccm/credentials/"},
 		{"extraVolumes[0].name=a", "extraVolumes[1].name=a"},
 		{"commonLabels.k8s-app=a"}, {"podAnnotations.checksum/config=a"},
 		{"admissionPolicy.validationActions={Deny,Warn}"}, {"extraArgs.v=4"},

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,7 +157,11 @@ func (p published) testFluxBundle(t *testing.T) {
 	folder := t.TempDir()
 	unpack(t, layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), "application/vnd.cncf.flux.content.v1.tar+gzip"), folder)
 	overlay := filepath.Join(folder, installed.Spec.Path)
-	addPatches(t, filepath.Join(overlay, "kustomization.yaml"), installed.Spec.Patches)
+	const mirror = "registry.example.com/mirror/cloud-controller-manager" // as docs/guides/without-internet.md has it
+	amend(t, filepath.Join(overlay, "kustomization.yaml"), map[string]any{
+		"patches": installed.Spec.Patches,
+		"images":  []map[string]string{{"name": release.Registry + "/cloud-controller-manager", "newName": mirror}},
+	})
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), overlay)
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +171,9 @@ func (p published) testFluxBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.wantDaemonSet(t, string(manifest))
+	if !strings.Contains(string(manifest), mirror+"@"+p.digest(t)) {
+		t.Errorf("in a mirror, the image is another one:\n%s", manifest)
+	}
 	wantConfig(t, string(manifest), "vpcIdentity: vpc-0123456789\n")
 }
 
@@ -184,8 +192,8 @@ func wantConfig(t *testing.T, manifest, line string) {
 	}
 }
 
-// addPatches adds them to a kustomization file.
-func addPatches(t *testing.T, file string, patches any) {
+// amend sets fields of a kustomization file.
+func amend(t *testing.T, file string, fields map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -195,7 +203,7 @@ func addPatches(t *testing.T, file string, patches any) {
 	if err := yaml.Unmarshal(text, &content); err != nil {
 		t.Fatal(err)
 	}
-	content["patches"] = patches
+	maps.Copy(content, fields)
 	if text, err = yaml.Marshal(content); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func extract(archive []byte, folder string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it only held a folder open
 	for reader := tar.NewReader(bytes.NewReader(archive)); ; {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {

@@ -108,19 +108,24 @@ func signingKey(rehearsal bool) (*signature.Key, error) {
 }
 
 func publishCommand() *cobra.Command {
-	var version, registry string
-	cmd := &cobra.Command{
-		Use: "publish", Short: "upload dist/release/VERSION to a registry", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, folder, err := folderOf(version)
-			if err != nil {
-				return err
-			}
-			return release.Publish(cmd.Context(), folder, artifact.At(registry), nil, cmd.OutOrStdout())
-		},
-	}
+	var version, registry, folder string
+	cmd := &cobra.Command{Use: "publish", Short: "upload dist/release/VERSION, or a folder that mirror made, to a registry", Args: cobra.NoArgs}
+	key := keyFlag(cmd)
 	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&registry, "registry", release.Registry, "registry to upload to")
+	cmd.Flags().StringVar(&folder, "folder", "", "folder with the release (default dist/release/VERSION in the clone)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if folder == "" {
+			if _, folder, err = folderOf(version); err != nil {
+				return err
+			}
+		}
+		public, err := key()
+		if err != nil {
+			return err
+		}
+		return release.Publish(cmd.Context(), folder, artifact.At(registry), &public, cmd.OutOrStdout())
+	}
 	return cmd
 }
 
@@ -153,19 +158,24 @@ func verifyCommand() *cobra.Command {
 }
 
 func mirrorCommand() *cobra.Command {
-	var version, from, to string
-	cmd := &cobra.Command{Use: "mirror", Short: "copy a release from one registry to another, by digest", Args: cobra.NoArgs}
+	var version, from, to, folder string
+	cmd := &cobra.Command{Use: "mirror", Short: "copy a release from one registry to another, or into a folder, by digest", Args: cobra.NoArgs}
 	key := keyFlag(cmd)
 	cmd.Flags().StringVar(&version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&from, "from", release.Registry, "registry it is in")
 	cmd.Flags().StringVar(&to, "to", "", "registry to copy it to")
+	cmd.Flags().StringVar(&folder, "to-folder", "", "folder to copy it to instead, which must not exist; publish --folder uploads it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		public, err := key()
 		if err != nil {
 			return err
 		}
+		if folder != "" {
+			return release.Save(cmd.Context(), artifact.At(from), version, public, folder, cmd.OutOrStdout())
+		}
 		return release.Mirror(cmd.Context(), artifact.At(from), artifact.At(to), version, public, cmd.OutOrStdout())
 	}
-	_ = cmd.MarkFlagRequired("to")
+	cmd.MarkFlagsOneRequired("to", "to-folder")
+	cmd.MarkFlagsMutuallyExclusive("to", "to-folder")
 	return cmd
 }

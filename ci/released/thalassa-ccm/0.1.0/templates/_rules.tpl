@@ -160,8 +160,8 @@ name: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
 namespace: {{ .Release.Namespace | quote }}
 {{- else -}}
 {{- $subject := .Values.tenant.subject -}}
-kind: {{ $subject.kind }}
-{{- if ne $subject.kind "ServiceAccount" }}
+kind: {{ $subject.kind | default "User" }}
+{{- if ne ($subject.kind | default "User") "ServiceAccount" }}
 apiGroup: rbac.authorization.k8s.io
 {{- end }}
 name: {{ $subject.name | quote }}

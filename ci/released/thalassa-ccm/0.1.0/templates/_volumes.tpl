@@ -1,5 +1,12 @@
 {{/* What the pod reads. Files with secrets belong to the pod's group; others cannot read them. */}}
 {{- define "thalassa-ccm.volumes" -}}
+{{- include "thalassa-ccm.ownVolumes" . }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "thalassa-ccm.ownVolumes" -}}
 {{- $config := include "thalassa-ccm.configExisting" . | fromJson -}}
 {{- if $config.name }}
 {{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "config" "otherwise" "Secret") $config) }}
@@ -19,9 +26,6 @@
 {{- end }}
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "tls" "kind" "Secret" "name" (.Values.metrics).tlsSecret) }}
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "client-ca" "kind" "Secret" "name" ((.Values.metrics).clientCA).existingSecret) }}
-{{- with .Values.extraVolumes }}
-{{ toYaml . }}
-{{- end }}
 {{- end -}}
 
 {{/* One volume from a Secret or ConfigMap; nothing without a name. */}}
@@ -51,6 +55,13 @@
 
 {{/* Directories, never a subPath: only then does a rotated credential reach its file. */}}
 {{- define "thalassa-ccm.mounts" -}}
+{{- include "thalassa-ccm.ownMounts" . }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "thalassa-ccm.ownMounts" -}}
 {{- $directories := dict "config" (include "thalassa-ccm.configDirectory" .) -}}
 {{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled -}}
 {{- $_ := set $directories "token" (include "thalassa-ccm.tokenDirectory" .) -}}
@@ -73,8 +84,5 @@
 - name: {{ $name }}
   mountPath: {{ $directory }}
   readOnly: true
-{{- end }}
-{{- with .Values.extraVolumeMounts }}
-{{ toYaml . }}
 {{- end }}
 {{- end -}}
