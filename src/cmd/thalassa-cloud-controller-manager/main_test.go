@@ -3,10 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -286,5 +290,51 @@ func TestTrustsPublicCAs(t *testing.T) {
 	}
 	if number, err := strconv.Atoi(strings.TrimSpace(string(output))); err != nil || number < 100 {
 		t.Errorf("without CAs of the system it trusts %s; want the public ones", output)
+	}
+}
+
+// TestTheCloudSeesWhichBuildThisIs: what the program was built from goes all the way from main into every request.
+func TestTheCloudSeesWhichBuildThisIs(t *testing.T) {
+	agents := make(chan string, 1)
+	cloud := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case agents <- r.UserAgent():
+		default:
+		}
+		http.Error(w, "{}", http.StatusUnauthorized)
+	}))
+	defer cloud.Close()
+	config := filepath.Join(t.TempDir(), "cloud-config.yaml")
+	text := "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\nendpoint: " + cloud.URL + "\ncloudCredentials: {personalAccessToken: t}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close() // for the program
+	_, port, _ := net.SplitHostPort(address)
+	_, log := program(t, "program", "--cloud-config="+config, "--kubeconfig="+kubeconfig(t), "--leader-elect=false",
+		"--secure-port="+port, "--bind-address=127.0.0.1", "--authentication-skip-lookup=true")
+	until(t, log, "Serving securely")
+	go func() {
+		for log.Scan() { // so that the program can go on writing
+		}
+	}()
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it signs its own
+	answer, err := insecure.Get("https://" + address + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	select {
+	case got := <-agents:
+		if want := "cloud-provider-thalassa/devel (unknown; unknown)"; got != want {
+			t.Errorf("the cloud sees %q, want %q", got, want)
+		}
+	case <-time.After(patience):
+		t.Error("the cloud sees nothing")
 	}
 }
