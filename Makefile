@@ -46,6 +46,10 @@ test: bin/gotest bin/lab ## run every test, with the race detector if there is a
 fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the first time compiles for minutes; GUIDED=0 does not)
 	@exec bin/fuzz $(if $(FUZZTIME),-time=$(FUZZTIME)) $(if $(filter 0,$(GUIDED)),-guided=false)
 
+.PHONY: bench
+bench: go-version ## measure how long things take on this machine (BENCHTIME=1s each; 1x only shows that they run)
+	@$(GO) test -run='^$$' -bench=. $(BENCHTIME:%=-benchtime=%) ./src/thalassa/inventory ./src/emulator
+
 # KEEP and CLUSTER count only on make's own command line: a variable that happens to be in the environment uses nobody's cluster.
 .PHONY: demo
 demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)

@@ -126,6 +126,7 @@ stage build make build
 stage verify make verify
 stage test make test TESTFLAGS=-count=1 "SUMMARY=$summaries/test"
 stage demo make demo
+stage bench make bench BENCHTIME=1x
 stage fuzz make fuzz FUZZTIME=300x GUIDED=0
 
 printf '\n=== %s\n' 'all stages'
