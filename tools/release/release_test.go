@@ -2,7 +2,9 @@ package release
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -48,13 +50,24 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// built are the images that were made before: compressing takes seconds under the race detector.
+var built sync.Map // program's name and stamp -> v1.ImageIndex
+
 // small builds images of the small program, in place of the real ones that take minutes.
 func small(_ context.Context, _ string, p image.Program, s image.Stamp) (v1.ImageIndex, error) {
+	name := fmt.Sprint(p.Name, s)
+	if index, made := built.Load(name); made {
+		return index.(v1.ImageIndex), nil
+	}
 	path, err := program()
 	if err != nil {
 		return nil, err
 	}
-	return image.Assemble(p, s, map[string]string{"amd64": path, "arm64": path})
+	index, err := image.Assemble(p, s, map[string]string{"amd64": path, "arm64": path})
+	if err == nil {
+		built.Store(name, index)
+	}
+	return index, err
 }
 
 // source is a repository with the least that a release is made of.
@@ -83,13 +96,16 @@ func source(t *testing.T) Source {
 
 func newKey(t *testing.T) (*signature.Key, signature.PublicKey) {
 	t.Helper()
-	private, _, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte("x")))
+	generated, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := signature.KeyFrom(func(name string) string {
-		return map[string]string{signature.EnvKey: string(private), signature.EnvPassword: "x"}[name]
-	})
+	// Without a password: to derive a key from one takes seconds under the race detector.
+	private, err := cryptoutils.MarshalPrivateKeyToPEM(generated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := signature.KeyFrom(func(name string) string { return map[string]string{signature.EnvKey: string(private)}[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
