@@ -62,11 +62,30 @@ func (b *balancers) pending(service *corev1.Service, balancer inventory.LoadBala
 	return api.NewRetryError(message, b.pollPause(time.Since(told)))
 }
 
-// pollPause is how long to wait for a load balancer of which its owner was told so long ago that it fails or takes too long: as long
-// again, so that pauses double, within bounds.
-func (b *balancers) pollPause(told time.Duration) time.Duration {
+// pollPause is how long to wait for a load balancer that nobody expects soon, or of which its owner was told that it fails or takes too
+// long, since so long ago: as long again, so that pauses double, within bounds.
+func (b *balancers) pollPause(since time.Duration) time.Duration {
 	interval := b.config.LoadBalancer.pollInterval()
-	return min(max(told, interval), max(interval, maxPollPause))
+	return min(max(since, interval), max(interval, maxPollPause))
+}
+
+// wait is what is waited for: that a load balancer serves, or that it is gone.
+type wait struct {
+	balancer string // identity
+	deleting bool
+	since    time.Time
+}
+
+// waitedSince is since when the Service's load balancer is waited for: since it was first seen as it is, whenever it was made.
+func (b *balancers) waitedSince(service *corev1.Service, balancer inventory.LoadBalancer) time.Time {
+	now := wait{balancer: balancer.ID, deleting: balancer.Deleting(), since: time.Now()}
+	if known, waiting := b.waits.Load(service.UID); waiting {
+		if known, ok := known.(wait); ok && known.balancer == now.balancer && known.deleting == now.deleting {
+			return known.since
+		}
+	}
+	b.waits.Store(service.UID, now)
+	return now.since
 }
 
 // failed says that the cloud has given up on the load balancer; which word it uses is not documented.

@@ -49,6 +49,7 @@ type balancers struct {
 	recorder    record.EventRecorder
 	services    serviceLocks
 	settled     settledServices
+	waits       sync.Map // UID of a Service -> wait, for what its load balancer is looked at again and again
 	told        sync.Map // UID of a Service -> telling, the latest event about its load balancer since that last was as it should be
 	problems    sync.Map // UID of a Service -> what was last said about its annotations
 	doubted     sync.Map // UID of a Service of which lists were read while a creation was doubtful
@@ -120,6 +121,7 @@ func (b *balancers) ensure(ctx context.Context, service *corev1.Service, nodes [
 		}
 		balancer = latest[i]
 	}
+	b.waits.Delete(service.UID)
 	b.told.Delete(service.UID)
 	return statusOf(service, balancer), nil
 }
@@ -176,6 +178,7 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	if doubtful {
 		return api.NewRetryError("something may still be there: a creation ended without an answer, and the cloud's lists may not show it yet", b.config.LoadBalancer.pollInterval())
 	}
+	b.waits.Delete(service.UID)
 	b.told.Delete(service.UID)
 	b.problems.Delete(service.UID)
 	b.doubted.Delete(service.UID)
@@ -238,6 +241,12 @@ func (b *balancers) compare(ctx context.Context, service *corev1.Service, d desi
 	if !doubtful {
 		b.doubted.Delete(service.UID)
 	}
+	if len(o.balancers) > 0 && o.balancers[0].Deleting() {
+		// What is known may be older than the interval of looking again, and then nobody would see that it is gone.
+		if o.balancers, err = b.balancersOf(ctx, service, b.fresh()); err != nil {
+			return observed{}, nil, nil, err
+		}
+	}
 	plan, refused, err = b.plan(ctx, service, d, o)
 	return o, plan, refused, err
 }
@@ -257,7 +266,7 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired
 		}
 	} else if o.balancers[0].Deleting() {
 		message := fmt.Sprintf("load balancer %s is being deleted, not by this cluster; a new one follows once it is gone", o.balancers[0].Name)
-		return nil, nil, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
+		return nil, nil, api.NewRetryError(message, b.pollPause(time.Since(b.waitedSince(service, o.balancers[0]))))
 	}
 	b.tellKept(service, d, o)
 	return b.planner.plan(d, o), refused, nil
@@ -303,7 +312,7 @@ func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) 
 
 // observe returns everything of the Service in the cloud, from lists at most maxAge old.
 func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration) (observed, error) {
-	balancers, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge)
+	balancers, err := b.balancersOf(ctx, service, maxAge)
 	if err != nil {
 		return observed{}, err
 	}
@@ -311,11 +320,17 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	if err != nil {
 		return observed{}, err
 	}
+	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
+	return observed{balancers: balancers, groups: groups}, nil
+}
+
+// balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old.
+func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration) ([]inventory.LoadBalancer, error) {
+	balancers, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge)
 	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
-	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
-	return observed{balancers: balancers, groups: groups}, nil
+	return balancers, err
 }
 
 // fresh is the age of answers to "is it ready, or gone, yet?".

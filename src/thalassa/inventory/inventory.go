@@ -58,6 +58,7 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.balancers = newKind("load balancers", i.listLoadBalancers(scope.Owned), func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
+	i.balancers.leaving = LoadBalancer.Deleting
 	i.groups = newKind("target groups", i.listTargetGroups(scope.Owned), func(g TargetGroup) string { return g.ID },
 		func(g TargetGroup) []string { return []string{ownerKey(g.Labels[scope.OwnerLabel])} })
 	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })

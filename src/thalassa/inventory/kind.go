@@ -28,6 +28,8 @@ type kind[T any] struct {
 	list func(ctx context.Context) ([]T, error)
 	id   func(T) string
 	keys func(T) []string // what objects are found by, besides their identity
+	// leaving says of an object that it is going away, so that a list without it says that it is gone; nil: none ever.
+	leaving func(T) bool
 
 	mu      sync.Mutex
 	objects map[string]T
@@ -171,7 +173,7 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 func (k *kind[T]) keepCreated(previous map[string]T) {
 	for id, at := range k.created {
 		ours, known := previous[id]
-		if !known || time.Since(at) > visibleAfter {
+		if !known || time.Since(at) > visibleAfter || k.leaves(ours) {
 			delete(k.created, id)
 			continue
 		}
@@ -181,6 +183,8 @@ func (k *kind[T]) keepCreated(previous map[string]T) {
 		}
 	}
 }
+
+func (k *kind[T]) leaves(object T) bool { return k.leaving != nil && k.leaving(object) }
 
 // listedAt is when the list began that the copy is made of; zero when it is not to be trusted.
 func (k *kind[T]) listedAt() time.Time {
