@@ -326,7 +326,11 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 
 // balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old.
 func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration) ([]inventory.LoadBalancer, error) {
-	balancers, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge)
+	list := b.inventory.LoadBalancersOf
+	if len(service.Status.LoadBalancer.Ingress) > 0 {
+		list = b.inventory.ExpectedLoadBalancersOf // whatever the first list of a process says
+	}
+	balancers, err := list(ctx, string(service.UID), maxAge)
 	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})

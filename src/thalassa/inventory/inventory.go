@@ -8,6 +8,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,6 +41,7 @@ type Inventory struct {
 	vpcs      *kind[VPC]
 	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed
 	doubts    *recent // owners for whom a creation ended without an answer
+	owned     Labels  // of load balancers and target groups of this cluster
 	owner     string  // label whose value identifies the owner of a load balancer or target group
 }
 
@@ -56,11 +58,13 @@ type Scope struct {
 func New(cloud *client.Client, scope Scope) *Inventory {
 	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(visibleAfter)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
-	i.balancers = newKind("load balancers", i.listLoadBalancers(scope.Owned), func(lb LoadBalancer) string { return lb.ID },
+	i.owned = scope.Owned
+	i.balancers = newKind("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
-	i.balancers.leaving = LoadBalancer.Deleting
-	i.groups = newKind("target groups", i.listTargetGroups(scope.Owned), func(g TargetGroup) string { return g.ID },
+	i.balancers.leaving, i.balancers.ask = LoadBalancer.Deleting, i.getLoadBalancer
+	i.groups = newKind("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID },
 		func(g TargetGroup) []string { return []string{ownerKey(g.Labels[scope.OwnerLabel])} })
+	i.groups.ask = i.getTargetGroup
 	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
 	return i
 }
@@ -158,6 +162,12 @@ func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge ti
 	return i.balancers.find(ctx, ownerKey(owner), maxAge)
 }
 
+// ExpectedLoadBalancersOf is LoadBalancersOf for an owner that is known to have had some: that there are none comes from two lists at
+// least, or from asking for the last known ones one by one.
+func (i *Inventory) ExpectedLoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration) ([]LoadBalancer, error) {
+	return i.balancers.findExpected(ctx, ownerKey(owner), maxAge)
+}
+
 // TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old.
 func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]TargetGroup, error) {
 	return i.groups.find(ctx, ownerKey(owner), maxAge)
@@ -171,21 +181,46 @@ func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
 	})
 }
 
-func (i *Inventory) listLoadBalancers(owned Labels) func(context.Context) ([]LoadBalancer, error) {
-	return func(ctx context.Context) ([]LoadBalancer, error) {
-		return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, func(lb balancerItem) (LoadBalancer, bool) {
-			balancer := lb.object()
-			return balancer, lb.VPC.Identity == i.vpc && HasLabels(lb.Labels, owned) && !balancer.gone()
-		})
-	}
+func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
+	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.ourLoadBalancer)
 }
 
-func (i *Inventory) listTargetGroups(owned Labels) func(context.Context) ([]TargetGroup, error) {
-	return func(ctx context.Context) ([]TargetGroup, error) {
-		return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, func(g groupItem) (TargetGroup, bool) {
-			return g.object(), g.VPC.Identity == i.vpc && HasLabels(g.Labels, owned)
-		})
+func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (LoadBalancer, bool, error) {
+	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.ourLoadBalancer)
+}
+
+// ourLoadBalancer says whether it is this cluster's, and there.
+func (i *Inventory) ourLoadBalancer(lb balancerItem) (LoadBalancer, bool) {
+	balancer := lb.object()
+	return balancer, lb.VPC.Identity == i.vpc && HasLabels(lb.Labels, i.owned) && !balancer.gone()
+}
+
+func (i *Inventory) listTargetGroups(ctx context.Context) ([]TargetGroup, error) {
+	return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, i.ourTargetGroup)
+}
+
+func (i *Inventory) getTargetGroup(ctx context.Context, id string) (TargetGroup, bool, error) {
+	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.ourTargetGroup)
+}
+
+// ourTargetGroup says whether it is this cluster's.
+func (i *Inventory) ourTargetGroup(g groupItem) (TargetGroup, bool) {
+	return g.object(), g.VPC.Identity == i.vpc && HasLabels(g.Labels, i.owned)
+}
+
+// getOne reads the object with that identity in a collection; exists is false when there is none, or none that is ours.
+func getOne[Item interface{ identity() string }, T any](ctx context.Context, cloud *client.Client, collection, id string, ours func(Item) (T, bool)) (object T, exists bool, err error) {
+	item, err := client.Get[Item](ctx, cloud, collection+"/"+id)
+	switch {
+	case isGone(err):
+		return object, false, nil
+	case err != nil:
+		return object, false, err
+	case item.identity() != id:
+		return object, false, fmt.Errorf("reading %s/%s: %w: the answer shows another object, or none", collection, id, client.ErrMalformed)
 	}
+	object, exists = ours(item)
+	return object, exists, nil
 }
 
 // inVPC is all that is asked for: labels are looked at here. Whether the cloud's own filter by labels shows at once what was just

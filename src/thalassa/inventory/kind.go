@@ -30,12 +30,17 @@ type kind[T any] struct {
 	keys func(T) []string // what objects are found by, besides their identity
 	// leaving says of an object that it is going away, so that a list without it says that it is gone; nil: none ever.
 	leaving func(T) bool
+	// ask gets one object by identity, whatever lists say; nil: lists are believed. Exists is false when there is none, or none that
+	// list would return.
+	ask func(ctx context.Context, id string) (object T, exists bool, err error)
 
 	mu      sync.Mutex
 	objects map[string]T
 	index   map[string]map[string]bool // key -> identities
 	listed  time.Time                  // when the list began that the copy is made of; zero: never, or no longer to be trusted
+	lists   int                        // how many made the copy
 	flight  *flight                    // the list call under way, if any
+	missed  map[string]T               // what the copy had and a list left out, until somebody looks for it
 
 	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
 	sequence uint64
@@ -55,13 +60,17 @@ type flight struct {
 
 func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
-		objects: map[string]T{}, index: map[string]map[string]bool{}, written: map[string]uint64{}, created: map[string]time.Time{}}
+		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]T{},
+		written: map[string]uint64{}, created: map[string]time.Time{}}
 }
 
 // find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
 // none when the copy was made; an error means that nothing is known.
 func (k *kind[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
 	if err := k.refresh(ctx, maxAge); err != nil {
+		return nil, err
+	}
+	if err := k.askForMissed(ctx, key); err != nil {
 		return nil, err
 	}
 	k.mu.Lock()
@@ -163,10 +172,12 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 		}
 	}
 	k.copied = f.number
+	k.lists++
 	if k.doubted < f.number {
 		k.listed = f.began
 	}
 	k.keepCreated(previous)
+	k.noteMissed(previous)
 }
 
 // keepCreated wants mu held. It puts back what we created lately and the list does not show yet.
@@ -205,9 +216,16 @@ func (k *kind[T]) get(id string) (T, bool) {
 func (k *kind[T]) put(object T) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.remove(k.id(object))
+	k.replaceOne(object)
+}
+
+// replaceOne wants mu held.
+func (k *kind[T]) replaceOne(object T) {
+	id := k.id(object)
+	k.remove(id)
+	delete(k.missed, id)
 	k.insert(object)
-	k.written[k.id(object)] = k.next()
+	k.written[id] = k.next()
 }
 
 // create is put for an object that did not exist before.
@@ -224,6 +242,7 @@ func (k *kind[T]) drop(id string) {
 	defer k.mu.Unlock()
 	k.remove(id)
 	delete(k.created, id)
+	delete(k.missed, id)
 	k.written[id] = k.next()
 }
 
