@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,6 +40,20 @@ func statusOf(service *corev1.Service, balancer inventory.LoadBalancer) *corev1.
 		status.Ingress = append(status.Ingress, corev1.LoadBalancerIngress{IP: address, Hostname: balancer.Hostname, IPMode: &mode})
 	}
 	return status
+}
+
+// latest returns the load balancer as it is now; an *api.RetryError when it is gone.
+func (b *balancers) latest(ctx context.Context, service *corev1.Service, balancer inventory.LoadBalancer) (inventory.LoadBalancer, error) {
+	latest, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), b.fresh())
+	if err != nil {
+		return inventory.LoadBalancer{}, err
+	}
+	i := slices.IndexFunc(latest, func(lb inventory.LoadBalancer) bool { return lb.ID == balancer.ID })
+	if i < 0 {
+		message := fmt.Sprintf("load balancer %s is gone, which was not this cluster's doing; a new one follows", balancer.Name)
+		return inventory.LoadBalancer{}, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
+	}
+	return latest[i], nil
 }
 
 // maxPollPause is the longest pause between two looks at a load balancer that failed, or takes too long: nobody waits for the second.

@@ -111,15 +111,12 @@ func (b *balancers) ensure(ctx context.Context, service *corev1.Service, nodes [
 	}
 	if !serves(service, balancer) {
 		// What is known may be older than the interval of looking again, and then it is time to look.
-		latest, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), b.fresh())
-		if err != nil {
+		if balancer, err = b.latest(ctx, service, balancer); err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(latest, func(lb inventory.LoadBalancer) bool { return lb.ID == balancer.ID })
-		if i < 0 || !serves(service, latest[i]) {
+		if !serves(service, balancer) {
 			return nil, b.pending(service, balancer)
 		}
-		balancer = latest[i]
 	}
 	b.waits.Delete(service.UID)
 	b.told.Delete(service.UID)

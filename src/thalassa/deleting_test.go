@@ -1,12 +1,15 @@
 package thalassa
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
@@ -105,6 +108,37 @@ func TestStuckDeletionCostsASyncLittle(t *testing.T) {
 		began := time.Now()
 		if err := <-done; err != nil || len(l.creations()) != 1 || time.Since(began) > maxPollPause {
 			t.Errorf("error %v, created %v; want one within a minute after the deletion, %v", err, l.creations(), began)
+		}
+	})
+}
+
+// TestWaitingGoesByTheLatestLook, not by what was known before it.
+func TestWaitingGoesByTheLatestLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 10 * time.Minute}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		look := func() string {
+			_, err := l.ensure(web, nodes)
+			var again *api.RetryError
+			if !errors.As(err, &again) || again.RetryAfter() != l.config.LoadBalancer.pollInterval() {
+				t.Errorf("error = %v, want one to come back soon", err)
+			}
+			<-time.After(2 * time.Minute)
+			return fmt.Sprint(err)
+		}
+		look()
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
+			t.Fatal(err)
+		}
+		if said := look(); !strings.Contains(said, `its status is "failed"`) || !strings.Contains(l.nextEvent(), reasonFailed) {
+			t.Errorf("the first look at a failed one says %q", said)
+		}
+		l.deleteByHand()
+		if said := look(); !strings.Contains(said, "is gone") || l.nextEvent() != "" {
+			t.Errorf("the first look at one that is gone says %q", said)
+		}
+		if look(); len(l.creations()) != 1 {
+			t.Errorf("created at %v, want one", l.creations())
 		}
 	})
 }
