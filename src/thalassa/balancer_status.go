@@ -65,11 +65,11 @@ func (b *balancers) pending(service *corev1.Service, balancer inventory.LoadBala
 	limit, told := b.config.LoadBalancer.pollTimeout(), time.Now()
 	switch {
 	case failed(balancer):
-		told = b.tellOnce(service, reasonFailed,
+		told = b.tellOnce(service, balancer.ID, reasonFailed,
 			"The cloud could not make load balancer %s work: its status is %q. Ask the cloud's support why, or delete it in the cloud: a new one follows by itself.",
 			balancer.Name, balancer.Status)
 	case time.Since(balancer.CreatedAt) > limit:
-		told = b.tellOnce(service, reasonSlow,
+		told = b.tellOnce(service, balancer.ID, reasonSlow,
 			"Load balancer %s is still %q after %s; if that does not change soon, ask the cloud's support about it. It is looked at again by itself, nothing needs to be done in the cluster.",
 			balancer.Name, balancer.Status, limit)
 	}
@@ -110,20 +110,21 @@ func failed(balancer inventory.LoadBalancer) bool {
 
 // telling is the latest event about a Service's load balancer.
 type telling struct {
-	reason string
-	at     time.Time
+	balancer string // identity; "" when it is not about one
+	reason   string
+	at       time.Time
 }
 
-// tellOnce makes an event unless the Service's load balancer has been the reason of the same one since it last served. It returns
-// when that was made.
-func (b *balancers) tellOnce(service *corev1.Service, reason, message string, values ...any) time.Time {
+// tellOnce makes an event unless the same load balancer, "" for none, has been the reason of the same one since the Service's last
+// served. It returns when that was made.
+func (b *balancers) tellOnce(service *corev1.Service, balancer, reason, message string, values ...any) time.Time {
 	if latest, told := b.told.Load(service.UID); told {
-		if latest, same := latest.(telling); same && latest.reason == reason {
+		if latest, ok := latest.(telling); ok && latest.reason == reason && latest.balancer == balancer {
 			return latest.at
 		}
 	}
 	now := time.Now()
-	b.told.Store(service.UID, telling{reason: reason, at: now})
+	b.told.Store(service.UID, telling{balancer: balancer, reason: reason, at: now})
 	b.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
 	return now
 }

@@ -142,3 +142,49 @@ func TestWaitingGoesByTheLatestLook(t *testing.T) {
 		}
 	})
 }
+
+// TestSecondFailureIsToldToo: the one that replaces a failed load balancer is another one, looked at as often as any new one.
+func TestSecondFailureIsToldToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		if _, err := l.ensure(web, nodes); err == nil {
+			t.Fatal("it serves at once")
+		}
+		fail := func() {
+			if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := func() (events int) {
+			for event := l.nextEvent(); event != ""; event = l.nextEvent() {
+				if strings.Contains(event, reasonFailed) {
+					events++
+				}
+			}
+			return events
+		}
+		fail()
+		done := l.syncing(web, nodes)
+		<-time.After(10 * time.Minute)
+		if events := told(); events != 1 {
+			t.Errorf("%d events about the first failure, want one", events)
+		}
+		l.deleteByHand()
+		for len(l.creations()) == 0 {
+			<-time.After(100 * time.Millisecond)
+		}
+		fail()
+		l.emulator.ResetCounters()
+		<-time.After(time.Minute)
+		if events, lists := told(), l.emulator.Counters()["GET /v1/loadbalancers"]; events != 1 || lists < 4 {
+			t.Errorf("%d events and %d looks in the minute after the second failure; want one, and pauses as after the first", events, lists)
+		}
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
