@@ -27,6 +27,8 @@ const (
 	reasonFailed     = "LoadBalancerFailed"
 	// reasonRestriction: the Service asks for less than everybody, which this version cannot do.
 	reasonRestriction = "RestrictionNotApplied"
+	// reasonLeftOut: nodes of the Service get none of its traffic.
+	reasonLeftOut = "NodesLeftOut"
 )
 
 // What a load balancer shows once it serves, and while it does so and is being changed.
@@ -52,6 +54,7 @@ type balancers struct {
 	waits       sync.Map // UID of a Service -> wait, for what its load balancer is looked at again and again
 	told        sync.Map // UID of a Service -> telling, the latest event about its load balancer since that last was as it should be
 	problems    sync.Map // UID of a Service -> what was last said about its annotations
+	leftOut     sync.Map // UID of a Service -> leftOut, what was last said about nodes that get none of its traffic
 	doubted     sync.Map // UID of a Service of which lists were read while a creation was doubtful
 }
 
@@ -178,6 +181,7 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	b.waits.Delete(service.UID)
 	b.told.Delete(service.UID)
 	b.problems.Delete(service.UID)
+	b.leftOut.Delete(service.UID)
 	b.doubted.Delete(service.UID)
 	return nil
 }
@@ -269,7 +273,7 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired
 	return b.planner.plan(d, o), refused, nil
 }
 
-// desire is what the Service should have, and what is wrong with its annotations.
+// desire is what the Service should have, and what is wrong with its annotations. Its owner is told which nodes are left out.
 func (b *balancers) desire(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (desired, []string, error) {
 	common, err := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, nodes, identify)
 	if err != nil {
@@ -280,9 +284,11 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, nodes [
 			return desired{}, nil, fmt.Errorf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, common.Owner, p)
 		}
 	}
-	if common.Targets, err = b.existing(ctx, common.Targets); err != nil {
+	chosen := common.Targets
+	if common.Targets, err = b.existing(ctx, chosen); err != nil {
 		return desired{}, nil, err
 	}
+	b.tellLeftOut(service, leftOutOf(nodes, chosen, common.Targets))
 	settings, problems := b.annotations.read(service.Annotations)
 	lines := make([]string, 0, len(problems))
 	for _, problem := range problems {
@@ -294,17 +300,6 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, nodes [
 		labels:      ownerLabels(common.Owner, b.config.AdditionalLabels),
 		healthCheck: healthCheckOf(service, common.HealthCheckNodePort),
 	}, lines, nil
-}
-
-// existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
-// refuses the whole set because of one of them. What is left out makes the set incomplete.
-func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
-	existing, err := b.inventory.TargetMachines(ctx, targets.Identities, b.config.Inventory.balancerAge())
-	if err != nil {
-		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
-	}
-	incomplete := targets.Incomplete || len(existing) < len(targets.Identities)
-	return loadbalancer.Targets{Identities: existing, Incomplete: incomplete}, nil
 }
 
 // observe returns everything of the Service in the cloud, from lists at most maxAge old.
