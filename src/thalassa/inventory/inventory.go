@@ -217,7 +217,7 @@ func getOne[Item interface{ identity() string }, T any](ctx context.Context, clo
 	case err != nil:
 		return object, false, err
 	case item.identity() != id:
-		return object, false, fmt.Errorf("reading %s/%s: %w: the answer shows another object, or none", collection, id, client.ErrMalformed)
+		return object, false, fmt.Errorf("reading %s/%s: %w: the answer shows another object, or none; it is tried again by itself; if it lasts, ask the cloud's support", collection, id, client.ErrMalformed)
 	}
 	object, exists = ours(item)
 	return object, exists, nil
