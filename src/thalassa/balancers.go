@@ -84,8 +84,14 @@ func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *core
 	}
 	maxAge, doubtful := b.doubt(service, b.fresh())
 	o, err := b.observe(ctx, service, maxAge)
-	if err != nil || (o.empty() && !doubtful) {
+	if err != nil {
 		return nil, false, err
+	}
+	if o.empty() && !doubtful {
+		if !wantsBalancer(service) {
+			b.forget(service) // nobody will ask for a deletion
+		}
+		return nil, false, nil
 	}
 	if len(o.balancers) == 0 {
 		return &corev1.LoadBalancerStatus{}, true, nil
@@ -178,12 +184,15 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	if doubtful {
 		return api.NewRetryError("something may still be there: a creation ended without an answer, and the cloud's lists may not show it yet", b.config.LoadBalancer.pollInterval())
 	}
-	b.waits.Delete(service.UID)
-	b.told.Delete(service.UID)
-	b.problems.Delete(service.UID)
-	b.leftOut.Delete(service.UID)
-	b.doubted.Delete(service.UID)
+	b.forget(service)
 	return nil
+}
+
+// forget is for a Service of which nothing is left in the cloud, and nothing will be made.
+func (b *balancers) forget(service *corev1.Service) {
+	for _, known := range []*sync.Map{&b.waits, &b.told, &b.problems, &b.leftOut, &b.doubted} {
+		known.Delete(service.UID)
+	}
 }
 
 // sync compares and writes until nothing differs, and returns the load balancer then.
