@@ -62,13 +62,14 @@ const maxPollPause = time.Minute
 // pending says that the load balancer is not ready, and when to look again. When it failed, or takes longer than configured, it
 // tells the Service's owner once, and goes on looking, ever more rarely.
 func (b *balancers) pending(service *corev1.Service, balancer inventory.LoadBalancer) error {
+	// What counts is how long it is waited for: it may have served for months before.
 	limit, told := b.config.LoadBalancer.pollTimeout(), time.Now()
 	switch {
 	case failed(balancer):
 		told = b.tellOnce(service, balancer.ID, reasonFailed,
 			"The cloud could not make load balancer %s work: its status is %q. Ask the cloud's support why, or delete it in the cloud: a new one follows by itself.",
 			balancer.Name, balancer.Status)
-	case time.Since(balancer.CreatedAt) > limit:
+	case time.Since(b.waitedSince(service, balancer)) > limit:
 		told = b.tellOnce(service, balancer.ID, reasonSlow,
 			"Load balancer %s is still %q after %s; if that does not change soon, ask the cloud's support about it. It is looked at again by itself, nothing needs to be done in the cluster.",
 			balancer.Name, balancer.Status, limit)
