@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // toldLeftOut are the events about nodes that get no traffic, since the last look.
@@ -90,4 +91,40 @@ func TestManyNodesLeftOut(t *testing.T) {
 	if got, want := someOf(names), strings.Join(names[:maxNodes], ", ")+" and 2 more"; got != want {
 		t.Errorf("named %q, want %q", got, want)
 	}
+}
+
+// TestMachineThatWasThereIsMissedAnew: that it was missing once makes no single list believable after another one showed it.
+func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		id := []string{serverID("l")}
+		targets := func() int {
+			found, err := l.cloud.inventory.TargetMachines(t.Context(), id, driftPeriod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(found)
+		}
+		if targets() != 0 {
+			t.Error("there before it was made")
+		}
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: id[0], Subnet: emulator.DefaultSubnet}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Minute)
+		if err := l.cloud.inventory.Refresh(t.Context()); err != nil { // on behalf of others
+			t.Fatal(err)
+		}
+		<-time.After(2 * driftPeriod)
+		if _, err := l.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1, Effect: fault.Effect{Kind: fault.Partial}}); err != nil {
+			t.Fatal(err)
+		}
+		l.emulator.ResetCounters()
+		if targets() != 1 {
+			t.Error("one list that lacks it was believed")
+		}
+		if lists := l.emulator.Counters()["GET /v1/machines"]; lists != 2 {
+			t.Errorf("%d lists, want one more than the one that lacks it", lists)
+		}
+	})
 }

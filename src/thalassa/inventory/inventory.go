@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ type Inventory struct {
 	balancers *kind[LoadBalancer]
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
-	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed
+	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed, and in all since
 	doubts    *recent // owners for whom a creation ended without an answer
 	owned     Labels  // of load balancers and target groups of this cluster
 	owner     string  // label whose value identifies the owner of a load balancer or target group
@@ -58,6 +59,7 @@ type Scope struct {
 func New(cloud *client.Client, scope Scope) *Inventory {
 	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(visibleAfter)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
+	i.machines.present = i.absent.forget
 	i.owned = scope.Owned
 	i.balancers = newKind("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
@@ -84,15 +86,15 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	if err != nil {
 		return nil, err
 	}
-	missing = slices.DeleteFunc(missing, i.knownAbsent)
+	maps.DeleteFunc(missing, i.knownAbsent)
 	if len(missing) == 0 {
 		return targets, nil
 	}
 	if err := i.machines.refresh(ctx, Anew); err != nil {
 		return nil, err
 	}
-	late, missing, err := i.siftTargets(ctx, missing, maxAge)
-	for _, id := range missing {
+	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
+	for id := range missing {
 		i.absent.note(id)
 	}
 	targets = append(targets, late...)
@@ -100,30 +102,30 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	return targets, err
 }
 
-// knownAbsent says of a machine that the copy lacks whether no further list is needed to believe it: either it was noted lately, or
-// the copy is of a list that began since.
-func (i *Inventory) knownAbsent(id string) bool {
+// knownAbsent says of a machine that a list which began then lacks whether no further one is needed to believe it: either it was noted
+// lately, or the list began since, and none showed it in between.
+func (i *Inventory) knownAbsent(id string, listed time.Time) bool {
 	noted, known := i.absent.noted(id)
-	if known && i.machines.listedAt().After(noted) {
+	if known && listed.After(noted) {
 		i.absent.note(id)
 		return true
 	}
 	return known && time.Since(noted) <= MachineAge
 }
 
-func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets, missing []string, err error) {
+// siftTargets returns those of the machines that can receive traffic, and of those that are not listed when the list began.
+func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets []string, missing map[string]time.Time, err error) {
+	missing = map[string]time.Time{}
 	for _, id := range ids {
-		known, err := i.machines.find(ctx, id, maxAge)
+		known, listed, err := i.machines.findIn(ctx, id, maxAge)
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case len(known) == 0:
-			missing = append(missing, id)
-			continue
+			missing[id] = listed
 		case known[0].State != string(iaas.MachineStateDeleting):
 			targets = append(targets, id)
 		}
-		i.absent.forget(id)
 	}
 	return targets, missing, nil
 }

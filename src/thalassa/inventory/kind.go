@@ -30,6 +30,8 @@ type kind[T any] struct {
 	keys func(T) []string // what objects are found by, besides their identity
 	// leaving says of an object that it is going away, so that a list without it says that it is gone; nil: none ever.
 	leaving func(T) bool
+	// present hears the identity of each object that a list shows; nil: nobody does.
+	present func(id string)
 	// ask gets one object by identity, whatever lists say; nil: lists are believed. Exists is false when there is none, or none that
 	// list would return.
 	ask func(ctx context.Context, id string) (object T, exists bool, err error)
@@ -67,15 +69,21 @@ func newKind[T any](name string, list func(context.Context) ([]T, error), id fun
 // find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
 // none when the copy was made; an error means that nothing is known.
 func (k *kind[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+	found, _, err := k.findIn(ctx, key, maxAge)
+	return found, err
+}
+
+// findIn is find that also says when the list began that the copy is made of; zero when it is not to be trusted.
+func (k *kind[T]) findIn(ctx context.Context, key string, maxAge time.Duration) (found []T, listed time.Time, err error) {
 	if err := k.refresh(ctx, maxAge); err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	if err := k.askForMissed(ctx, key); err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.lookup(key), nil
+	return k.lookup(key), k.listed, nil
 }
 
 // findOrRefresh is find, but looks again in a fresh copy when the first one has nothing: the object may be new.
@@ -160,6 +168,9 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 	k.objects, k.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
 	for _, object := range objects {
 		k.insert(object)
+		if k.present != nil {
+			k.present(k.id(object))
+		}
 	}
 	for id, write := range k.written {
 		if write < f.number {
@@ -196,13 +207,6 @@ func (k *kind[T]) keepCreated(previous map[string]T) {
 }
 
 func (k *kind[T]) leaves(object T) bool { return k.leaving != nil && k.leaving(object) }
-
-// listedAt is when the list began that the copy is made of; zero when it is not to be trusted.
-func (k *kind[T]) listedAt() time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.listed
-}
 
 // get returns the object with that identity from the copy as it is, whatever its age.
 func (k *kind[T]) get(id string) (T, bool) {
