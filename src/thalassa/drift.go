@@ -163,6 +163,7 @@ func (d drift) current(ctx context.Context, service *corev1.Service) (*corev1.Se
 	current, err := d.services.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
+		d.balancers.forget(service)
 	case err != nil:
 		return nil, fmt.Errorf("reading Service %s before its load balancer is changed: %w", klog.KObj(service), err)
 	case current.UID == service.UID && wantsBalancer(current) && helpers.HasLBFinalizer(current):

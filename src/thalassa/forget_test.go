@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -84,4 +85,27 @@ func TestNothingIsRememberedOfAServiceThatIsGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestServiceThatVanishedIsForgotten without its load balancer being removed, as when somebody took its finalizer away.
+func TestServiceThatVanishedIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		annotated("max-connections", "many")(web)
+		l.settle(web, l.nodes("a"))
+		cluster := l.watching(web)
+		if err := cluster.CoreV1().Services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(driftPeriod / 2)
+		if len(l.cloud.balancers.remembered(web)) == 0 {
+			t.Error("nothing is remembered in the first place")
+		}
+		l.removeByHand()
+		<-time.After(driftPeriod)
+		if known := l.cloud.balancers.remembered(web); len(known) > 0 {
+			t.Errorf("still remembered: %v", known)
+		}
+	})
 }
