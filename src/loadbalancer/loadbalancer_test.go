@@ -51,8 +51,8 @@ func TestChooseTargets(t *testing.T) {
 		{"being deleted", []*corev1.Node{node("a", deleting), node("b")}, Targets{Identities: []string{"b"}}},
 		{"without network for a moment stays", []*corev1.Node{node("a", noNetwork)}, Targets{Identities: []string{"a"}}},
 		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"}}},
-		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Incomplete: true}},
-		{"somebody else's", []*corev1.Node{node("a", foreign)}, Targets{Incomplete: true}},
+		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
+		{"somebody else's", []*corev1.Node{node("b", foreign), node("a", foreign)}, Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},
 	}
 	for _, tt := range tests {

@@ -21,6 +21,8 @@ type Targets struct {
 	// Incomplete says that an eligible node has no usable identity yet. An empty set that is incomplete means "not known",
 	// never "none".
 	Incomplete bool
+	// Unidentified are the names of the eligible nodes that do not say which machine they are, sorted.
+	Unidentified []string
 }
 
 // ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not
@@ -38,10 +40,12 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 		identity, ours := identify(node)
 		if !ours {
 			targets.Incomplete = true
+			targets.Unidentified = append(targets.Unidentified, node.Name)
 			continue
 		}
 		targets.Identities = append(targets.Identities, identity)
 	}
+	slices.Sort(targets.Unidentified)
 	slices.Sort(targets.Identities)
 	targets.Identities = slices.Compact(targets.Identities)
 	return targets

@@ -27,6 +27,8 @@ const (
 	reasonFailed     = "LoadBalancerFailed"
 	// reasonRestriction: the Service asks for less than everybody, which this version cannot do.
 	reasonRestriction = "RestrictionNotApplied"
+	// reasonLeftOut: nodes of the Service get none of its traffic.
+	reasonLeftOut = "NodesLeftOut"
 )
 
 // What a load balancer shows once it serves, and while it does so and is being changed.
@@ -49,8 +51,10 @@ type balancers struct {
 	recorder    record.EventRecorder
 	services    serviceLocks
 	settled     settledServices
+	waits       sync.Map // UID of a Service -> wait, for what its load balancer is looked at again and again
 	told        sync.Map // UID of a Service -> telling, the latest event about its load balancer since that last was as it should be
 	problems    sync.Map // UID of a Service -> what was last said about its annotations
+	leftOut     sync.Map // UID of a Service -> leftOut, what was last said about nodes that get none of its traffic
 	doubted     sync.Map // UID of a Service of which lists were read while a creation was doubtful
 }
 
@@ -80,8 +84,14 @@ func (b *balancers) GetLoadBalancer(ctx context.Context, _ string, service *core
 	}
 	maxAge, doubtful := b.doubt(service, b.fresh())
 	o, err := b.observe(ctx, service, maxAge)
-	if err != nil || (o.empty() && !doubtful) {
+	if err != nil {
 		return nil, false, err
+	}
+	if o.empty() && !doubtful {
+		if !wantsBalancer(service) {
+			b.forget(service) // nobody will ask for a deletion
+		}
+		return nil, false, nil
 	}
 	if len(o.balancers) == 0 {
 		return &corev1.LoadBalancerStatus{}, true, nil
@@ -110,16 +120,14 @@ func (b *balancers) ensure(ctx context.Context, service *corev1.Service, nodes [
 	}
 	if !serves(service, balancer) {
 		// What is known may be older than the interval of looking again, and then it is time to look.
-		latest, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), b.fresh())
-		if err != nil {
+		if balancer, err = b.latest(ctx, service, balancer); err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(latest, func(lb inventory.LoadBalancer) bool { return lb.ID == balancer.ID })
-		if i < 0 || !serves(service, latest[i]) {
+		if !serves(service, balancer) {
 			return nil, b.pending(service, balancer)
 		}
-		balancer = latest[i]
 	}
+	b.waits.Delete(service.UID)
 	b.told.Delete(service.UID)
 	return statusOf(service, balancer), nil
 }
@@ -176,10 +184,15 @@ func (b *balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, ser
 	if doubtful {
 		return api.NewRetryError("something may still be there: a creation ended without an answer, and the cloud's lists may not show it yet", b.config.LoadBalancer.pollInterval())
 	}
-	b.told.Delete(service.UID)
-	b.problems.Delete(service.UID)
-	b.doubted.Delete(service.UID)
+	b.forget(service)
 	return nil
+}
+
+// forget is for a Service of which nothing is left in the cloud, and nothing will be made.
+func (b *balancers) forget(service *corev1.Service) {
+	for _, known := range []*sync.Map{&b.waits, &b.told, &b.problems, &b.leftOut, &b.doubted} {
+		known.Delete(service.UID)
+	}
 }
 
 // sync compares and writes until nothing differs, and returns the load balancer then.
@@ -238,6 +251,12 @@ func (b *balancers) compare(ctx context.Context, service *corev1.Service, d desi
 	if !doubtful {
 		b.doubted.Delete(service.UID)
 	}
+	if len(o.balancers) > 0 && o.balancers[0].Deleting() {
+		// What is known may be older than the interval of looking again, and then nobody would see that it is gone.
+		if o.balancers, err = b.balancersOf(ctx, service, b.fresh()); err != nil {
+			return observed{}, nil, nil, err
+		}
+	}
 	plan, refused, err = b.plan(ctx, service, d, o)
 	return o, plan, refused, err
 }
@@ -257,13 +276,13 @@ func (b *balancers) plan(ctx context.Context, service *corev1.Service, d desired
 		}
 	} else if o.balancers[0].Deleting() {
 		message := fmt.Sprintf("load balancer %s is being deleted, not by this cluster; a new one follows once it is gone", o.balancers[0].Name)
-		return nil, nil, api.NewRetryError(message, b.config.LoadBalancer.pollInterval())
+		return nil, nil, api.NewRetryError(message, b.pollPause(time.Since(b.waitedSince(service, o.balancers[0]))))
 	}
 	b.tellKept(service, d, o)
 	return b.planner.plan(d, o), refused, nil
 }
 
-// desire is what the Service should have, and what is wrong with its annotations.
+// desire is what the Service should have, and what is wrong with its annotations. Its owner is told which nodes are left out.
 func (b *balancers) desire(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (desired, []string, error) {
 	common, err := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, nodes, identify)
 	if err != nil {
@@ -274,9 +293,11 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, nodes [
 			return desired{}, nil, fmt.Errorf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, common.Owner, p)
 		}
 	}
-	if common.Targets, err = b.existing(ctx, common.Targets); err != nil {
+	chosen := common.Targets
+	if common.Targets, err = b.existing(ctx, chosen); err != nil {
 		return desired{}, nil, err
 	}
+	b.tellLeftOut(service, leftOutOf(nodes, chosen, common.Targets))
 	settings, problems := b.annotations.read(service.Annotations)
 	lines := make([]string, 0, len(problems))
 	for _, problem := range problems {
@@ -290,20 +311,9 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, nodes [
 	}, lines, nil
 }
 
-// existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
-// refuses the whole set because of one of them. What is left out makes the set incomplete.
-func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
-	existing, err := b.inventory.TargetMachines(ctx, targets.Identities, b.config.Inventory.balancerAge())
-	if err != nil {
-		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
-	}
-	incomplete := targets.Incomplete || len(existing) < len(targets.Identities)
-	return loadbalancer.Targets{Identities: existing, Incomplete: incomplete}, nil
-}
-
 // observe returns everything of the Service in the cloud, from lists at most maxAge old.
 func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration) (observed, error) {
-	balancers, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge)
+	balancers, err := b.balancersOf(ctx, service, maxAge)
 	if err != nil {
 		return observed{}, err
 	}
@@ -311,11 +321,21 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	if err != nil {
 		return observed{}, err
 	}
+	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
+	return observed{balancers: balancers, groups: groups}, nil
+}
+
+// balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old.
+func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration) ([]inventory.LoadBalancer, error) {
+	list := b.inventory.LoadBalancersOf
+	if len(service.Status.LoadBalancer.Ingress) > 0 {
+		list = b.inventory.ExpectedLoadBalancersOf // whatever the first list of a process says
+	}
+	balancers, err := list(ctx, string(service.UID), maxAge)
 	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
-	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
-	return observed{balancers: balancers, groups: groups}, nil
+	return balancers, err
 }
 
 // fresh is the age of answers to "is it ready, or gone, yet?".

@@ -112,7 +112,7 @@ func (d drift) repair(ctx context.Context, service *corev1.Service) error {
 	settled.service, settled.repairing = current, true
 	b.settled.put(service.UID, settled)
 	if first && len(plan) > 0 {
-		b.tellOnce(settled.service, reasonDrifted,
+		b.tellOnce(settled.service, "", reasonDrifted,
 			"What this Service has in the cloud is not what it should have, without a change in Kubernetes. It is being put right: %s. To change it, change the Service.", summary(plan))
 	}
 	status, err := b.ensure(ctx, settled.service, settled.nodes)
@@ -136,7 +136,7 @@ func (d drift) refused(settled settledService, refused error) error {
 	}
 	settled.repairing = true
 	d.balancers.settled.put(settled.service.UID, settled)
-	d.balancers.tellOnce(settled.service, reasonDrifted,
+	d.balancers.tellOnce(settled.service, "", reasonDrifted,
 		"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %v", refused)
 	return refused
 }
@@ -147,7 +147,7 @@ func (b *balancers) tellFailedRepair(service *corev1.Service, err error) {
 	if errors.As(err, &again) || passing(err) {
 		return
 	}
-	b.tellOnce(service, reasonNotRepaired,
+	b.tellOnce(service, "", reasonNotRepaired,
 		"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and putting it right fails: %v. It is tried again.", err)
 }
 
@@ -163,6 +163,7 @@ func (d drift) current(ctx context.Context, service *corev1.Service) (*corev1.Se
 	current, err := d.services.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
+		d.balancers.forget(service)
 	case err != nil:
 		return nil, fmt.Errorf("reading Service %s before its load balancer is changed: %w", klog.KObj(service), err)
 	case current.UID == service.UID && wantsBalancer(current) && helpers.HasLBFinalizer(current):

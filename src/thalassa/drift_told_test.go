@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,4 +100,38 @@ func TestLabelFiltersThatLag(t *testing.T) {
 			t.Errorf("left behind: %v", left)
 		}
 	})
+}
+
+// TestOldLoadBalancerIsNotSlowAtOnce: how long it takes counts from when it was first seen not to serve, whatever it says of its age.
+func TestOldLoadBalancerIsNotSlowAtOnce(t *testing.T) {
+	for name, made := range map[string]any{"months old": "2019-08-01T00:00:00Z", "of unknown age": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				web, nodes := service("web", 80), l.nodes("a")
+				l.settle(web, nodes)
+				l.tap().shown = func(path string, object map[string]any) {
+					if path == "/v1/loadbalancers" {
+						object["status"], object["createdAt"] = "rebooting", made
+					}
+				}
+				const patience = 5 * time.Minute
+				ctx, cancel := context.WithTimeout(t.Context(), patience-time.Second)
+				defer cancel()
+				if err := attempt(ctx, l.cloud.balancers.ensuring(web, nodes)); err == nil || !strings.Contains(err.Error(), "rebooting") {
+					t.Errorf("error = %v, want one about its status", err)
+				}
+				if event := l.nextEvent(); event != "" {
+					t.Errorf("within %s: event %q", patience, event)
+				}
+				<-time.After(2 * time.Second)
+				if _, err := l.ensure(web, nodes); err == nil {
+					t.Error("it serves")
+				}
+				if event := l.nextEvent(); !strings.Contains(event, reasonSlow) {
+					t.Errorf("after %s: event %q, want %s", patience, event, reasonSlow)
+				}
+			})
+		})
+	}
 }

@@ -133,7 +133,8 @@ func nodeAddresses(name string, machine inventory.Machine) ([]corev1.NodeAddress
 		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address.String()})
 	}
 	if len(addresses) == 1 {
-		return nil, fmt.Errorf("server %s of node %s has no address on its interface \"default\" yet", machine.ID, name)
+		return nil, fmt.Errorf("server %s of node %s has no address on its network interface \"default\" yet; it is looked at again by itself; if that lasts, attach the server to a subnet of its VPC with an interface of that name",
+			machine.ID, name)
 	}
 	return addresses, nil
 }

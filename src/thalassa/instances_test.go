@@ -74,6 +74,48 @@ func TestInstanceMetadataFailures(t *testing.T) {
 	}
 }
 
+// TestMachineWithoutInterfaces is not initialised without an address, and not missing either; the error says what to do.
+func TestMachineWithoutInterfaces(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	node := l.nodes("bare")[0]
+	if err := l.emulator.SetMachineAddresses("bare"); err != nil {
+		t.Fatal(err)
+	}
+	metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), node)
+	if err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
+		t.Fatalf("metadata %+v, error %v; want an error", metadata, err)
+	}
+	for _, want := range []string{"of node bare has no address on its network interface \"default\" yet", "looked at again by itself", "attach the server to a subnet"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want %q in it", err, want)
+		}
+	}
+}
+
+// TestTwoMachinesOfOneName: nobody guesses which of them the node runs on.
+func TestTwoMachinesOfOneName(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	twins := l.nodes("twin", "other")
+	l.tap().shown = func(_ string, object map[string]any) {
+		if object["slug"] == "other" { // the emulator lets no two have the same slug in a VPC
+			object["slug"] = "twin"
+		}
+	}
+	metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), named("twin", ""))
+	want := "node twin: 2 servers of VPC " + emulator.DefaultVPC + " have that slug; set the node's spec.providerID to the one it runs on, thalassacloud://<machine identity>"
+	if err == nil || err.Error() != want || errors.Is(err, cloudprovider.InstanceNotFound) {
+		t.Errorf("metadata %+v, error %v;\nwant %s", metadata, err, want)
+	}
+	if exists, err := l.cloud.instances.InstanceExists(t.Context(), named("twin", "")); exists || err == nil {
+		t.Errorf("InstanceExists = %v, %v; want an error", exists, err)
+	}
+	for _, node := range twins {
+		if got, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err != nil || got.ProviderID != node.Spec.ProviderID {
+			t.Errorf("by providerID: %+v, error %v; want %s", got, err, node.Spec.ProviderID)
+		}
+	}
+}
+
 // TestAnErrorIsNotAnAnswer is what keeps an outage from deleting every node.
 func TestAnErrorIsNotAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -94,12 +94,12 @@ func stories() []story {
 			web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
 		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-			l.settle(web, nodes)
+			l.published(web, nodes)
 			l.config.AdditionalLabels = map[string]string{"team": "till"}
 			return l.ensuring(web, nodes)
 		}},
 		{name: "vanished", has: asBefore(), under: inline, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-			l.settle(web, nodes)
+			l.published(web, nodes)
 			l.byHand(web)
 			return l.ensuring(web, nodes)
 		}},
@@ -111,10 +111,16 @@ func stories() []story {
 	return slices.Concat(nodeStories(), endings(), togetherStories(), all)
 }
 
+// published makes the Service's load balancer and, as the service controller does, its status.
+func (l *lab) published(web *corev1.Service, nodes []*corev1.Node) {
+	l.Helper()
+	web.Status.LoadBalancer = *l.settle(web, nodes)
+}
+
 // changing is a Service that gets its load balancer and is changed then.
 func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*corev1.Node) trial.Start {
 	return func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-		l.settle(web, nodes)
+		l.published(web, nodes)
 		change(web)
 		return l.ensuring(web, nodes)
 	}
@@ -123,16 +129,16 @@ func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*c
 func nodeStories() []story {
 	return []story{
 		{name: "node-joins", under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-			l.settle(web, nodes)
+			l.published(web, nodes)
 			return l.following(web, append(nodes, known("c")...))
 		}},
 		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-			l.settle(web, nodes)
+			l.published(web, nodes)
 			return l.following(web, nodes[:1])
 		}},
 		{name: "server-deleted", has: []string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"}, stays: both(), under: machines,
 			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-				l.settle(web, nodes)
+				l.published(web, nodes)
 				if err := l.emulator.DeleteMachine("b"); err != nil {
 					l.Fatal(err)
 				}
@@ -146,12 +152,12 @@ func endings() []story {
 	return []story{
 		{name: "delete", under: endless, begin: (*lab).deletingWhole},
 		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-			l.settle(web, nodes)
+			l.published(web, nodes)
 			l.byHand(web)
 			return l.deleting(web)
 		}},
 		{name: "delete-vanishing", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
-			l.settle(web, nodes)
+			l.published(web, nodes)
 			l.deleteBalancer(web)
 			return l.deleting(web)
 		}},
@@ -162,7 +168,7 @@ func endings() []story {
 // deletingWhole is a process that removes a load balancer that is as it should be.
 func (l *lab) deletingWhole(web *corev1.Service, nodes []*corev1.Node) trial.Start {
 	l.Helper()
-	l.settle(web, nodes)
+	l.published(web, nodes)
 	return l.deleting(web)
 }
 
@@ -192,7 +198,7 @@ func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
 // process before it made.
 func (l *lab) restarted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
 	l.Helper()
-	l.settle(web, nodes)
+	l.published(web, nodes)
 	// The cloud's past is known from when the rule is added.
 	if _, err := l.emulator.Inject(fault.Rule{Operation: "GET *", From: time.Hour + time.Second, Until: time.Hour + lagging,
 		Effect: fault.Effect{Kind: fault.Stale, Delay: lagging}}); err != nil {
@@ -200,7 +206,7 @@ func (l *lab) restarted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
 	}
 	<-time.After(time.Hour)
 	web.Spec.Ports[1].Port = 8443
-	l.settle(web, nodes)
+	l.published(web, nodes)
 	<-time.After(time.Second)
 	return l.ensuring(web, nodes)
 }

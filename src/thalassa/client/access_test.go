@@ -2,15 +2,22 @@ package client
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"io"
 	"log"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 )
@@ -124,6 +131,52 @@ func TestCABundle(t *testing.T) {
 	if err := probe(t.Context()); err != nil {
 		t.Errorf("with the CA: %v", err)
 	}
+}
+
+// TestCABundleIsAddedToTheSystemsRoots: a server that the system trusts stays trusted. The system's roots are read once in the life of a
+// process, so one of its own has them chosen.
+func TestCABundleIsAddedToTheSystemsRoots(t *testing.T) {
+	const variable = "ENDPOINT_THAT_THE_SYSTEM_TRUSTS"
+	if endpoint := os.Getenv(variable); endpoint != "" {
+		secrets := secretsOf("pat")
+		secrets.CABundle = newCertificate(t)
+		c, err := New(Options{Endpoint: endpoint, Secrets: secrets})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
+			t.Errorf("with a CA bundle of another CA: %v", err)
+		}
+		return
+	}
+	server, roots := newTLSServer(t), filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v")
+	process.Env = append(os.Environ(), variable+"="+server.URL, "SSL_CERT_FILE="+roots, "SSL_CERT_DIR="+t.TempDir())
+	if output, err := process.CombinedOutput(); err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// newCertificate is a CA that has signed nothing but itself, as PEM.
+func newCertificate(t *testing.T) []byte {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	signed, err := x509.CreateCertificate(nil, ca, ca, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})
 }
 
 func TestCABundleWithoutCertificate(t *testing.T) {

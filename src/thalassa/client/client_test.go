@@ -82,9 +82,12 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		{409, `{"message": "quota for load balancers reached: 10 of 10"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 409): quota for load balancers reached: 10 of 10; delete what is not needed any more, or ask the cloud for a higher quota", false},
 		{403, `{"message": "Quota exceeded"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 403): Quota exceeded; delete what is not needed any more, or ask the cloud for a higher quota", false},
 		{501, `{"message": "not served"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 501): not served", false},
-		{409, `{}`, ErrConflict, "GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}", false},
-		{429, `{"message": "slow down"}`, ErrThrottled, "GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down", false},
-		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): <html> gone fishing", true},
+		{409, `{}`, ErrConflict, "GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}; it is tried again by itself; if that does not help, look in the cloud at what uses or changes the object", false},
+		{429, `{"message": "slow down"}`, ErrThrottled, "GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down; it is tried again by itself", false},
+		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): <html> gone fishing; it is tried again by itself; if it lasts, ask the cloud's support", true},
+		{500, `{}`, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 500): {}; it is tried again by itself; if it lasts, ask the cloud's support", true},
+		{408, ``, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 408); it is tried again by itself; if it lasts, ask the cloud's support", true},
+		{200, `[7`, ErrMalformed, "GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in the cloud-config is the cloud's API, and that no proxy in between answers for it", true},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
@@ -245,7 +248,7 @@ func TestTruncatedAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if machines, err := List(t.Context(), c, iaas.MachineEndpoint, nil, identityOf); !errors.Is(err, ErrUnavailable) {
+	if machines, err := List(t.Context(), c, iaas.MachineEndpoint, nil, identityOf); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "check the network") {
 		t.Errorf("half a list was taken for %d machines, error %v", len(machines), err)
 	}
 }

@@ -74,12 +74,27 @@ func (e *Error) advice() string {
 		return "delete what is not needed any more, or ask the cloud for a higher quota"
 	case errors.Is(e.Kind, ErrThrottled) && e.RetryAfter > 0:
 		return fmt.Sprintf("it is tried again in %s", e.RetryAfter.Round(time.Second))
+	case errors.Is(e.Kind, ErrThrottled):
+		return "it is tried again by itself"
+	case errors.Is(e.Kind, ErrConflict):
+		return "it is tried again by itself; if that does not help, look in the cloud at what uses or changes the object"
+	case errors.Is(e.Kind, ErrMalformed) && !redirects(e.Status):
+		return "check that endpoint in the cloud-config is the cloud's API, and that no proxy in between answers for it"
 	case e.untrusted:
 		return "if a CA of your own signed the API's certificate, set caBundle in the cloud-config"
 	case errors.Is(e.Kind, ErrUnavailable) && e.Status == 0:
 		return "check endpoint in the cloud-config and the network towards it"
+	case errors.Is(e.Kind, ErrUnavailable) && e.Status < http.StatusMultipleChoices:
+		return "it is tried again by itself; if it lasts, check the network towards the cloud"
+	case errors.Is(e.Kind, ErrUnavailable):
+		return "it is tried again by itself; if it lasts, ask the cloud's support"
 	}
 	return ""
+}
+
+// redirects says that the answer led elsewhere; its message says what to do.
+func redirects(status int) bool {
+	return status >= http.StatusMultipleChoices && status < http.StatusBadRequest
 }
 
 // RetryAfter returns how long the cloud asked to wait before the call that err is about is made again; 0 when it did not.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"unicode/utf8"
 
 	"github.com/go-resty/resty/v2"
 	"github.com/thalassa-cloud/client-go/filters"
@@ -212,15 +213,20 @@ func FuzzList(f *testing.F) {
 }
 
 func FuzzErrorBody(f *testing.F) {
-	for _, seed := range []string{`{"message": "no"}`, `<html>`, `{"message": 7}`, "\xff\xfe", strings.Repeat("é", 300)} {
+	for _, seed := range []string{`{"message": "no"}`, `<html>`, `{"message": 7}`, "\xff\xfe", strings.Repeat("é", 300), `{"message": "` + strings.Repeat("€", 1000) + `"}`, "a\r\nb"} {
 		f.Add(404, "application/json", seed)
 	}
 	f.Fuzz(func(t *testing.T, status int, kind, body string) {
 		c := &call{request: mustRequest(t)}
 		err := c.read(&http.Response{StatusCode: 400 + (status&0xff)%200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))})
 		failure := c.failure(err)
-		if failure.Kind == nil || len(failure.Error()) > 2000+6*len(body) {
-			t.Errorf("error = %q", failure.Error())
+		// Method, path, kind, status and advice are ours, and short.
+		const ours, ellipsis = 400, len("…")
+		if failure.Kind == nil || len(failure.Message) > maxMessage+ellipsis || len(failure.Error()) > ours+maxMessage+ellipsis {
+			t.Errorf("error of %d bytes: %q", len(failure.Error()), failure.Error())
+		}
+		if strings.ContainsAny(failure.Error(), "\r\n") || !utf8.ValidString(failure.Error()) {
+			t.Errorf("error is not one line of text: %q", failure.Error())
 		}
 	})
 }

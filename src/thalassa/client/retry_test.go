@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -273,4 +274,24 @@ func TestUncertain(t *testing.T) {
 	if Uncertain(nil) {
 		t.Error("success is uncertain")
 	}
+}
+
+// FuzzRetryAfter: no answer makes this process wait for ever, nor come back before now.
+func FuzzRetryAfter(f *testing.F) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for _, seed := range []string{
+		"", "0", "90", "-1", "1e3", "0x10", "+5", "99999999999999999999", "Sun, 01 Mar 2026 12:01:00 GMT", "Sunday, 01-Mar-26 12:01:00 GMT",
+		"Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		pause := retryAfter(http.Header{"Retry-After": {value}}, now)
+		if pause < 0 || pause > maxRetryAfter {
+			t.Errorf("Retry-After: %s makes a pause of %s", value, pause)
+		}
+		if seconds, err := strconv.ParseUint(value, 10, 8); err == nil && pause != time.Duration(seconds)*time.Second {
+			t.Errorf("Retry-After: %s makes a pause of %s", value, pause)
+		}
+	})
 }

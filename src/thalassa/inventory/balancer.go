@@ -116,6 +116,10 @@ type groupItem struct {
 	} `json:"loadbalancerTargetGroupAttachments"`
 }
 
+func (lb balancerItem) identity() string { return lb.Identity }
+
+func (g groupItem) identity() string { return g.Identity }
+
 func (lb balancerItem) object() LoadBalancer {
 	balancer := LoadBalancer{
 		ID: lb.Identity, Name: lb.Name, Description: lb.Description,

@@ -8,6 +8,8 @@ package inventory
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,8 +40,9 @@ type Inventory struct {
 	balancers *kind[LoadBalancer]
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
-	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed
+	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed, and in all since
 	doubts    *recent // owners for whom a creation ended without an answer
+	owned     Labels  // of load balancers and target groups of this cluster
 	owner     string  // label whose value identifies the owner of a load balancer or target group
 }
 
@@ -56,10 +59,14 @@ type Scope struct {
 func New(cloud *client.Client, scope Scope) *Inventory {
 	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(visibleAfter)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
-	i.balancers = newKind("load balancers", i.listLoadBalancers(scope.Owned), func(lb LoadBalancer) string { return lb.ID },
+	i.machines.present = i.absent.forget
+	i.owned = scope.Owned
+	i.balancers = newKind("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
-	i.groups = newKind("target groups", i.listTargetGroups(scope.Owned), func(g TargetGroup) string { return g.ID },
+	i.balancers.leaving, i.balancers.ask = LoadBalancer.Deleting, i.getLoadBalancer
+	i.groups = newKind("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID },
 		func(g TargetGroup) []string { return []string{ownerKey(g.Labels[scope.OwnerLabel])} })
+	i.groups.ask = i.getTargetGroup
 	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
 	return i
 }
@@ -79,15 +86,15 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	if err != nil {
 		return nil, err
 	}
-	missing = slices.DeleteFunc(missing, i.knownAbsent)
+	maps.DeleteFunc(missing, i.knownAbsent)
 	if len(missing) == 0 {
 		return targets, nil
 	}
 	if err := i.machines.refresh(ctx, Anew); err != nil {
 		return nil, err
 	}
-	late, missing, err := i.siftTargets(ctx, missing, maxAge)
-	for _, id := range missing {
+	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
+	for id := range missing {
 		i.absent.note(id)
 	}
 	targets = append(targets, late...)
@@ -95,30 +102,30 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	return targets, err
 }
 
-// knownAbsent says of a machine that the copy lacks whether no further list is needed to believe it: either it was noted lately, or
-// the copy is of a list that began since.
-func (i *Inventory) knownAbsent(id string) bool {
+// knownAbsent says of a machine that a list which began then lacks whether no further one is needed to believe it: either it was noted
+// lately, or the list began since, and none showed it in between.
+func (i *Inventory) knownAbsent(id string, listed time.Time) bool {
 	noted, known := i.absent.noted(id)
-	if known && i.machines.listedAt().After(noted) {
+	if known && listed.After(noted) {
 		i.absent.note(id)
 		return true
 	}
 	return known && time.Since(noted) <= MachineAge
 }
 
-func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets, missing []string, err error) {
+// siftTargets returns those of the machines that can receive traffic, and of those that are not listed when the list began.
+func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets []string, missing map[string]time.Time, err error) {
+	missing = map[string]time.Time{}
 	for _, id := range ids {
-		known, err := i.machines.find(ctx, id, maxAge)
+		known, listed, err := i.machines.findIn(ctx, id, maxAge)
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case len(known) == 0:
-			missing = append(missing, id)
-			continue
+			missing[id] = listed
 		case known[0].State != string(iaas.MachineStateDeleting):
 			targets = append(targets, id)
 		}
-		i.absent.forget(id)
 	}
 	return targets, missing, nil
 }
@@ -157,6 +164,12 @@ func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge ti
 	return i.balancers.find(ctx, ownerKey(owner), maxAge)
 }
 
+// ExpectedLoadBalancersOf is LoadBalancersOf for an owner that is known to have had some: that there are none comes from two lists at
+// least, or from asking for the last known ones one by one.
+func (i *Inventory) ExpectedLoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration) ([]LoadBalancer, error) {
+	return i.balancers.findExpected(ctx, ownerKey(owner), maxAge)
+}
+
 // TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old.
 func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]TargetGroup, error) {
 	return i.groups.find(ctx, ownerKey(owner), maxAge)
@@ -170,21 +183,46 @@ func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
 	})
 }
 
-func (i *Inventory) listLoadBalancers(owned Labels) func(context.Context) ([]LoadBalancer, error) {
-	return func(ctx context.Context) ([]LoadBalancer, error) {
-		return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, func(lb balancerItem) (LoadBalancer, bool) {
-			balancer := lb.object()
-			return balancer, lb.VPC.Identity == i.vpc && HasLabels(lb.Labels, owned) && !balancer.gone()
-		})
-	}
+func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
+	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.ourLoadBalancer)
 }
 
-func (i *Inventory) listTargetGroups(owned Labels) func(context.Context) ([]TargetGroup, error) {
-	return func(ctx context.Context) ([]TargetGroup, error) {
-		return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, func(g groupItem) (TargetGroup, bool) {
-			return g.object(), g.VPC.Identity == i.vpc && HasLabels(g.Labels, owned)
-		})
+func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (LoadBalancer, bool, error) {
+	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.ourLoadBalancer)
+}
+
+// ourLoadBalancer says whether it is this cluster's, and there.
+func (i *Inventory) ourLoadBalancer(lb balancerItem) (LoadBalancer, bool) {
+	balancer := lb.object()
+	return balancer, lb.VPC.Identity == i.vpc && HasLabels(lb.Labels, i.owned) && !balancer.gone()
+}
+
+func (i *Inventory) listTargetGroups(ctx context.Context) ([]TargetGroup, error) {
+	return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, i.ourTargetGroup)
+}
+
+func (i *Inventory) getTargetGroup(ctx context.Context, id string) (TargetGroup, bool, error) {
+	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.ourTargetGroup)
+}
+
+// ourTargetGroup says whether it is this cluster's.
+func (i *Inventory) ourTargetGroup(g groupItem) (TargetGroup, bool) {
+	return g.object(), g.VPC.Identity == i.vpc && HasLabels(g.Labels, i.owned)
+}
+
+// getOne reads the object with that identity in a collection; exists is false when there is none, or none that is ours.
+func getOne[Item interface{ identity() string }, T any](ctx context.Context, cloud *client.Client, collection, id string, ours func(Item) (T, bool)) (object T, exists bool, err error) {
+	item, err := client.Get[Item](ctx, cloud, collection+"/"+id)
+	switch {
+	case isGone(err):
+		return object, false, nil
+	case err != nil:
+		return object, false, err
+	case item.identity() != id:
+		return object, false, fmt.Errorf("reading %s/%s: %w: the answer shows another object, or none; it is tried again by itself; if it lasts, ask the cloud's support", collection, id, client.ErrMalformed)
 	}
+	object, exists = ours(item)
+	return object, exists, nil
 }
 
 // inVPC is all that is asked for: labels are looked at here. Whether the cloud's own filter by labels shows at once what was just

@@ -28,12 +28,21 @@ type kind[T any] struct {
 	list func(ctx context.Context) ([]T, error)
 	id   func(T) string
 	keys func(T) []string // what objects are found by, besides their identity
+	// leaving says of an object that it is going away, so that a list without it says that it is gone; nil: none ever.
+	leaving func(T) bool
+	// present hears the identity of each object that a list shows; nil: nobody does.
+	present func(id string)
+	// ask gets one object by identity, whatever lists say; nil: lists are believed. Exists is false when there is none, or none that
+	// list would return.
+	ask func(ctx context.Context, id string) (object T, exists bool, err error)
 
 	mu      sync.Mutex
 	objects map[string]T
 	index   map[string]map[string]bool // key -> identities
 	listed  time.Time                  // when the list began that the copy is made of; zero: never, or no longer to be trusted
+	lists   int                        // how many made the copy
 	flight  *flight                    // the list call under way, if any
+	missed  map[string]T               // what the copy had and a list left out, until somebody looks for it
 
 	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
 	sequence uint64
@@ -53,18 +62,28 @@ type flight struct {
 
 func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
-		objects: map[string]T{}, index: map[string]map[string]bool{}, written: map[string]uint64{}, created: map[string]time.Time{}}
+		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]T{},
+		written: map[string]uint64{}, created: map[string]time.Time{}}
 }
 
 // find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
 // none when the copy was made; an error means that nothing is known.
 func (k *kind[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+	found, _, err := k.findIn(ctx, key, maxAge)
+	return found, err
+}
+
+// findIn is find that also says when the list began that the copy is made of; zero when it is not to be trusted.
+func (k *kind[T]) findIn(ctx context.Context, key string, maxAge time.Duration) (found []T, listed time.Time, err error) {
 	if err := k.refresh(ctx, maxAge); err != nil {
-		return nil, err
+		return nil, time.Time{}, err
+	}
+	if err := k.askForMissed(ctx, key); err != nil {
+		return nil, time.Time{}, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.lookup(key), nil
+	return k.lookup(key), k.listed, nil
 }
 
 // findOrRefresh is find, but looks again in a fresh copy when the first one has nothing: the object may be new.
@@ -149,6 +168,9 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 	k.objects, k.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
 	for _, object := range objects {
 		k.insert(object)
+		if k.present != nil {
+			k.present(k.id(object))
+		}
 	}
 	for id, write := range k.written {
 		if write < f.number {
@@ -161,17 +183,19 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 		}
 	}
 	k.copied = f.number
+	k.lists++
 	if k.doubted < f.number {
 		k.listed = f.began
 	}
 	k.keepCreated(previous)
+	k.noteMissed(previous)
 }
 
 // keepCreated wants mu held. It puts back what we created lately and the list does not show yet.
 func (k *kind[T]) keepCreated(previous map[string]T) {
 	for id, at := range k.created {
 		ours, known := previous[id]
-		if !known || time.Since(at) > visibleAfter {
+		if !known || time.Since(at) > visibleAfter || k.leaves(ours) {
 			delete(k.created, id)
 			continue
 		}
@@ -182,12 +206,7 @@ func (k *kind[T]) keepCreated(previous map[string]T) {
 	}
 }
 
-// listedAt is when the list began that the copy is made of; zero when it is not to be trusted.
-func (k *kind[T]) listedAt() time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.listed
-}
+func (k *kind[T]) leaves(object T) bool { return k.leaving != nil && k.leaving(object) }
 
 // get returns the object with that identity from the copy as it is, whatever its age.
 func (k *kind[T]) get(id string) (T, bool) {
@@ -201,9 +220,16 @@ func (k *kind[T]) get(id string) (T, bool) {
 func (k *kind[T]) put(object T) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.remove(k.id(object))
+	k.replaceOne(object)
+}
+
+// replaceOne wants mu held.
+func (k *kind[T]) replaceOne(object T) {
+	id := k.id(object)
+	k.remove(id)
+	delete(k.missed, id)
 	k.insert(object)
-	k.written[k.id(object)] = k.next()
+	k.written[id] = k.next()
 }
 
 // create is put for an object that did not exist before.
@@ -220,6 +246,7 @@ func (k *kind[T]) drop(id string) {
 	defer k.mu.Unlock()
 	k.remove(id)
 	delete(k.created, id)
+	delete(k.missed, id)
 	k.written[id] = k.next()
 }
 

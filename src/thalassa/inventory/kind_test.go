@@ -218,6 +218,26 @@ func TestCreatedIsKeptUntilListsShowIt(t *testing.T) {
 	})
 }
 
+// TestLeavingIsGoneOnceNoListShowsIt, although it was just created: somebody deleted it.
+func TestLeavingIsGoneOnceNoListShowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		k := s.kind()
+		k.leaving = func(o object) bool { return o.value == "deleting" }
+		k.create(object{"1", "a", "new"})
+		s.set(object{"1", "a", "deleting"})
+		<-time.After(time.Second)
+		if got := values(t, k, "key/a", 0); got != "deleting" {
+			t.Errorf("found %q, want what the list says", got)
+		}
+		s.set()
+		<-time.After(time.Second)
+		if got := values(t, k, "key/a", 0); got != "" {
+			t.Errorf("found %q, which is gone", got)
+		}
+	})
+}
+
 func TestFailedListIsNoEmptyList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "x"}}}

@@ -206,7 +206,7 @@ func optional(number uint32) *uint32 {
 // shown makes an error of a success that does not show the object it is about.
 func shown(err error, identity, object string) error {
 	if err == nil && identity == "" {
-		return fmt.Errorf("creating %s: %w: the answer shows no object", object, client.ErrMalformed)
+		return fmt.Errorf("creating %s: %w: the answer shows no object; whether it was made is looked for by itself; if this lasts, ask the cloud's support", object, client.ErrMalformed)
 	}
 	return err
 }

@@ -1,0 +1,38 @@
+package thalassa
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+)
+
+// FuzzAnnotations: whatever a Service says, what is sent to the cloud is within the limits of its API, and what is not used is told.
+func FuzzAnnotations(f *testing.F) {
+	for name, value := range map[string]string{
+		"max-connections": "1073741825", "idle-connection-timeout": "-0", "loadbalancing-policy": "maglev", "enable-proxy-protocol": "T",
+		"type": "internal", "acl-": "0.0.0.0/0", "max-conections": "", "": "x",
+	} {
+		f.Add(name, value)
+	}
+	f.Fuzz(func(t *testing.T, name, value string) {
+		read, problems := newAnnotations().read(map[string]string{annotationPrefix + name: value, "foreign/" + name: value})
+		if limit := read.maxConnections.Value; limit < 1 || limit > maxConnectionsLimit {
+			t.Errorf("%d connections", limit)
+		}
+		if limit := read.idleTimeout.Value; limit < 1 || limit > maxIdleSeconds {
+			t.Errorf("%d seconds without traffic", limit)
+		}
+		if policy := read.policy.Value; !slices.Contains([]string{"ROUND_ROBIN", "RANDOM", "MAGLEV"}, policy) {
+			t.Errorf("policy %q", policy)
+		}
+		told := slices.ContainsFunc(problems, func(p annotation.Problem) bool {
+			return p.Annotation == annotationPrefix+name && strings.Contains(p.String(), p.Annotation)
+		})
+		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid || read.idleTimeout.Invalid
+		if len(problems) > 1 || told != (len(problems) == 1) || (unused && !told) {
+			t.Errorf("%s = %q: told %v, not used %v", name, value, problems, unused)
+		}
+	})
+}

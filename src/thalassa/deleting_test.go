@@ -1,0 +1,190 @@
+package thalassa
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// noticed is how soon after the end of a deletion that others asked for a new load balancer follows.
+const noticed = 20 * time.Second
+
+// creations are when load balancers were asked for, since the counters were reset.
+func (l *lab) creations() (at []time.Time) {
+	for _, write := range l.emulator.Writes() {
+		if write.Operation == "POST /v1/loadbalancers" {
+			at = append(at, write.Time)
+		}
+	}
+	return at
+}
+
+// deleteByHand deletes the only load balancer without the provider, which takes the cloud its time.
+func (l *lab) deleteByHand() {
+	l.Helper()
+	if err := l.api().DeleteLoadbalancer(l.Context(), l.balancer().Identity); err != nil {
+		l.Fatal(err)
+	}
+	l.emulator.ResetCounters()
+}
+
+// syncing repeats syncs as the service controller does until the Service is as it should be, in the background.
+func (l *lab) syncing(web *corev1.Service, nodes []*corev1.Node) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- attempt(l.Context(), l.cloud.balancers.ensuring(web, nodes)) }()
+	return done
+}
+
+// TestDeletionByOthersIsFollowed: one that is under way when the Service is synced is looked at again within seconds, not when what is
+// known of the cloud has become too old.
+func TestDeletionByOthersIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const deletion = 10 * time.Second
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: deletion}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		l.settle(web, nodes)
+		<-time.After(2 * time.Minute) // what was just created may be missing in lists
+		began := time.Now()
+		l.deleteByHand()
+		l.restart()
+		l.settle(web, nodes)
+		if at := l.creations(); len(at) != 1 || at[0].Sub(began) > deletion+noticed {
+			t.Errorf("created at %v; want one within %s after %v", at, deletion+noticed, began)
+		}
+	})
+}
+
+// TestFailedOneIsDeletedAsAdvised by the event about it: a new one follows by itself.
+func TestFailedOneIsDeletedAsAdvised(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const deletion = 10 * time.Second
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second, LoadbalancerDelete: deletion}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		if _, err := l.ensure(web, nodes); err == nil {
+			t.Fatal("it serves at once")
+		}
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
+			t.Fatal(err)
+		}
+		done := l.syncing(web, nodes)
+		<-time.After(10 * time.Minute) // by now it is looked at once a minute
+		if event := l.nextEvent(); !strings.Contains(event, "delete it in the cloud: a new one follows by itself") {
+			t.Errorf("event %q, want the advice to delete it", event)
+		}
+		began := time.Now()
+		l.deleteByHand()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if at := l.creations(); len(at) != 1 || at[0].Sub(began) > deletion+maxPollPause+noticed {
+			t.Errorf("created at %v; want one soon after %v", at, began)
+		}
+	})
+}
+
+// TestStuckDeletionCostsASyncLittle: it is looked at ever more rarely.
+func TestStuckDeletionCostsASyncLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 2 * time.Hour}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		l.settle(web, nodes)
+		l.deleteByHand()
+		<-time.After(2 * time.Minute)
+		l.restart()
+		done := l.syncing(web, nodes)
+		<-time.After(time.Hour)
+		if lists, most := l.emulator.Counters()["GET /v1/loadbalancers"], 70; lists > most {
+			t.Errorf("%d lists in an hour, want at most %d", lists, most)
+		}
+		<-time.After(time.Hour)
+		began := time.Now()
+		if err := <-done; err != nil || len(l.creations()) != 1 || time.Since(began) > maxPollPause {
+			t.Errorf("error %v, created %v; want one within a minute after the deletion, %v", err, l.creations(), began)
+		}
+	})
+}
+
+// TestWaitingGoesByTheLatestLook, not by what was known before it.
+func TestWaitingGoesByTheLatestLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 10 * time.Minute}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		look := func() string {
+			_, err := l.ensure(web, nodes)
+			var again *api.RetryError
+			if !errors.As(err, &again) || again.RetryAfter() != l.config.LoadBalancer.pollInterval() {
+				t.Errorf("error = %v, want one to come back soon", err)
+			}
+			<-time.After(2 * time.Minute)
+			return fmt.Sprint(err)
+		}
+		look()
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
+			t.Fatal(err)
+		}
+		if said := look(); !strings.Contains(said, `its status is "failed"`) || !strings.Contains(l.nextEvent(), reasonFailed) {
+			t.Errorf("the first look at a failed one says %q", said)
+		}
+		l.deleteByHand()
+		if said := look(); !strings.Contains(said, "is gone") || l.nextEvent() != "" {
+			t.Errorf("the first look at one that is gone says %q", said)
+		}
+		if look(); len(l.creations()) != 1 {
+			t.Errorf("created at %v, want one", l.creations())
+		}
+	})
+}
+
+// TestSecondFailureIsToldToo: the one that replaces a failed load balancer is another one, looked at as often as any new one.
+func TestSecondFailureIsToldToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		if _, err := l.ensure(web, nodes); err == nil {
+			t.Fatal("it serves at once")
+		}
+		fail := func() {
+			if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := func() (events int) {
+			for event := l.nextEvent(); event != ""; event = l.nextEvent() {
+				if strings.Contains(event, reasonFailed) {
+					events++
+				}
+			}
+			return events
+		}
+		fail()
+		done := l.syncing(web, nodes)
+		<-time.After(10 * time.Minute)
+		if events := told(); events != 1 {
+			t.Errorf("%d events about the first failure, want one", events)
+		}
+		l.deleteByHand()
+		for len(l.creations()) == 0 {
+			<-time.After(100 * time.Millisecond)
+		}
+		fail()
+		l.emulator.ResetCounters()
+		<-time.After(time.Minute)
+		if events, lists := told(), l.emulator.Counters()["GET /v1/loadbalancers"]; events != 1 || lists < 4 {
+			t.Errorf("%d events and %d looks in the minute after the second failure; want one, and pauses as after the first", events, lists)
+		}
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package inventory
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// read is what the inventory makes of one object of an answer; the zero value when it is none.
+func read[Item interface{ object() T }, T any](body []byte) (item Item, object T) {
+	if json.Unmarshal(body, &item) != nil {
+		var none Item
+		item = none
+	}
+	return item, item.object()
+}
+
+func (m machineItem) identity() string { return m.Identity }
+
+// FuzzItems: whatever the cloud says about its objects, what is compared as a set is sorted, and nothing loses its identity.
+func FuzzItems(f *testing.F) {
+	for _, seed := range []string{
+		`{"identity": "lb-1", "status": "READY", "externalIpAddresses": ["", "b", "a"], "loadbalancerListeners": [{"port": 80, "targetGroup": {"identity": "tg-1"}}, null]}`,
+		`{"identity": "tg-1", "targetPort": -1, "healthCheck": {}, "loadbalancerTargetGroupAttachments": [{"virtualMachineInstance": {"identity": "vm-2"}}, {}, null, {"virtualMachineInstance": {"identity": "vm-1"}}]}`,
+		`{"identity": "vm-1", "slug": "a", "state": "Deleted", "interfaces": [{"name": "default", "ipAddresses": null}, {"name": "default", "ipAddresses": ["x"]}], "status": {"status": "RUNNING"}}`,
+		`{"createdAt": "never", "labels": {"": null}, "securityGroups": [{}], "maxConnections": 4294967296}`,
+		`[]`, `null`, `{"identity": 7}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		shownBalancer, balancer := read[balancerItem](body)
+		for _, found := range [][]string{balancer.ExternalAddresses, balancer.InternalAddresses} {
+			if !slices.IsSorted(found) || slices.Contains(found, "") {
+				t.Errorf("addresses %q, want them sorted and without empty ones", found)
+			}
+		}
+		if len(balancer.Listeners) != len(shownBalancer.Listeners) {
+			t.Errorf("%d listeners of %d", len(balancer.Listeners), len(shownBalancer.Listeners))
+		}
+		shownGroup, group := read[groupItem](body)
+		if !slices.IsSorted(group.Machines) || slices.Contains(group.Machines, "") {
+			t.Errorf("machines %q, want them sorted and without empty ones", group.Machines)
+		}
+		shownMachine, machine := read[machineItem](body)
+		if machine.Gone() && machine.Stopped() {
+			t.Errorf("machine %+v is gone and there", machine)
+		}
+		if shownBalancer.identity() != balancer.ID || shownGroup.identity() != group.ID || shownMachine.identity() != machine.ID {
+			t.Errorf("identities %q, %q, %q of %s", balancer.ID, group.ID, machine.ID, body)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// One list that lacks an object is no proof that it is gone: a server that lags behind may have answered, or one page may have been
+// empty. What the copy had and we did not remove is asked for by its identity before anybody hears that it is not there.
+
+// noteMissed wants mu held. It remembers what the previous copy had and the present one lacks.
+func (k *kind[T]) noteMissed(previous map[string]T) {
+	if k.ask == nil {
+		return
+	}
+	for id, object := range previous {
+		if !k.leaves(object) {
+			k.missed[id] = object
+		}
+	}
+	maps.DeleteFunc(k.missed, func(id string, _ T) bool {
+		_, listed := k.objects[id]
+		return listed
+	})
+}
+
+// askForMissed asks the cloud for every object with that key which lists left out, and believes what it says.
+func (k *kind[T]) askForMissed(ctx context.Context, key string) error {
+	for _, id := range k.missedWith(key) {
+		object, exists, err := k.ask(ctx, id)
+		if err != nil {
+			return fmt.Errorf("asking for %s of the %s, which the list lacks: %w", id, k.name, err)
+		}
+		k.confirm(id, object, exists)
+	}
+	return nil
+}
+
+// missedWith are the identities of objects with that key which lists left out.
+func (k *kind[T]) missedWith(key string) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var ids []string
+	for id, object := range k.missed {
+		if id == key || slices.Contains(k.keys(object), key) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// confirm puts what the cloud said about a missed object into the copy, unless a list or a write of ours said more meanwhile.
+func (k *kind[T]) confirm(id string, object T, exists bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, missed := k.missed[id]; !missed {
+		return
+	}
+	delete(k.missed, id)
+	if exists {
+		k.replaceOne(object)
+	}
+}
+
+// findExpected is find for a key that is known to have had objects: that there is none comes from two lists at least, because the
+// first one has none before it that it could differ from.
+func (k *kind[T]) findExpected(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+	found, err := k.find(ctx, key, maxAge)
+	if err != nil || len(found) > 0 || k.confirmed() {
+		return found, err
+	}
+	return k.find(ctx, key, Anew)
+}
+
+// confirmed says that the copy is not of the first list ever.
+func (k *kind[T]) confirmed() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.lists > 1
+}

@@ -1,0 +1,100 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// askable is a shelf whose kind asks for what lists leave out; hidden is what only asking shows.
+func askable(s *shelf, asked *[]string, hidden *[]object, err *error) *kind[object] {
+	k := s.kind()
+	k.ask = func(_ context.Context, id string) (object, bool, error) {
+		*asked = append(*asked, id)
+		for _, o := range *hidden {
+			if o.id == id {
+				return o, true, *err
+			}
+		}
+		return object{}, false, *err
+	}
+	return k
+}
+
+// TestMissedIsAskedFor once for each list that leaves it out, and only when somebody looks for it.
+func TestMissedIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{objects: []object{{"1", "a", "x"}, {"2", "b", "y"}}}
+		var asked []string
+		hidden, failure := []object{{"1", "a", "x, as it is now"}}, error(nil)
+		k := askable(s, &asked, &hidden, &failure)
+		values(t, k, "key/a", time.Hour)
+
+		s.set()
+		failure = errors.New("no answer")
+		<-time.After(time.Minute)
+		if found, err := k.find(t.Context(), "key/a", time.Second); err == nil || err.Error() != "asking for 1 of the objects, which the list lacks: no answer" {
+			t.Errorf("found %v, error %v", found, err)
+		}
+		failure = nil
+		for range 3 {
+			if got := values(t, k, "key/a", time.Hour); got != "x, as it is now" {
+				t.Errorf("found %q, want what asking showed", got)
+			}
+		}
+		if len(asked) != 2 {
+			t.Errorf("asked for %v, want 1 twice, because the first time there was no answer", asked)
+		}
+
+		hidden = nil
+		<-time.After(time.Minute)
+		for range 3 {
+			if got := values(t, k, "key/a", time.Second) + values(t, k, "key/b", time.Hour); got != "" {
+				t.Errorf("found %q, which is gone", got)
+			}
+		}
+		if len(asked) != 4 || len(k.missed) > 0 {
+			t.Errorf("asked for %v, still missed %v; want both asked for once more", asked, k.missed)
+		}
+	})
+}
+
+// TestWhatWeDeletedIsNotAskedFor, nor what a list showed on its way out, or shows again.
+func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{objects: []object{{"1", "a", "dropped"}, {"2", "a", "deleting"}, {"3", "a", "back again"}}}
+		var asked []string
+		var hidden []object
+		var failure error
+		k := askable(s, &asked, &hidden, &failure)
+		k.leaving = func(o object) bool { return o.value == "deleting" }
+		values(t, k, "key/a", time.Hour)
+		k.drop("1")
+		s.set()
+		<-time.After(time.Minute)
+		values(t, k, "key/b", time.Second)
+		s.set(object{"3", "a", "back again"})
+		<-time.After(time.Minute)
+		if got := values(t, k, "key/a", time.Second); got != "back again" || len(asked) > 0 {
+			t.Errorf("found %q, asked for %v; want no question", got, asked)
+		}
+	})
+}
+
+// TestNoneExpectedTakesTwoLists, the first two of a process; later ones have one before them.
+func TestNoneExpectedTakesTwoLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		k := s.kind()
+		for range 3 {
+			if found, err := k.findExpected(t.Context(), "key/a", time.Hour); len(found) > 0 || err != nil {
+				t.Errorf("found %v, error %v", found, err)
+			}
+		}
+		if s.lists != 2 {
+			t.Errorf("%d lists, want 2", s.lists)
+		}
+	})
+}

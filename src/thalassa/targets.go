@@ -1,0 +1,89 @@
+package thalassa
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
+// refuses the whole set because of one of them. What is left out makes the set incomplete.
+func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
+	existing, err := b.inventory.TargetMachines(ctx, targets.Identities, b.config.Inventory.balancerAge())
+	if err != nil {
+		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
+	}
+	targets.Incomplete = targets.Incomplete || len(existing) < len(targets.Identities)
+	targets.Identities = existing
+	return targets, nil
+}
+
+// leftOut are the nodes that should get a Service's traffic and do not, in words that are the same as long as the nodes are.
+type leftOut struct {
+	unidentified string // they do not say which server they are
+	serverless   string // they name one that is gone, going or in another VPC
+	// all: no node is left.
+	all bool
+}
+
+// maxNodes bounds how many nodes are named in an event.
+const maxNodes = 10
+
+// leftOutOf compares the targets that were chosen from the nodes with the usable ones among them.
+func leftOutOf(nodes []*corev1.Node, chosen, usable loadbalancer.Targets) leftOut {
+	var serverless []string
+	for _, node := range nodes {
+		id, _ := identify(node)
+		_, wanted := slices.BinarySearch(chosen.Identities, id)
+		if _, used := slices.BinarySearch(usable.Identities, id); wanted && !used {
+			serverless = append(serverless, node.Name)
+		}
+	}
+	slices.Sort(serverless)
+	out := leftOut{unidentified: someOf(chosen.Unidentified), serverless: someOf(serverless)}
+	out.all = out != leftOut{} && len(usable.Identities) == 0
+	return out
+}
+
+// someOf names the nodes, or as many of them as an event has room for.
+func someOf(names []string) string {
+	if more := len(names) - maxNodes; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNodes], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// tellLeftOut tells the Service's owner which nodes get no traffic, unless these are the same as the last time. Node events tell nobody:
+// a node that joins may take a moment to be told which server it is, and one whose server is deleted goes itself.
+func (b *balancers) tellLeftOut(service *corev1.Service, out leftOut) {
+	if (out == leftOut{}) {
+		b.leftOut.Delete(service.UID)
+		return
+	}
+	if latest, told := b.leftOut.Swap(service.UID, out); told && latest == out {
+		return
+	}
+	b.recorder.Event(service, corev1.EventTypeWarning, reasonLeftOut, out.message(b.config.VPCIdentity))
+}
+
+// message says which nodes are left out, why, and what to do about it.
+func (out leftOut) message(vpc string) string {
+	var lines []string
+	if out.unidentified != "" {
+		lines = append(lines, fmt.Sprintf("These nodes get none of this Service's traffic, because they do not say which server they are: %s. Look at the events of the nodes; spec.providerID must become %s.",
+			out.unidentified, providerID("<machine identity>")))
+	}
+	if out.serverless != "" {
+		lines = append(lines, fmt.Sprintf("These nodes get none of this Service's traffic, because VPC %s has no such server, or it is being deleted: %s. Delete the nodes whose servers are gone; if it is another VPC, set vpcIdentity in the cloud-config.",
+			vpc, out.serverless))
+	}
+	if out.all {
+		lines = append(lines, "No node is left: a new load balancer leads nowhere, one that is there keeps the servers it has.")
+	}
+	return strings.Join(lines, " ")
+}

@@ -1,0 +1,130 @@
+package thalassa
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+)
+
+// toldLeftOut are the events about nodes that get no traffic, since the last look.
+func (l *lab) toldLeftOut() (messages []string) {
+	for event := l.nextEvent(); event != ""; event = l.nextEvent() {
+		if message, found := strings.CutPrefix(event, "Warning "+reasonLeftOut+" "); found {
+			messages = append(messages, message)
+		}
+	}
+	return messages
+}
+
+// TestNodesLeftOutAreTold with their names and what to do, once for each set of them, and again after all of them got traffic.
+func TestNodesLeftOutAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, good := service("web", 80), l.nodes("a", "b")
+		mute, gone := named("mute", ""), named("gone", providerID("vm-gone"))
+		expect := func(what string, nodes []*corev1.Node, parts ...string) {
+			t.Helper()
+			for range 3 {
+				l.settle(web, nodes)
+			}
+			told := l.toldLeftOut()
+			if (len(parts) > 0) != (len(told) == 1) || len(told) > 1 {
+				t.Fatalf("%s: told %q", what, told)
+			}
+			for _, part := range parts {
+				if !strings.Contains(told[0], part) {
+					t.Errorf("%s: told %q, want something about %q", what, told[0], part)
+				}
+			}
+		}
+		const leadsNowhere = "No node is left: a new load balancer leads nowhere"
+		expect("none is usable", []*corev1.Node{gone, mute}, leadsNowhere, "which server they are: mute.", "spec.providerID must become thalassacloud://<machine identity>",
+			"VPC "+emulator.DefaultVPC+" has no such server, or it is being deleted: gone.", "Delete the nodes")
+		expect("two of four", slices.Concat(good, []*corev1.Node{mute, gone}), "mute", "gone")
+		expect("the same ones in another order", slices.Concat([]*corev1.Node{gone, mute}, good))
+		expect("one of three", slices.Concat(good, []*corev1.Node{gone}), "gone")
+		expect("all are usable", good)
+		expect("that one again", slices.Concat(good, []*corev1.Node{gone}), "gone")
+		expect("nobody", nil)
+	})
+}
+
+// TestMachineLeftOutLaterIsTold by the next look for drift, and not by a node event: the node may go as well.
+func TestMachineLeftOutLaterIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a", "b")
+		l.settle(web, nodes)
+		l.watching(web)
+		if err := l.emulator.DeleteMachine("b"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+			t.Fatal(err)
+		}
+		if told := l.toldLeftOut(); len(told) > 0 {
+			t.Errorf("a node event told %q", told)
+		}
+		<-time.After(3 * driftPeriod)
+		if told := l.toldLeftOut(); len(told) != 1 || !strings.Contains(told[0], ": b.") || strings.Contains(told[0], "No node is left") {
+			t.Errorf("told %q, want b once", told)
+		}
+	})
+}
+
+func TestManyNodesLeftOut(t *testing.T) {
+	var names []string
+	for i := range maxNodes + 2 {
+		names = append(names, fmt.Sprintf("n%02d", i))
+	}
+	if got, want := someOf(names), strings.Join(names[:maxNodes], ", ")+" and 2 more"; got != want {
+		t.Errorf("named %q, want %q", got, want)
+	}
+}
+
+// TestMachineThatWasThereIsMissedAnew: that it was missing once makes no single list believable after another one showed it.
+func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		id := []string{serverID("l")}
+		targets := func() int {
+			found, err := l.cloud.inventory.TargetMachines(t.Context(), id, driftPeriod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(found)
+		}
+		if targets() != 0 {
+			t.Error("there before it was made")
+		}
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: id[0], Subnet: emulator.DefaultSubnet}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Minute)
+		if err := l.cloud.inventory.Refresh(t.Context()); err != nil { // on behalf of others
+			t.Fatal(err)
+		}
+		<-time.After(2 * driftPeriod)
+		if _, err := l.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1, Effect: fault.Effect{Kind: fault.Partial}}); err != nil {
+			t.Fatal(err)
+		}
+		l.emulator.ResetCounters()
+		if targets() != 1 {
+			t.Error("one list that lacks it was believed")
+		}
+		if lists := l.emulator.Counters()["GET /v1/machines"]; lists != 2 {
+			t.Errorf("%d lists, want one more than the one that lacks it", lists)
+		}
+	})
+}
