@@ -36,6 +36,10 @@ type Release struct {
 	// KubeVersion is what Render checks the chart's kubeVersion against, such as
 	// "v1.33.0". Empty means DefaultKubeVersion. Install asks the cluster.
 	KubeVersion string
+	// APIVersions are what Render lets the cluster serve beyond Kubernetes' own
+	// APIs, such as "monitoring.coreos.com/v1" or with a kind behind it. Install
+	// asks the cluster.
+	APIVersions []string
 	// Rewrite changes the rendered objects, one YAML stream, before they are
 	// checked and installed, like Helm's --post-renderer. Nil leaves them alone.
 	Rewrite func(manifest []byte) ([]byte, error)
@@ -81,6 +85,7 @@ func Render(ctx context.Context, dir string, release Release) (manifest, notes s
 		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
 	}
 	install.ClientOnly, install.DryRun = true, true
+	install.APIVersions = release.APIVersions
 	install.KubeVersion, err = kubeVersion(release)
 	if err != nil {
 		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
