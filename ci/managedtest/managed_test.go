@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/authority"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -42,7 +43,7 @@ const (
 func TestManagedProfile(t *testing.T) {
 	hosting, served := hostingCluster(t), servedCluster(t)
 	thalassa := cloud.Start(t, emulator.DefaultSeed())
-	clients := newAuthority(t)
+	clients := authority.New(t)
 
 	served.install(t, "kube-system", map[string]any{
 		"profile": "managed", "part": "tenant",
@@ -54,7 +55,7 @@ func TestManagedProfile(t *testing.T) {
 	namespace := hosting.makeNamespace(t)
 	hosting.makeSecret(t, namespace, "tenant-kubeconfig", served.kubeconfig(t))
 	hosting.makeSecret(t, namespace, "cloud", map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret})
-	hosting.makeSecret(t, namespace, "clients", map[string]string{"ca.crt": clients.pem()})
+	hosting.makeSecret(t, namespace, "clients", map[string]string{"ca.crt": clients.PEM()})
 	hosting.startNode(t)
 	hosting.install(t, namespace, hostingValues(thalassa))
 
@@ -164,16 +165,16 @@ func wantLeaseIn(t *testing.T, served, hosting kubernetes.Interface) {
 }
 
 // wantMetrics wants one certificate to be let in, and nobody else.
-func wantMetrics(t *testing.T, clients *authority, token string) {
+func wantMetrics(t *testing.T, clients authority.Authority, token string) {
 	t.Helper()
 	for name, test := range map[string]struct {
 		certificate *tls.Certificate
 		token       string
 		want        int
 	}{
-		"the reader's certificate":       {clients.sign(t, "prometheus"), "", http.StatusOK},
-		"another one":                    {clients.sign(t, "somebody"), "", http.StatusForbidden},
-		"one of an authority of its own": {newAuthority(t).sign(t, "prometheus"), "", http.StatusUnauthorized},
+		"the reader's certificate":       {clients.Sign(t, "prometheus"), "", http.StatusOK},
+		"another one":                    {clients.Sign(t, "somebody"), "", http.StatusForbidden},
+		"one of an authority of its own": {authority.New(t).Sign(t, "prometheus"), "", http.StatusUnauthorized},
 		"a token of the served cluster":  {nil, token, http.StatusForbidden},
 		"nobody":                         {nil, "", http.StatusForbidden},
 	} {

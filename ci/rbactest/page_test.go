@@ -68,8 +68,10 @@ What the chart permits the program, with the default values but for those named.
 less. There are no wildcards, and no access to Secrets or, but for one by name that Kubernetes publishes, ConfigMaps.
 
 That the rules are what the program uses is proven by its tests: with accounts shared, with an account for every controller, and as
-the managed profile, it is run with each set of controllers against a real API server and does everything it can do. What its accounts
-did by the audit log is compared with the rules, in both directions; whoever else used one of them fails the test.
+the managed profile, it is run with each set of controllers, also with none, against a real API server and does everything it can do.
+What its accounts did by the audit log is compared with the rules, in both directions; whoever else used one of them fails the test.
+One rule is left over: with profile managed, where readers of metrics show certificates, ` + "`tokenreviews`" + ` is used only if somebody
+shows a token.
 
 The RoleBinding whose name ends in ` + "`-authentication-reader`" + ` binds Kubernetes' own Role
 ` + "`extension-apiserver-authentication-reader`" + `: the certificate authorities of API clients, so that the HTTPS port recognises who asks.
