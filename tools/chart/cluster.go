@@ -42,8 +42,11 @@ func Install(ctx context.Context, config *rest.Config, dir string, release Relea
 // Upgrade changes an installed release into what the chart in dir makes of
 // release.Values, like `helm upgrade --reset-values` without --wait: nothing is
 // taken from the values it was installed with. An object that only the old chart
-// had is deleted. progress and the end of ctx are as for Install; a release whose
-// upgrade was given up is left failed, and another Upgrade goes on from there.
+// had is deleted. progress is as for Install.
+//
+// What fails leaves the release failed, and the next Upgrade goes on from there.
+// When ctx ends, it stays pending, as after a helm command that was killed, and
+// Helm refuses the next until it was rolled back or uninstalled.
 func Upgrade(ctx context.Context, config *rest.Config, dir string, release Release, progress io.Writer) (notes string, err error) {
 	loaded, err := Load(dir)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -201,21 +202,25 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-func TestInstallEndsWithContext(t *testing.T) {
-	asked := make(chan struct{}, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-r.Context().Done()
-	}))
-	t.Cleanup(server.Close)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-asked
-		cancel()
-	}()
-	_, err := Install(ctx, &rest.Config{Host: server.URL}, pageChart, page(map[string]any{"title": "Hello"}), nil)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want %v", err, context.Canceled)
+func TestInstallAndUpgradeEndWithContext(t *testing.T) {
+	for name, do := range map[string]func(context.Context, *rest.Config, string, Release, io.Writer) (string, error){"install": Install, "upgrade": Upgrade} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 1)
+			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				asked <- struct{}{}
+				<-r.Context().Done()
+			}))
+			t.Cleanup(server.Close)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-asked
+				cancel()
+			}()
+			_, err := do(ctx, &rest.Config{Host: server.URL}, pageChart, page(map[string]any{"title": "Hello"}), nil)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want %v", err, context.Canceled)
+			}
+		})
 	}
 }
 
