@@ -73,7 +73,7 @@ func TestHelm4RendersTheSame(t *testing.T) {
 			for _, version := range kubeVersions(t) {
 				r := release(readValues(t, path))
 				r.KubeVersion = version
-				got, notes, err := render4(t, r, "monitoring.coreos.com/v1", "policy/v1beta1/PodDisruptionBudget")
+				got, notes, err := render4(t, r, moreAPIs()...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -14,8 +14,9 @@ import (
 
 // impure matches the names of template functions and fields whose result depends
 // on the time, on chance, on the cluster or on what was installed before. With
-// them a GitOps tool sees a difference after every render.
-var impure = regexp.MustCompile(`^(lookup|getHostByName|env|expandenv|now|ago|date\w*|htmlDate\w*|uuidv4|shuffle|` +
+// them a GitOps tool sees a difference after every render. tpl runs text of the
+// values, which may call any of the others.
+var impure = regexp.MustCompile(`^(tpl|lookup|getHostByName|env|expandenv|now|ago|date\w*|htmlDate\w*|uuidv4|shuffle|` +
 	`rand\w*|gen[A-Z]\w*|derivePassword|encryptAES|bcrypt|htpasswd|Capabilities|IsUpgrade|IsInstall|Revision)$`)
 
 func TestTemplatesArePure(t *testing.T) {
@@ -36,9 +37,9 @@ func TestTemplatesArePure(t *testing.T) {
 
 func TestNamesSeesEveryNode(t *testing.T) {
 	text := `{{ if .Capabilities.KubeVersion }}{{ range lookup "v1" }}{{ with $x := (now) }}{{ randAlpha 3 | quote }}{{ end }}` +
-		`{{ else }}{{ $.Release.IsUpgrade }}{{ end }}{{ end }}{{ define "d" }}{{ template "e" (genCA).Cert }}{{ end }}`
+		`{{ else }}{{ $.Release.IsUpgrade }}{{ end }}{{ end }}{{ define "d" }}{{ template "e" (genCA).Cert }}{{ end }}{{ tpl .Values.text . }}`
 	got := names(t, text)
-	for _, want := range []string{"Capabilities", "lookup", "now", "randAlpha", "IsUpgrade", "genCA"} {
+	for _, want := range []string{"Capabilities", "lookup", "now", "randAlpha", "IsUpgrade", "genCA", "tpl"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not among %q", want, got)
 		}
@@ -126,19 +127,30 @@ func pipeChildren(pipe *parse.PipeNode) []parse.Node {
 	return nodes
 }
 
+// TestSameBytesForEveryKubernetes, of whatever version, and whatever it serves beside its own APIs.
 func TestSameBytesForEveryKubernetes(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			values := readValues(t, path)
 			want := manifest(t, release(values))
 			for _, version := range append(kubeVersions(t), chart.DefaultKubeVersion) {
-				r := release(values)
-				r.KubeVersion = version
-				if manifest(t, r) != want {
-					t.Errorf("the render for %s differs", version)
+				for _, apis := range [][]string{nil, moreAPIs()} {
+					r := release(values)
+					r.KubeVersion, r.APIVersions = version, apis
+					if manifest(t, r) != want {
+						t.Errorf("the render for %s with %v differs", version, apis)
+					}
 				}
 			}
 		})
+	}
+}
+
+// moreAPIs are such as charts ask for: of an operator, with and without a kind, and one that Kubernetes has no more.
+func moreAPIs() []string {
+	return []string{
+		"monitoring.coreos.com/v1", "monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PodMonitor",
+		"monitoring.coreos.com/v1/PrometheusRule", "policy/v1beta1/PodDisruptionBudget",
 	}
 }
 

@@ -90,7 +90,7 @@ func TestArgoCD(t *testing.T) {
 				t.Errorf("source %s at %s", source.RepoURL, source.TargetRevision)
 			}
 			wantFolder(t, source.Path, file)
-			if want := (Destination{"https://kubernetes.default.svc", "kube-system"}); a.Spec.Destination != want {
+			if want := (Destination{Server: "https://kubernetes.default.svc", Namespace: "kube-system"}); a.Spec.Destination != want {
 				t.Errorf("destination %+v, want %+v", a.Spec.Destination, want)
 			}
 			if source.Helm != nil {

@@ -31,9 +31,11 @@ type Source struct {
 	} `json:"helm,omitempty"`
 }
 
-// Destination is the cluster, by the URL of its API server, and the namespace that Argo CD installs into.
+// Destination is the cluster, by the URL of its API server or by the name that Argo CD has for it, and the namespace that Argo CD
+// installs into.
 type Destination struct {
-	Server    string `json:"server"`
+	Server    string `json:"server,omitempty"`
+	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace"`
 }
 

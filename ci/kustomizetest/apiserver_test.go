@@ -3,18 +3,22 @@ package kustomizetest
 import (
 	"encoding/json"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // TestAPIServerAccepts every overlay with every combination of components, without a warning and without storing it.
@@ -70,19 +74,49 @@ func TestApplyingAgainChangesNothing(t *testing.T) {
 		for name, manifest := range map[string]string{"overlay": built(t, p.Name, all...), "chart": render(t, p, all...)} {
 			kube := place(kube, manifest, namespace)
 			for _, flag := range []string{"--server-side", "--server-side=false"} {
-				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) {
-					t.Cleanup(func() {
-						if _, err := kube.Delete(manifest); err != nil {
-							t.Error(err)
-						}
-					})
-					first := applied(t, kube, manifest, flag)
-					if diff := cmp.Diff(first, applied(t, kube, manifest, flag)); diff != "" || len(first) == 0 {
-						t.Errorf("%d objects; the second time (-first +second):\n%s", len(first), diff)
-					}
-				})
+				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) { wantUnchanged(t, kube, manifest, flag) })
 			}
 		}
+	}
+}
+
+// TestApplyingTheChartAgainChangesNothing, with each of the values files that the chart is tested with.
+func TestApplyingTheChartAgainChangesNothing(t *testing.T) {
+	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	if err := kube.DefineMonitors(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(repotest.Root(t), "charts", "thalassa-ccm")
+	files, err := filepath.Glob(filepath.Join(dir, "ci", "*-values.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("values files %v, error %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			values, err := chartutil.ReadValuesFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			manifest, _, err := chart.Render(t.Context(), dir, chart.Release{Name: bases.ReleaseName, Namespace: bases.Namespace, Values: values})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantUnchanged(t, kube, manifest, "--server-side")
+		})
+	}
+}
+
+// wantUnchanged applies a manifest twice and deletes it.
+func wantUnchanged(t *testing.T, kube kubectl.Kubectl, manifest, flag string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if _, err := kube.Delete(manifest); err != nil {
+			t.Error(err)
+		}
+	})
+	first := applied(t, kube, manifest, flag)
+	if diff := cmp.Diff(first, applied(t, kube, manifest, flag)); diff != "" || len(first) == 0 {
+		t.Errorf("%d objects; the second time (-first +second):\n%s", len(first), diff)
 	}
 }
 

@@ -29,6 +29,19 @@ func combinations(p bases.Profile) [][]string {
 	return slices.CompactFunc(all, slices.Equal)
 }
 
+// orders are the combinations, and every two components the other way round, too.
+func orders(p bases.Profile) [][]string {
+	all := combinations(p)
+	components := meantFor(p)
+	for i, a := range components {
+		for _, b := range components[i+1:] {
+			all = append(all, together(p, b, a))
+		}
+	}
+	slices.SortFunc(all, slices.Compare)
+	return slices.CompactFunc(all, slices.Equal)
+}
+
 func meantFor(p bases.Profile) []bases.Component {
 	return slices.DeleteFunc(bases.Components(), func(c bases.Component) bool {
 		_, meant := c.Profiles[p.Name]
@@ -140,6 +153,25 @@ func TestEveryComponentIsTested(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(folders))); diff != "" {
 		t.Errorf("components (-generated +folders):\n%s", diff)
+	}
+}
+
+// TestOtherOverlaysRefuse a component that is not meant for them, instead of building what does nothing there, or harm.
+func TestOtherOverlaysRefuse(t *testing.T) {
+	for component, overlays := range notMeant() {
+		for name := range overlays {
+			k := overlay.New(t)
+			edit(t, k, name)
+			k.Use(t, name, component)
+			manifest, err := k.TryBuild(overlay.Dir(name))
+			if err == nil {
+				t.Errorf("overlay %s takes component %s, and has %d objects then", name, component, len(decode(t, manifest)))
+				continue
+			}
+			if !strings.Contains(err.Error(), "/components/"+component+"'") {
+				t.Errorf("overlay %s with component %s says: %v", name, component, err)
+			}
+		}
 	}
 }
 

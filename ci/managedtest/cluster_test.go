@@ -1,14 +1,6 @@
 package managedtest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"testing"
 	"time"
 
@@ -103,60 +95,4 @@ func (c *cluster) kubeconfig(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{"kubeconfig": string(text), "token": c.token(t)}
-}
-
-// authority signs certificates of clients.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{key: key}
-	template := validCertificate("clients")
-	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
-	a.certificate = a.issue(t, template, template, key)
-	return a
-}
-
-func validCertificate(name string) *x509.Certificate {
-	return &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
-	}
-}
-
-func (a *authority) issue(t *testing.T, template, parent *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
-	t.Helper()
-	data, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificate
-}
-
-// sign returns a client's certificate with that common name.
-func (a *authority) sign(t *testing.T, name string) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := validCertificate(name)
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	return &tls.Certificate{Certificate: [][]byte{a.issue(t, template, a.certificate, key).Raw}, PrivateKey: key}
-}
-
-// pem is the authority's certificate as a file has it.
-func (a *authority) pem() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
 }

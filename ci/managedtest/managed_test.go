@@ -12,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/authority"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -43,7 +43,7 @@ const (
 func TestManagedProfile(t *testing.T) {
 	hosting, served := hostingCluster(t), servedCluster(t)
 	thalassa := cloud.Start(t, emulator.DefaultSeed())
-	clients := newAuthority(t)
+	clients := authority.New(t)
 
 	served.install(t, "kube-system", map[string]any{
 		"profile": "managed", "part": "tenant",
@@ -55,7 +55,7 @@ func TestManagedProfile(t *testing.T) {
 	namespace := hosting.makeNamespace(t)
 	hosting.makeSecret(t, namespace, "tenant-kubeconfig", served.kubeconfig(t))
 	hosting.makeSecret(t, namespace, "cloud", map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret})
-	hosting.makeSecret(t, namespace, "clients", map[string]string{"ca.crt": clients.pem()})
+	hosting.makeSecret(t, namespace, "clients", map[string]string{"ca.crt": clients.PEM()})
 	hosting.startNode(t)
 	hosting.install(t, namespace, hostingValues(thalassa))
 
@@ -67,7 +67,7 @@ func TestManagedProfile(t *testing.T) {
 	})
 	t.Run("load balancer", func(t *testing.T) { served.wantBalancer(t, thalassa) })
 	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
-	t.Run("permissions", func(t *testing.T) { wantNoPermissions(t, hosting.client, namespace) })
+	t.Run("permissions", func(t *testing.T) { hosting.wantNoPermissions(t, namespace) })
 	t.Run("metrics", func(t *testing.T) { wantMetrics(t, clients, served.token(t)) })
 }
 
@@ -164,40 +164,17 @@ func wantLeaseIn(t *testing.T, served, hosting kubernetes.Interface) {
 	}
 }
 
-// wantNoPermissions wants the pods' account in the hosting cluster to be allowed what every account is, and nothing else.
-func wantNoPermissions(t *testing.T, hosting kubernetes.Interface, namespace string) {
-	t.Helper()
-	for _, question := range []authorizationv1.ResourceAttributes{
-		{Verb: "list", Resource: "nodes"}, {Verb: "get", Resource: "secrets", Namespace: namespace}, {Verb: "create", Resource: "events", Namespace: namespace},
-		{Verb: "list", Resource: "services"}, {Verb: "get", Resource: "configmaps", Namespace: namespace},
-		{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace},
-		{Verb: "create", Group: "authentication.k8s.io", Resource: "tokenreviews"},
-	} {
-		review, err := hosting.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: "system:serviceaccount:" + namespace + ":thalassa-ccm", Groups: []string{"system:serviceaccounts", "system:authenticated"},
-				ResourceAttributes: &question,
-			}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if review.Status.Allowed {
-			t.Errorf("in the hosting cluster the pods may %s %s: %s", question.Verb, question.Resource, review.Status.Reason)
-		}
-	}
-}
-
 // wantMetrics wants one certificate to be let in, and nobody else.
-func wantMetrics(t *testing.T, clients *authority, token string) {
+func wantMetrics(t *testing.T, clients authority.Authority, token string) {
 	t.Helper()
 	for name, test := range map[string]struct {
 		certificate *tls.Certificate
 		token       string
 		want        int
 	}{
-		"the reader's certificate":       {clients.sign(t, "prometheus"), "", http.StatusOK},
-		"another one":                    {clients.sign(t, "somebody"), "", http.StatusForbidden},
-		"one of an authority of its own": {newAuthority(t).sign(t, "prometheus"), "", http.StatusUnauthorized},
+		"the reader's certificate":       {clients.Sign(t, "prometheus"), "", http.StatusOK},
+		"another one":                    {clients.Sign(t, "somebody"), "", http.StatusForbidden},
+		"one of an authority of its own": {authority.New(t).Sign(t, "prometheus"), "", http.StatusUnauthorized},
 		"a token of the served cluster":  {nil, token, http.StatusForbidden},
 		"nobody":                         {nil, "", http.StatusForbidden},
 	} {

@@ -58,7 +58,7 @@ func TestManagedOverlays(t *testing.T) {
 	})
 	t.Run("load balancer", func(t *testing.T) { served.wantBalancer(t, thalassa) })
 	t.Run("lease", func(t *testing.T) { wantLeaseIn(t, served.client, hosting.client) })
-	t.Run("permissions", func(t *testing.T) { wantNoPermissions(t, hosting.client, namespace) })
+	t.Run("permissions", func(t *testing.T) { hosting.wantNoPermissions(t, namespace) })
 }
 
 // apply is `kubectl apply --namespace`. What was applied is deleted when the test ends.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/authority"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -32,17 +33,18 @@ const (
 	patience = 90 * time.Second
 )
 
-// cluster is the tests' control plane and an emulated cloud.
+// cluster is the tests' control plane, an emulated cloud, and who signs certificates of those that read metrics.
 type cluster struct {
-	plane  *controlplane.ControlPlane
-	client kubernetes.Interface
-	cloud  cloud.Cloud
+	plane   *controlplane.ControlPlane
+	client  kubernetes.Interface
+	cloud   cloud.Cloud
+	clients authority.Authority
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	plane := controlplanetest.Get(t)
-	return &cluster{plane, controlplanetest.Client(t, plane), cloud.Start(t, emulator.DefaultSeed())}
+	return &cluster{plane, controlplanetest.Client(t, plane), cloud.Start(t, emulator.DefaultSeed()), authority.New(t)}
 }
 
 // forget makes what follows the first installation in the cluster: no event about credentials has been told, and the one account
@@ -150,14 +152,26 @@ func (c *cluster) tolerate(t *testing.T, err error) {
 	}
 }
 
-// readMetrics asks the program for its metrics with a token, and returns the status of the answer.
-func readMetrics(ctx context.Context, address, token string) (int, error) {
+// reader is what somebody shows who asks for metrics: a token, a certificate or nothing.
+type reader struct {
+	token       string
+	certificate *tls.Certificate
+}
+
+// readMetrics asks the program for its metrics, and returns the status of the answer.
+func readMetrics(ctx context.Context, address string, who reader) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
 	if err != nil {
 		return 0, err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	config := &tls.Config{InsecureSkipVerify: true}
+	if who.token != "" {
+		request.Header.Set("Authorization", "Bearer "+who.token)
+	}
+	if who.certificate != nil {
+		config.Certificates = []tls.Certificate{*who.certificate}
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}}
 	response, err := client.Do(request)
 	if err != nil {
 		return 0, err

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/authority"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
@@ -51,7 +52,7 @@ func podTemplate(t *testing.T, objects []runtime.Object) corev1.PodSpec {
 }
 
 // newPod writes the files of the pod and returns what is run with them.
-func newPod(t *testing.T, program string, objects []runtime.Object, account *rest.Config) *pod {
+func newPod(t *testing.T, program string, objects []runtime.Object, account *rest.Config, clients authority.Authority) *pod {
 	t.Helper()
 	p := &pod{spec: podTemplate(t, objects), root: t.TempDir(), listen: freeAddress(t), program: program}
 	container := p.spec.Containers[0]
@@ -63,6 +64,7 @@ func newPod(t *testing.T, program string, objects []runtime.Object, account *res
 		}
 	}
 	p.write(t, p.mount("credentials"), map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret})
+	p.write(t, p.mount("client-ca"), map[string]string{"ca.crt": clients.PEM()})
 	host, port, _ := net.SplitHostPort(p.listen)
 	set := map[string]string{"bind-address": host, "secure-port": port}
 	for _, flag := range []string{"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"} {
@@ -74,7 +76,6 @@ func newPod(t *testing.T, program string, objects []runtime.Object, account *res
 			set[name] = p.path(value)
 		}
 	}
-	delete(set, "client-ca-file") // nobody here has a certificate of it
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		p.args = append(p.args, "--"+name+"="+set[name])
 	}

@@ -233,18 +233,9 @@ func (s *story) drift() {
 // metrics reads the metrics as somebody who may, and as somebody who may not.
 func (s *story) metrics() {
 	s.t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
-	_, err := s.client.RbacV1().ClusterRoles().Create(s.t.Context(), role, metav1.CreateOptions{})
-	s.tolerate(s.t, err)
-	_, err = s.client.RbacV1().ClusterRoleBindings().Create(s.t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metricsReaderName},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: readerName}},
-	}, metav1.CreateOptions{})
-	s.tolerate(s.t, err)
-	for account, want := range map[string]int{readerName: http.StatusOK, "default": http.StatusForbidden} {
-		token := s.identity(s.t, "default", account).BearerToken
-		controlplanetest.Eventually(s.t, patience, account+" asks for metrics", func(ctx context.Context) error {
-			status, err := readMetrics(ctx, s.pod.listen, token)
+	for who, want := range s.readers() {
+		controlplanetest.Eventually(s.t, patience, "somebody asks for metrics", func(ctx context.Context) error {
+			status, err := readMetrics(ctx, s.pod.listen, who)
 			if err == nil && status != want {
 				err = fmt.Errorf("status %d, want %d", status, want)
 			}
@@ -253,11 +244,41 @@ func (s *story) metrics() {
 	}
 }
 
+// readers are those who ask, and what each is answered: by certificates when managed, and else by tokens.
+func (s *story) readers() map[reader]int {
+	s.t.Helper()
+	if s.profile.managed {
+		return map[reader]int{
+			{certificate: s.clients.Sign(s.t, "prometheus")}: http.StatusOK, {certificate: s.clients.Sign(s.t, "somebody")}: http.StatusForbidden,
+		}
+	}
+	s.permitReader()
+	return map[reader]int{
+		{token: s.identity(s.t, "default", readerName).BearerToken}: http.StatusOK, {token: s.identity(s.t, "default", "default").BearerToken}: http.StatusForbidden,
+	}
+}
+
+func (s *story) permitReader() {
+	s.t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	_, err := s.client.RbacV1().ClusterRoles().Create(s.t.Context(), role, metav1.CreateOptions{})
+	s.tolerate(s.t, err)
+	_, err = s.client.RbacV1().ClusterRoleBindings().Create(s.t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metricsReaderName},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: readerName}},
+	}, metav1.CreateOptions{})
+	s.tolerate(s.t, err)
+}
+
 // answers waits until the HTTPS port has an answer.
 func (s *story) answers() {
 	s.t.Helper()
+	var who reader
+	if !s.profile.managed {
+		who.token = "nonsense"
+	}
 	controlplanetest.Eventually(s.t, patience, "the HTTPS port answers", func(ctx context.Context) error {
-		_, err := readMetrics(ctx, s.pod.listen, "nonsense")
+		_, err := readMetrics(ctx, s.pod.listen, who)
 		return err
 	})
 }

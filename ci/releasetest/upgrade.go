@@ -1,7 +1,8 @@
 // Package releasetest holds the tests that nobody's upgrade goes wrong: from every released chart to the chart of today. It renders
 // both with the values files that the released chart was tested with. The old values have to work still, or be refused with the
 // name of their successor; every object keeps its name, its selector and what cannot be changed; none is dropped without a word;
-// and an API server that holds the old objects takes the new ones, without a conflict.
+// and an API server that holds the old objects takes the new ones, without a conflict. Helm 3 itself takes a step, too, under the
+// usual name of a release and under another.
 package releasetest
 
 import (

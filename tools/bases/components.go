@@ -16,7 +16,7 @@ import (
 func (c Component) files(ctx context.Context, root string) (map[string][]byte, error) {
 	var made map[string][]byte
 	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
-		files, err := c.filesFor(ctx, root, Profile{name})
+		files, err := c.filesFor(ctx, root, Profile{Name: name})
 		if err != nil {
 			return nil, fmt.Errorf("with profile %s: %w", name, err)
 		}
@@ -62,8 +62,12 @@ func (c Component) write(d difference) (map[string][]byte, error) {
 	if len(resources) > 0 {
 		kustomization["resources"] = resources
 	}
-	if len(d.patches) > 0 {
-		kustomization["patches"] = d.patches
+	wanted, unwanted := c.marks()
+	if patches := append(c.refusals(unwanted), d.patches...); len(patches) > 0 {
+		kustomization["patches"] = patches
+	}
+	if len(wanted) > 0 {
+		kustomization["replacements"] = demands(wanted)
 	}
 	text, err := yaml.Marshal(kustomization)
 	if err != nil {
@@ -84,5 +88,6 @@ func (c Component) comment() string {
 		}
 		_, _ = fmt.Fprintf(&lines, "# For overlay %s%s.\n", profile, after)
 	}
+	lines.WriteString("# With another overlay it does not build. A replacement here changes nothing, but needs the object that it names.\n")
 	return lines.String()
 }

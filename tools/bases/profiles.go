@@ -4,11 +4,17 @@ package bases
 type Profile struct {
 	// Name of the base's folder, of the overlay's, and of the values file.
 	Name string
+	// kinds are those marks that its base has an object of.
+	kinds []string
 }
 
 // Profiles returns those that have a base.
 func Profiles() []Profile {
-	return []Profile{{"self-managed"}, {"managed"}, {"managed-tenant"}}
+	return []Profile{
+		{"self-managed", []string{whereItRuns, whereItMay}},
+		{"managed", []string{whereItRuns}},
+		{"managed-tenant", []string{whereItMay}},
+	}
 }
 
 // Component is an optional part: what more the chart renders with the values file kustomize/values/components/<name>.yaml.

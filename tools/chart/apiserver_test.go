@@ -11,9 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 )
@@ -55,6 +57,7 @@ func (a *apiServer) handler() http.Handler {
 	mux.HandleFunc("POST /api/v1/namespaces/{namespace}/{resource}", a.create)
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/{resource}/{name}", a.get)
 	mux.HandleFunc("PUT /api/v1/namespaces/{namespace}/{resource}/{name}", a.create)
+	mux.HandleFunc("PATCH /api/v1/namespaces/{namespace}/{resource}/{name}", a.patch)
 	mux.HandleFunc("DELETE /api/v1/namespaces/{namespace}/{resource}/{name}", a.remove)
 	return mux
 }
@@ -120,6 +123,29 @@ func (a *apiServer) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	notFound(w)
+}
+
+// patch knows the strategic merge of ConfigMaps, which is all that Helm sends here.
+func (a *apiServer) patch(w http.ResponseWriter, r *http.Request) {
+	object := a.object(r.URL.Path)
+	if object == nil {
+		notFound(w)
+		return
+	}
+	changes := map[string]any{}
+	if err := json.NewDecoder(r.Body).Decode(&changes); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	changed, err := strategicpatch.StrategicMergeMapPatch(object.Object, changes, &corev1.ConfigMap{})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.objects[r.URL.Path] = &unstructured.Unstructured{Object: changed}
+	write(w, http.StatusOK, changed)
 }
 
 func (a *apiServer) remove(w http.ResponseWriter, r *http.Request) {

@@ -1,4 +1,4 @@
-// Package chart renders, installs and removes Helm charts with Helm's own
+// Package chart renders, installs, upgrades and removes Helm charts with Helm's own
 // library, the way the helm command does, but with every input a parameter: no
 // environment variable, kubeconfig or cache of the user is read or written.
 //
@@ -36,6 +36,10 @@ type Release struct {
 	// KubeVersion is what Render checks the chart's kubeVersion against, such as
 	// "v1.33.0". Empty means DefaultKubeVersion. Install asks the cluster.
 	KubeVersion string
+	// APIVersions are what Render lets the cluster serve beyond Kubernetes' own
+	// APIs, such as "monitoring.coreos.com/v1" or with a kind behind it. Install
+	// asks the cluster.
+	APIVersions []string
 	// Rewrite changes the rendered objects, one YAML stream, before they are
 	// checked and installed, like Helm's --post-renderer. Nil leaves them alone.
 	Rewrite func(manifest []byte) ([]byte, error)
@@ -81,6 +85,7 @@ func Render(ctx context.Context, dir string, release Release) (manifest, notes s
 		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
 	}
 	install.ClientOnly, install.DryRun = true, true
+	install.APIVersions = release.APIVersions
 	install.KubeVersion, err = kubeVersion(release)
 	if err != nil {
 		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
@@ -93,10 +98,7 @@ func Render(ctx context.Context, dir string, release Release) (manifest, notes s
 }
 
 func newInstall(configuration *action.Configuration, release Release) (*action.Install, map[string]any, error) {
-	if release.Name == "" || release.Namespace == "" {
-		return nil, nil, fmt.Errorf("release %q in namespace %q: both names are required", release.Name, release.Namespace)
-	}
-	values, err := fileValues(release.Values)
+	values, err := release.prepare()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,6 +109,14 @@ func newInstall(configuration *action.Configuration, release Release) (*action.I
 		install.PostRenderer = rewriter(release.Rewrite)
 	}
 	return install, values, nil
+}
+
+// prepare checks what Helm takes for granted, and returns the values as Helm wants them.
+func (r Release) prepare() (map[string]any, error) {
+	if r.Name == "" || r.Namespace == "" {
+		return nil, fmt.Errorf("release %q in namespace %q: both names are required", r.Name, r.Namespace)
+	}
+	return fileValues(r.Values)
 }
 
 // fileValues returns a copy of values with the Go types they would have if they

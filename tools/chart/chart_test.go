@@ -105,6 +105,26 @@ func TestRenderAcceptsVendorSuffix(t *testing.T) {
 	}
 }
 
+// TestRenderForAPIs: what a cluster serves reaches the templates.
+func TestRenderForAPIs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "page")
+	if err := os.CopyFS(dir, os.DirFS(pageChart)); err != nil {
+		t.Fatal(err)
+	}
+	template := "{{ range list \"v1\" \"example.com/v1\" }}# {{ . }}: {{ $.Capabilities.APIVersions.Has . }}\n{{ end }}a: 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "templates", "configmap.yaml"), []byte(template), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, apis := range map[string][]string{"# v1: true\n# example.com/v1: false\n": nil, "# v1: true\n# example.com/v1: true\n": {"example.com/v1"}} {
+		release := page(map[string]any{"title": "Hello"})
+		release.APIVersions = apis
+		manifest, _, err := Render(t.Context(), dir, release)
+		if err != nil || !strings.Contains(manifest, want) {
+			t.Errorf("with %v: error %v, want %q in\n%s", apis, err, want, manifest)
+		}
+	}
+}
+
 func TestRenderEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -39,6 +39,47 @@ func Install(ctx context.Context, config *rest.Config, dir string, release Relea
 	return installed.Info.Notes, nil
 }
 
+// Upgrade changes an installed release into what the chart in dir makes of
+// release.Values, like `helm upgrade --reset-values` without --wait: nothing is
+// taken from the values it was installed with. An object that only the old chart
+// had is deleted. progress is as for Install.
+//
+// What fails leaves the release failed, and the next Upgrade goes on from there.
+// When ctx ends, it stays pending, as after a helm command that was killed, and
+// Helm refuses the next until it was rolled back or uninstalled.
+func Upgrade(ctx context.Context, config *rest.Config, dir string, release Release, progress io.Writer) (notes string, err error) {
+	loaded, err := Load(dir)
+	if err != nil {
+		return "", err
+	}
+	configuration, err := connect(ctx, config, release.Namespace, progress)
+	if err != nil {
+		return "", err
+	}
+	upgrade, values, err := newUpgrade(configuration, release)
+	if err != nil {
+		return "", fmt.Errorf("upgrading to chart %q: %w", dir, err)
+	}
+	upgraded, err := upgrade.Run(release.Name, loaded, values)
+	if err != nil {
+		return "", fmt.Errorf("upgrading release %q in namespace %q to chart %q: %w", release.Name, release.Namespace, dir, err)
+	}
+	return upgraded.Info.Notes, nil
+}
+
+func newUpgrade(configuration *action.Configuration, release Release) (*action.Upgrade, map[string]any, error) {
+	values, err := release.prepare()
+	if err != nil {
+		return nil, nil, err
+	}
+	upgrade := action.NewUpgrade(configuration)
+	upgrade.Namespace, upgrade.ResetValues = release.Namespace, true
+	if release.Rewrite != nil {
+		upgrade.PostRenderer = rewriter(release.Rewrite)
+	}
+	return upgrade, values, nil
+}
+
 // Uninstall removes the release with that name from the namespace, with all its
 // objects and its history, like `helm uninstall`. It does not wait until the
 // objects are gone. ctx and progress are as for Install.
