@@ -44,7 +44,7 @@ func statusOf(service *corev1.Service, balancer inventory.LoadBalancer) *corev1.
 
 // latest returns the load balancer as it is now; an *api.RetryError when it is gone.
 func (b *balancers) latest(ctx context.Context, service *corev1.Service, balancer inventory.LoadBalancer) (inventory.LoadBalancer, error) {
-	latest, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), b.fresh())
+	latest, err := b.balancersOf(ctx, service, b.fresh())
 	if err != nil {
 		return inventory.LoadBalancer{}, err
 	}

@@ -317,7 +317,11 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	if err != nil {
 		return observed{}, err
 	}
-	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), maxAge)
+	expected := 0
+	if served(service) {
+		expected = len(service.Spec.Ports)
+	}
+	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), maxAge, expected)
 	if err != nil {
 		return observed{}, err
 	}
@@ -327,16 +331,19 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 
 // balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old.
 func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration) ([]inventory.LoadBalancer, error) {
-	list := b.inventory.LoadBalancersOf
-	if len(service.Status.LoadBalancer.Ingress) > 0 {
-		list = b.inventory.ExpectedLoadBalancersOf // whatever the first list of a process says
+	expected := 0
+	if served(service) {
+		expected = 1
 	}
-	balancers, err := list(ctx, string(service.UID), maxAge)
+	balancers, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge, expected)
 	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return balancers, err
 }
+
+// served says that the Service has had a load balancer with an address, whatever the first list of a process shows.
+func served(service *corev1.Service) bool { return len(service.Status.LoadBalancer.Ingress) > 0 }
 
 // fresh is the age of answers to "is it ready, or gone, yet?".
 func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }

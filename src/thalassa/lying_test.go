@@ -65,8 +65,10 @@ func TestFirstListLacksIt(t *testing.T) {
 		web, nodes := service("web", 80), l.nodes("a")
 		web.Status.LoadBalancer = *l.settle(web, nodes)
 		l.restart()
-		if _, err := l.emulator.Inject(lying("GET /v1/loadbalancers")["partial once"]); err != nil {
-			t.Fatal(err)
+		for _, operation := range []string{"GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
+			if _, err := l.emulator.Inject(lying(operation)["partial once"]); err != nil {
+				t.Fatal(err)
+			}
 		}
 		<-time.After(5 * time.Minute)
 		l.emulator.ResetCounters()

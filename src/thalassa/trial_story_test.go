@@ -231,7 +231,7 @@ func (l *lab) deleteBalancer(web *corev1.Service) {
 // ours is the identity of the Service's load balancer.
 func (l *lab) ours(web *corev1.Service) string {
 	l.Helper()
-	balancers, err := l.cloud.balancers.inventory.LoadBalancersOf(l.Context(), string(web.UID), time.Hour)
+	balancers, err := l.cloud.balancers.inventory.LoadBalancersOf(l.Context(), string(web.UID), time.Hour, 1)
 	if err != nil || len(balancers) != 1 {
 		l.Fatalf("load balancers %v, error %v; want one", balancers, err)
 	}

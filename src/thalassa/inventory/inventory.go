@@ -159,20 +159,15 @@ func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time
 	return i.machines.findOrRefresh(ctx, slugKey(slug), maxAge)
 }
 
-// LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old.
-func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration) ([]LoadBalancer, error) {
-	return i.balancers.find(ctx, ownerKey(owner), maxAge)
+// LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old. So many are expected: what a list showed
+// before and lacks now is asked for, and what the first list of all lacks is listed once more.
+func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration, expected int) ([]LoadBalancer, error) {
+	return i.balancers.findExpected(ctx, ownerKey(owner), maxAge, expected)
 }
 
-// ExpectedLoadBalancersOf is LoadBalancersOf for an owner that is known to have had some: that there are none comes from two lists at
-// least, or from asking for the last known ones one by one.
-func (i *Inventory) ExpectedLoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration) ([]LoadBalancer, error) {
-	return i.balancers.findExpected(ctx, ownerKey(owner), maxAge)
-}
-
-// TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old.
-func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]TargetGroup, error) {
-	return i.groups.find(ctx, ownerKey(owner), maxAge)
+// TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old, in the same way.
+func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration, expected int) ([]TargetGroup, error) {
+	return i.groups.findExpected(ctx, ownerKey(owner), maxAge, expected)
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {

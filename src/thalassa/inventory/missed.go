@@ -65,11 +65,11 @@ func (k *kind[T]) confirm(id string, object T, exists bool) {
 	}
 }
 
-// findExpected is find for a key that is known to have had objects: that there is none comes from two lists at least, because the
-// first one has none before it that it could differ from.
-func (k *kind[T]) findExpected(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
+// findExpected is find for a key that is known to have, or have had, so many objects: that there are fewer comes from two lists at least,
+// because the first one has none before it that it could differ from.
+func (k *kind[T]) findExpected(ctx context.Context, key string, maxAge time.Duration, expected int) ([]T, error) {
 	found, err := k.find(ctx, key, maxAge)
-	if err != nil || len(found) > 0 || k.confirmed() {
+	if err != nil || len(found) >= expected || k.confirmed() {
 		return found, err
 	}
 	return k.find(ctx, key, Anew)

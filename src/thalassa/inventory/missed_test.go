@@ -83,18 +83,15 @@ func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
 	})
 }
 
-// TestNoneExpectedTakesTwoLists, the first two of a process; later ones have one before them.
-func TestNoneExpectedTakesTwoLists(t *testing.T) {
+// TestFewerThanExpectedTakesTwoLists, the first two of a process; later ones have one before them.
+func TestFewerThanExpectedTakesTwoLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{}
+		s := &shelf{objects: []object{{"1", "a", "x"}}}
 		k := s.kind()
-		for range 3 {
-			if found, err := k.findExpected(t.Context(), "key/a", time.Hour); len(found) > 0 || err != nil {
-				t.Errorf("found %v, error %v", found, err)
+		for _, look := range []struct{ expected, lists int }{{0, 1}, {1, 1}, {2, 2}, {2, 2}, {3, 2}} {
+			if found, err := k.findExpected(t.Context(), "key/a", time.Hour, look.expected); len(found) != 1 || err != nil || s.lists != look.lists {
+				t.Errorf("%d expected: found %v, error %v, %d lists; want %d", look.expected, found, err, s.lists, look.lists)
 			}
-		}
-		if s.lists != 2 {
-			t.Errorf("%d lists, want 2", s.lists)
 		}
 	})
 }
