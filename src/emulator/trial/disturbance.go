@@ -100,23 +100,9 @@ func anything(seed uint64) func(int, call) *mishap {
 	}
 }
 
-// mixture is some of the mishaps, at least one. Crashes and lies exclude each
-// other: nobody who just started can doubt a list that looks true.
+// mixture is some of the mishaps and crashes, at least one.
 func mixture(random *rand.Rand) []*mishap {
-	all := mishaps()
-	if random.IntN(2) == 0 {
-		all = append(honest(all), deaths()...)
-	}
+	all := append(mishaps(), deaths()...)
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:1+random.IntN(len(all))]
-}
-
-func honest(all []*mishap) []*mishap {
-	var kept []*mishap
-	for _, m := range all {
-		if !m.lies {
-			kept = append(kept, m)
-		}
-	}
-	return kept
 }

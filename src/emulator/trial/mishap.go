@@ -25,8 +25,6 @@ type mishap struct {
 	// matters says whether it makes a difference to a call that, undisturbed, was
 	// answered like this; nil for all.
 	matters func(call) bool
-	// lies makes it impossible to tell from a true answer.
-	lies bool
 }
 
 // end is the moment of a call at which a process ends.
@@ -63,10 +61,10 @@ func mishaps() []*mishap {
 		{name: "empty", effect: fault.Effect{Kind: fault.Empty}, matters: hasBody},
 		{name: "no-content", effect: fault.Effect{Kind: fault.NoContent}, matters: hasBody},
 		{name: "delete-lag", effect: fault.Effect{Kind: fault.DeleteLag, Delay: lateness}, only: deletes},
-		{name: "stale", repeats: true, only: asksAgain, lies: true},
+		{name: "stale", repeats: true, only: asksAgain},
 		// Two, because what is missing depends on the seed.
-		{name: "partial", effect: fault.Effect{Kind: fault.Partial}, seed: 1, only: listsAgain, lies: true},
-		{name: "partial-otherwise", effect: fault.Effect{Kind: fault.Partial}, seed: 9, only: listsAgain, lies: true},
+		{name: "partial", effect: fault.Effect{Kind: fault.Partial}, seed: 1, only: listsAgain},
+		{name: "partial-otherwise", effect: fault.Effect{Kind: fault.Partial}, seed: 9, only: listsAgain},
 	}...)
 }
 

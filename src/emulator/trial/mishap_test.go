@@ -299,18 +299,19 @@ func TestSeedsRepeat(t *testing.T) {
 		}
 		return drawn
 	}
-	different := map[string]bool{}
+	different, lies := map[string]bool{}, false
 	for seed := range uint64(20) {
 		drawn := draw(seed)
 		if drawn == "" || drawn != draw(seed) {
 			t.Errorf("seed %d draws %q and then %q; want the same, and something", seed, drawn, draw(seed))
 		}
-		if (strings.Contains(drawn, "stale") || strings.Contains(drawn, "partial")) && (strings.Contains(drawn, "before") || strings.Contains(drawn, "after")) {
-			t.Errorf("seed %d draws crashes and lies", seed)
-		}
+		lies = lies || strings.Contains(drawn, "partial") && strings.Contains(drawn, "after ")
 		different[drawn] = true
 	}
 	if len(different) < 15 {
 		t.Errorf("20 seeds draw only %d different things", len(different))
+	}
+	if !lies {
+		t.Error("20 seeds never draw a crash and a list that lacks something")
 	}
 }
