@@ -118,8 +118,11 @@ func TestDocumentedValuesAreAccepted(t *testing.T) {
 			}
 		}
 	}
-	for _, start := range registry.Reserved() {
-		all[registry.Prefix()+start+"x"] = "anything"
+	for _, name := range registry.Reserved() {
+		if annotation.Family(name) {
+			name += "x"
+		}
+		all[registry.Prefix()+name] = "anything"
 	}
 	if err := create(t.Context(), client, service(namespace, all)); err != nil {
 		t.Errorf("all of them, and reserved ones: %v", err)
@@ -136,6 +139,9 @@ func TestUnknownNames(t *testing.T) {
 		prefix + "Type":                     prefix + "Type: " + known,
 		prefix + "type2":                    prefix + "type2: " + known,
 		prefix + "acl":                      prefix + "acl: " + known,
+		prefix + "internalx":                prefix + "internalx: " + known,
+		prefix + "acl-anything":             prefix + "acl-anything: " + known,
+		prefix + "acl-port-":                prefix + "acl-port-: " + known,
 		prefix + "acl-port-http":            "",
 		prefix + "reserved-ip":              "",
 		"loadbalancer.k8s.thalassa.clou/x":  "",

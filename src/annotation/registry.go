@@ -56,7 +56,7 @@ type Registry struct {
 	parsers map[string]func(text string) (any, error)
 	// conditions are in CEL, see Kind.
 	conditions map[string]func(text string) string
-	// reserved start the names of annotations that are known, but not applied by this version.
+	// reserved are the names of annotations that are known, but not applied by this version; see Reserve.
 	reserved []string
 }
 
@@ -68,12 +68,22 @@ func NewRegistry(prefix string) *Registry {
 	}
 }
 
-// Reserve makes Parse say of all unregistered annotations that start with one of the names that this version does not apply
-// them, instead of that they are unknown.
-func (r *Registry) Reserve(starts ...string) { r.reserved = append(r.reserved, starts...) }
+// Reserve makes Parse say of unregistered annotations with these names that this version does not apply them, instead of that they
+// are unknown. A name that ends with "-" is a family: "acl-port-" stands for "acl-port-http" and whatever else begins like that.
+func (r *Registry) Reserve(names ...string) { r.reserved = append(r.reserved, names...) }
 
-// Reserved returns the starts of the names given to Reserve.
+// Reserved returns the names given to Reserve.
 func (r *Registry) Reserved() []string { return slices.Clone(r.reserved) }
+
+// Family says whether a reserved name stands for all that begin with it.
+func Family(name string) bool { return strings.HasSuffix(name, "-") }
+
+// isReserved says whether a name is a reserved one, or longer than the name of its family.
+func (r *Registry) isReserved(name string) bool {
+	return slices.ContainsFunc(r.reserved, func(reserved string) bool {
+		return name == reserved && !Family(reserved) || Family(reserved) && strings.HasPrefix(name, reserved) && name != reserved
+	})
+}
 
 // Prefix is what every annotation of the registry starts with.
 func (r *Registry) Prefix() string { return r.prefix }
@@ -140,11 +150,11 @@ func (r *Registry) Parse(annotations map[string]string) (Values, []Problem) {
 }
 
 func (r *Registry) unknown(name string) string {
-	if slices.ContainsFunc(r.reserved, func(start string) bool { return strings.HasPrefix(name, start) }) {
+	if r.isReserved(name) {
 		return "is not applied by this version yet; what the load balancer already has in this respect stays as it is"
 	}
 	known := slices.Sorted(maps.Keys(r.entries))
-	if closest, found := spelling.Closest(name, known); found {
+	if closest, found := spelling.Closest(name, slices.Concat(known, r.reserved)); found && !Family(closest) {
 		return fmt.Sprintf("is not known and has no effect; did you mean %s%s?", r.prefix, closest)
 	}
 	return "is not known and has no effect; known are " + strings.Join(known, ", ")

@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -86,6 +87,21 @@ func TestReservedNamesAreNotUnknown(t *testing.T) {
 	want := "annotation lb.example.com/acl-sources: is not applied by this version yet; what the load balancer already has in this respect stays as it is"
 	if len(problems) != 1 || problems[0].String() != want {
 		t.Errorf("problems = %v, want %s", problems, want)
+	}
+}
+
+// TestReservedNamesAreWhole: what only begins like one is a mistake, and the whole name is suggested.
+func TestReservedNamesAreWhole(t *testing.T) {
+	k := newKeys()
+	k.registry.Reserve("internal", "acl-port-")
+	for name, want := range map[string]string{
+		"internal": "is not applied by this version yet", "acl-port-http": "is not applied by this version yet",
+		"internall": "did you mean lb.example.com/internal?", "acl-port-": "is not known", "acl-port": "is not known", "internal-x": "is not known",
+	} {
+		_, problems := k.registry.Parse(map[string]string{"lb.example.com/" + name: "x"})
+		if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
+			t.Errorf("%s: problems %v, want one with %q", name, problems, want)
+		}
 	}
 }
 

@@ -35,7 +35,13 @@ type annotations struct {
 // one replaces.
 func newAnnotations() annotations {
 	r := annotation.NewRegistry(annotationPrefix)
-	r.Reserve("subnet", "internal", "health-check-", "acl-", "security-group", "create-security-group", "reserved-ip")
+	r.Reserve(
+		"subnet", "internal", "reserved-ip",
+		"health-check-enabled", "health-check-port", "health-check-path", "health-check-protocol", "health-check-interval",
+		"health-check-timeout", "health-check-up-threshold", "health-check-down-threshold",
+		"acl-allowed-sources", "acl-port-",
+		"security-groups", "create-security-group", "security-group-allow-icmp", "security-group-icmp-allowed-sources",
+	)
 	return annotations{
 		registry: r,
 		kind: annotation.Register(r, annotation.Definition{

@@ -110,7 +110,7 @@ func AdmissionPolicy(registry *annotation.Registry) string {
 	total := fmt.Sprintf("  - name: problems\n    expression: >-\n      %s\n", strings.Join(problems, " +\n      "))
 	fill := strings.NewReplacer(
 		"PREFIX", strconv.Quote(registry.Prefix()), "LENGTH", strconv.Itoa(len(registry.Prefix())), "DOMAIN", registry.Prefix(),
-		"NAMES", quotedList(names), "RESERVED", strconv.Quote(startsWithOne(registry.Reserved())), "KNOWN", strings.Join(names, ", "),
+		"NAMES", quotedList(names), "RESERVED", strconv.Quote(oneOf(registry.Reserved())), "KNOWN", strings.Join(names, ", "),
 	)
 	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) + total + fill.Replace(policyVerdict)
 }
@@ -128,16 +128,20 @@ func valueRule(registry *annotation.Registry, entry annotation.Entry, variable s
 		strconv.Quote("annotation "+registry.Prefix()+entry.Name+": "), name, strconv.Quote(" is not "+entry.Allowed))
 }
 
-// startsWithOne is a regular expression for texts that start with one of these.
-func startsWithOne(starts []string) string {
-	if len(starts) == 0 {
+// oneOf is a regular expression for reserved names, and those of reserved families.
+func oneOf(names []string) string {
+	if len(names) == 0 {
 		return `^\b\B` // nothing
 	}
-	quoted := make([]string, 0, len(starts))
-	for _, start := range starts {
-		quoted = append(quoted, regexp.QuoteMeta(start))
+	patterns := make([]string, 0, len(names))
+	for _, name := range names {
+		pattern := regexp.QuoteMeta(name)
+		if annotation.Family(name) {
+			pattern += ".+"
+		}
+		patterns = append(patterns, pattern)
 	}
-	return "^(" + strings.Join(quoted, "|") + ")"
+	return "^(" + strings.Join(patterns, "|") + ")$"
 }
 
 // quotedList is words between quotes with commas between them. Go's quoted strings are CEL's, too.

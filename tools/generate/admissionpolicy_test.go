@@ -64,7 +64,7 @@ func TestAdmissionPolicy(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
-	if unknown := variable(t, policy, "unknown"); !strings.Contains(unknown, `.substring(15)`) || !strings.Contains(unknown, `.matches("^(later-)")`) {
+	if unknown := variable(t, policy, "unknown"); !strings.Contains(unknown, `.substring(15)`) || !strings.Contains(unknown, `.matches("^(later-.+)$")`) {
 		t.Errorf("unknown names: %s", unknown)
 	}
 }
@@ -79,22 +79,24 @@ func TestNothingIsLeftToFill(t *testing.T) {
 	}
 }
 
-func TestStartsWithOne(t *testing.T) {
+func TestOneOf(t *testing.T) {
 	for _, tt := range []struct {
-		starts []string
-		name   string
-		want   bool
+		names []string
+		name  string
+		want  bool
 	}{
 		{nil, "", false},
 		{nil, "anything", false},
 		{[]string{"acl-", "in.ternal"}, "acl-port", true},
+		{[]string{"acl-", "in.ternal"}, "acl-", false},
 		{[]string{"acl-", "in.ternal"}, "acl", false},
 		{[]string{"acl-", "in.ternal"}, "my-acl-port", false},
 		{[]string{"acl-", "in.ternal"}, "in.ternal", true},
+		{[]string{"acl-", "in.ternal"}, "in.ternally", false},
 		{[]string{"acl-", "in.ternal"}, "in-ternal", false},
 	} {
-		if got := regexp.MustCompile(startsWithOne(tt.starts)).MatchString(tt.name); got != tt.want {
-			t.Errorf("%q starts with one of %q: %v, want %v", tt.name, tt.starts, got, tt.want)
+		if got := regexp.MustCompile(oneOf(tt.names)).MatchString(tt.name); got != tt.want {
+			t.Errorf("%q is one of %q: %v, want %v", tt.name, tt.names, got, tt.want)
 		}
 	}
 }

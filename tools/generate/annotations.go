@@ -38,12 +38,15 @@ an event on the Service says so. Only with another type than public no port is o
 	page.WriteString(`
 ## Not applied yet
 
-Annotations of the existing cloud controller manager that start with these names are recognised but not applied: what a load
-balancer already has in that respect stays as it is. No port is opened for a Service whose annotation limits who may reach it.
+These annotations of the existing cloud controller manager are recognised but not applied: what a load balancer already has in
+that respect stays as it is. No port is opened for a Service whose annotation limits who may reach it.
 
 `)
-	for _, start := range registry.Reserved() {
-		fmt.Fprintf(&page, "* `%s`\n", start)
+	for _, name := range registry.Reserved() {
+		if annotation.Family(name) {
+			name += "…"
+		}
+		fmt.Fprintf(&page, "* `%s`\n", name)
 	}
 	return page.String()
 }

@@ -16,7 +16,7 @@ func TestAnnotationPage(t *testing.T) {
 	for _, want := range []string{
 		"All names start with `lb.example.com/`.",
 		"| `limit` | Limits. | a whole number from 1 to 9 | `3` | `7` | 1.2.3 |",
-		"* `later-`",
+		"* `later-…`",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
