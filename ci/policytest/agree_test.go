@@ -141,7 +141,6 @@ func TestUnknownNames(t *testing.T) {
 		prefix + "acl":                      prefix + "acl: " + known,
 		prefix + "internalx":                prefix + "internalx: " + known,
 		prefix + "acl-anything":             prefix + "acl-anything: " + known,
-		prefix + "acl-port-":                prefix + "acl-port-: " + known,
 		prefix + "acl-port-http":            "",
 		prefix + "reserved-ip":              "",
 		"loadbalancer.k8s.thalassa.clou/x":  "",

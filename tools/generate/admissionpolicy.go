@@ -3,7 +3,7 @@ package generate
 import (
 	"context"
 	"fmt"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,12 +63,16 @@ const policyChanges = `variables:
 
 // policyNames are the variables with the problems about names, and with what is told once if there are any. With thousands of
 // names it counts how many operations each takes, the cheapest first.
-const policyNames = `  # Every other name, except those that start like one that another version applies.
+const policyNames = `  # The names that are known, and those that another version applies. As a map, in which a name is found at once.
+  - name: names
+    expression: >-
+      {ALLOWED}
+  # Every other name.
   - name: unknown
     expression: >-
       object.metadata.annotations
       .map(name, name.startsWith(PREFIX), name.substring(LENGTH))
-      .filter(name, !(name in [NAMES]) && !name.matches(RESERVED) &&
+      .filter(name, !(name in variables.names)FAMILIES &&
       !(PREFIX + name in variables.before && variables.before[PREFIX + name] == object.metadata.annotations[PREFIX + name]))
       .map(name, "annotation DOMAIN" + name + ": is not known and has no effect")
   - name: known
@@ -110,7 +114,7 @@ func AdmissionPolicy(registry *annotation.Registry) string {
 	total := fmt.Sprintf("  - name: problems\n    expression: >-\n      %s\n", strings.Join(problems, " +\n      "))
 	fill := strings.NewReplacer(
 		"PREFIX", strconv.Quote(registry.Prefix()), "LENGTH", strconv.Itoa(len(registry.Prefix())), "DOMAIN", registry.Prefix(),
-		"NAMES", quotedList(names), "RESERVED", strconv.Quote(oneOf(registry.Reserved())), "KNOWN", strings.Join(names, ", "),
+		"NAMES", quotedList(names), "ALLOWED", allowedNames(names, registry.Reserved()), "FAMILIES", outsideFamilies(registry.Reserved()), "KNOWN", strings.Join(names, ", "),
 	)
 	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) + total + fill.Replace(policyVerdict)
 }
@@ -128,20 +132,26 @@ func valueRule(registry *annotation.Registry, entry annotation.Entry, variable s
 		strconv.Quote("annotation "+registry.Prefix()+entry.Name+": "), name, strconv.Quote(" is not "+entry.Allowed))
 }
 
-// oneOf is a regular expression for reserved names, and those of reserved families.
-func oneOf(names []string) string {
-	if len(names) == 0 {
-		return `^\b\B` // nothing
-	}
-	patterns := make([]string, 0, len(names))
-	for _, name := range names {
-		pattern := regexp.QuoteMeta(name)
-		if annotation.Family(name) {
-			pattern += ".+"
+// allowedNames are the entries of a map in CEL whose keys are all names that are known or reserved, but families.
+func allowedNames(known, reserved []string) string {
+	entries := make([]string, 0, len(known)+len(reserved))
+	for _, name := range slices.Concat(known, reserved) {
+		if !annotation.Family(name) {
+			entries = append(entries, strconv.Quote(name)+": true")
 		}
-		patterns = append(patterns, pattern)
 	}
-	return "^(" + strings.Join(patterns, "|") + ")$"
+	return strings.Join(entries, ", ")
+}
+
+// outsideFamilies goes on with a condition in CEL: that the name belongs to no reserved family.
+func outsideFamilies(reserved []string) string {
+	var condition strings.Builder
+	for _, name := range reserved {
+		if annotation.Family(name) {
+			condition.WriteString(" && !name.startsWith(" + strconv.Quote(name) + ")")
+		}
+	}
+	return condition.String()
 }
 
 // quotedList is words between quotes with commas between them. Go's quoted strings are CEL's, too.
