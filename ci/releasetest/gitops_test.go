@@ -109,10 +109,19 @@ func (p published) wantDaemonSet(t *testing.T, manifest string) {
 	t.Errorf("no DaemonSet in\n%s", manifest)
 }
 
+// wantVerified wants Flux to look at the signature, with a key: what it does then is testCosign's first row.
+func wantVerified(t *testing.T, source sourcev1.OCIRepository) {
+	t.Helper()
+	if v := source.Spec.Verify; v == nil || v.Provider != "cosign" || v.SecretRef == nil || v.SecretRef.Name == "" {
+		t.Errorf("signatures are not verified: %+v", v)
+	}
+}
+
 func (p published) testFluxChart(t *testing.T) {
 	var source sourcev1.OCIRepository
 	var installed helmv2.HelmRelease
 	example(t, "flux/oci.yaml", &source, &installed)
+	wantVerified(t, source)
 	archive := layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), source.Spec.LayerSelector.MediaType)
 	p.wantChart(t, archive, installed.GetReleaseName(), installed.GetReleaseNamespace(), installed.GetValues())
 }
@@ -151,6 +160,7 @@ func (p published) testFluxBundle(t *testing.T) {
 	var source sourcev1.OCIRepository
 	var installed kustomizev1.Kustomization
 	example(t, "flux/bundle.yaml", &source, &installed)
+	wantVerified(t, source)
 	if source.Spec.LayerSelector != nil {
 		t.Fatal("the example selects a layer, which this test does not")
 	}
