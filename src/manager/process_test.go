@@ -205,6 +205,31 @@ func TestKubernetesAwayLater(t *testing.T) {
 	cloud.wait(t, "ensure late")
 }
 
+// TestKubernetesAwayForLongerThanALease, as for the minute of an upgrade of the control plane: who cannot renew the lease stops working,
+// because another might, and ends. Whoever is started in its place, as kubelet does, waits for the API server and goes on.
+func TestKubernetesAwayForLongerThanALease(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	first := start(t, api, cloud)
+	cloud.wait(t, "Initialize")
+	first.waitFor("/readyz", 200)
+
+	api.goAway()
+	if err := first.wait(); !errors.Is(err, lease.ErrLost) {
+		t.Errorf("the process ended with %v, want ErrLost", err)
+	}
+	if !slices.Contains(cloud.list(), "drained") {
+		t.Errorf("what was under way was not finished: %q", cloud.list())
+	}
+
+	again := newTestCloud()
+	second := start(t, api, again)
+	second.waitFor("/livez", 200) // or kubelet would start it again and again
+	api.put(address{"services", "default", "meanwhile"}, loadBalancer())
+	api.comeBack()
+	again.wait(t, "ensure meanwhile")
+	second.waitFor("/readyz", 200)
+}
+
 func TestCloudOutageIsNotReadyButAlive(t *testing.T) {
 	api, cloud := newAPIServer(t), newTestCloud()
 	cloud.setReady(errors.New("the cloud answers 503"))
