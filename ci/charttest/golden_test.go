@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -16,6 +17,8 @@ import (
 const updateFlag = "update"
 
 func TestMain(m *testing.M) {
+	const percent = 400 // thousands of renders leave nothing behind; the default collects all the time
+	debug.SetGCPercent(percent)
 	flag.Bool(updateFlag, false, "write the golden renders under testdata anew")
 	controlplanetest.Main(m)
 }
