@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"time"
 )
 
@@ -85,7 +87,9 @@ func Run(ctx context.Context, o Options) (Tally, error) {
 
 // arguments is the command line of the go command.
 func (o Options) arguments() []string {
-	args := []string{"test", "-json", "-trimpath", "-buildvcs=false", "-timeout=" + packageTimeout.String()}
+	// One package more at a time than there are cores: many wait for a control plane most of the time.
+	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
+	args := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=" + packageTimeout.String()}
 	if o.Race {
 		args = append(args, "-race")
 	}

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,7 +145,8 @@ func TestRunWithoutDir(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	got := Options{Packages: []string{"./a"}, Race: true, Args: []string{"-count=1"}}.arguments()
-	want := []string{"test", "-json", "-trimpath", "-buildvcs=false", "-timeout=20m0s", "-race", "-count=1", "./a"}
+	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
+	want := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=20m0s", "-race", "-count=1", "./a"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arguments differ (-want +got):\n%s", diff)
 	}
