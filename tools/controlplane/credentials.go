@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/internal/pki"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/pki"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"

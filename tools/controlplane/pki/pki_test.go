@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/internal/pki"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/pki"
 )
 
 func authority(t *testing.T, name string) *pki.Authority {
