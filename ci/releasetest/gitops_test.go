@@ -1,12 +1,11 @@
 package releasetest
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
+	"bytes"
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,10 +16,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/gitopstest"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/release"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
@@ -126,26 +126,26 @@ func (p published) testFluxChart(t *testing.T) {
 	p.wantChart(t, archive, installed.GetReleaseName(), installed.GetReleaseNamespace(), installed.GetValues())
 }
 
-func (p published) testArgoCDChart(t *testing.T) {
-	var application struct {
-		APIVersion, Kind string
-		Metadata         struct{ Name, Namespace string }
-		Spec             struct {
-			Project string
-			Source  struct {
-				RepoURL, TargetRevision, Path string
-				Helm                          struct {
-					ReleaseName  string
-					ValuesObject map[string]any
-				}
-			}
-			Destination struct{ Server, Namespace string }
-			SyncPolicy  struct {
-				Automated   struct{ Prune, SelfHeal bool }
-				SyncOptions []string
-			}
-		}
+// testTagAlone: who loads the archives of `make image` into nodes has no index to name, and says so with an empty digest. The image
+// then has the name that is in the archives.
+func (p published) testTagAlone(t *testing.T) {
+	values := p.values(t)
+	values["image"] = map[string]any{"digest": "", "pullPolicy": "Never"}
+	archive := filepath.Join(t.TempDir(), "chart.tgz")
+	if err := os.WriteFile(archive, layer(t, p.artifact(t, "charts/thalassa-ccm"), chartLayer), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	manifest, _, err := chart.Render(t.Context(), archive, chart.Release{Name: "thalassa-ccm", Namespace: "kube-system", Values: values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "image: \"" + release.Registry + "/cloud-controller-manager:" + p.version + "\"\n"; !strings.Contains(manifest, want) {
+		t.Errorf("no %s in\n%s", want, manifest)
+	}
+}
+
+func (p published) testArgoCDChart(t *testing.T) {
+	var application gitopstest.Application
 	example(t, "argocd/oci.yaml", &application)
 	source := application.Spec.Source
 	if source.Path != "." { // Argo CD, "OCI": always so for charts
@@ -165,26 +165,23 @@ func (p published) testFluxBundle(t *testing.T) {
 		t.Fatal("the example selects a layer, which this test does not")
 	}
 	folder := t.TempDir()
-	unpack(t, layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), "application/vnd.cncf.flux.content.v1.tar+gzip"), folder)
-	overlay := filepath.Join(folder, installed.Spec.Path)
+	unpack := exec.CommandContext(t.Context(), "tar", "--extract", "--gzip", "--directory", folder)
+	unpack.Stdin = bytes.NewReader(layer(t, p.named(t, source.Spec.URL, source.Spec.Reference.Tag), "application/vnd.cncf.flux.content.v1.tar+gzip"))
+	if output, err := unpack.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	path := filepath.Join(folder, installed.Spec.Path)
 	const mirror = "registry.example.com/mirror/cloud-controller-manager" // as docs/guides/without-internet.md has it
-	amend(t, filepath.Join(overlay, "kustomization.yaml"), map[string]any{
+	amend(t, filepath.Join(path, "kustomization.yaml"), map[string]any{
 		"patches": installed.Spec.Patches,
 		"images":  []map[string]string{{"name": release.Registry + "/cloud-controller-manager", "newName": mirror}},
 	})
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := built.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.wantDaemonSet(t, string(manifest))
-	if !strings.Contains(string(manifest), mirror+"@"+p.digest(t)) {
+	manifest := overlay.Tree{FileSystem: filesys.MakeFsOnDisk()}.Build(t, path)
+	p.wantDaemonSet(t, manifest)
+	if !strings.Contains(manifest, mirror+"@"+p.digest(t)) {
 		t.Errorf("in a mirror, the image is another one:\n%s", manifest)
 	}
-	wantConfig(t, string(manifest), "vpcIdentity: vpc-0123456789\n")
+	wantConfig(t, manifest, "vpcIdentity: vpc-0123456789\n")
 }
 
 // wantConfig wants the only ConfigMap to hold a cloud-config file with a line.
@@ -219,34 +216,5 @@ func amend(t *testing.T, file string, fields map[string]any) {
 	}
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// unpack writes the files of an archive below folder.
-func unpack(t *testing.T, archive []byte, folder string) {
-	t.Helper()
-	plain, err := gzip.NewReader(strings.NewReader(string(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for reader := tar.NewReader(plain); ; {
-		header, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(folder, filepath.FromSlash(header.Name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -46,7 +46,7 @@ func publish(t *testing.T) published {
 	}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true)))
 	t.Cleanup(server.Close)
-	p := published{command: releaseCommand(t), sources: t.TempDir(), version: loaded.Metadata.Version}
+	p := published{command: repotest.Command(t, "release"), sources: t.TempDir(), version: loaded.Metadata.Version}
 	p.base = strings.TrimPrefix(server.URL, "http://") + "/path"
 	p.registry = artifact.At(p.base)
 	keys, err := cosign.GenerateKeyPair(func(bool) ([]byte, error) { return []byte("password"), nil })
@@ -64,19 +64,6 @@ func publish(t *testing.T) published {
 		t.Errorf("publish tells\n%s", told)
 	}
 	return p
-}
-
-// releaseCommand builds the command. It is a process of its own, because it compresses images, which takes ten times as long under
-// the race detector.
-func releaseCommand(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "release")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../../tools/cmd/release")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	return path
 }
 
 // copySources copies what a release is made from. A version that is not released yet has its changes under "Unreleased": there they
@@ -205,6 +192,7 @@ func TestPublished(t *testing.T) {
 	t.Run("flux chart", p.testFluxChart)
 	t.Run("flux bundle", p.testFluxBundle)
 	t.Run("argocd chart", p.testArgoCDChart)
+	t.Run("the tag alone", p.testTagAlone)
 }
 
 func (p published) testNotes(t *testing.T) {

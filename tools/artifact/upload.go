@@ -18,6 +18,9 @@ import (
 // attached.
 var aboutDigest = regexp.MustCompile(`^sha256-[0-9a-f]{64}`)
 
+// again is what to do about an upload that failed.
+const again = "run it again to go on, after logging in with docker, podman or skopeo if the registry wants that"
+
 // versioned says whether an entry has a tag that people ask for.
 func (e Entry) versioned() bool { return e.Tag != "" && !aboutDigest.MatchString(e.Tag) }
 
@@ -85,6 +88,18 @@ func (r Registry) Upload(ctx context.Context, entries []Entry, read func(context
 			return err
 		}
 		done(entry)
+	}
+	return nil
+}
+
+// Put uploads one artifact under a tag. Other than Upload it moves the tag: it is for what is built again and again, not for releases.
+func (r Registry) Put(ctx context.Context, repository, tag string, content remote.Taggable) error {
+	to, err := name.NewTag(r.Repository(repository) + ":" + tag)
+	if err != nil {
+		return fmt.Errorf("uploading to %s: %w", r.base, err)
+	}
+	if err := remote.Push(to, content, r.with(ctx)...); err != nil {
+		return fmt.Errorf("uploading %s: %w; %s", to, err, again)
 	}
 	return nil
 }
@@ -160,6 +175,5 @@ func (r Registry) uploaded(e Entry, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("uploading %s@%s: %w; run it again to go on, after logging in with docker, podman or skopeo if the registry wants that",
-		r.Repository(e.Repository), e.Descriptor.Digest, err)
+	return fmt.Errorf("uploading %s@%s: %w; %s", r.Repository(e.Repository), e.Descriptor.Digest, err, again)
 }

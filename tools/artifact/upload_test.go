@@ -241,3 +241,27 @@ func TestRightsOfBefore(t *testing.T) {
 	}
 	check(t, At(r.base), subject)
 }
+
+// TestPutMovesTheTag, which is what Upload never does.
+func TestPutMovesTheTag(t *testing.T) {
+	r := serve(t, func(http.ResponseWriter, *http.Request) bool { return true })
+	for range 2 {
+		content, err := random.Index(10, 1, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Put(t.Context(), "emulator", "devel", content); err != nil {
+			t.Fatal(err)
+		}
+		want, err := content.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Get(t.Context(), "emulator", "devel"); err != nil || got.Digest != want {
+			t.Errorf("the tag is on %v, %v; want %s", got, err, want)
+		}
+	}
+	if err := r.Put(t.Context(), "Not A Name", "devel", nil); err == nil {
+		t.Error("a name that is none was accepted")
+	}
+}

@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 var stamp = Stamp{Version: "v1.2.3", Revision: "0123456789abcdef0123456789abcdef01234567", Committed: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
@@ -47,33 +47,17 @@ const largest = 24_000_000
 // command is a process of its own, because compressing is ten times as slow under the race detector.
 func made(t *testing.T, folder string) {
 	t.Helper()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(filepath.Join(root, "src"))); err != nil {
+	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(filepath.Join(repotest.Root(t), "src"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "go.work"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), tool(t), "--version="+stamp.Version, "--revision="+stamp.Revision, "--committed="+stamp.committed())
+	command := exec.CommandContext(t.Context(), repotest.Command(t, "image"), "--version="+stamp.Version, "--revision="+stamp.Revision, "--committed="+stamp.committed())
 	command.Dir = folder
 	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "MB to download") {
 		t.Fatalf("%v\n%s", err, output)
 	}
-}
-
-// tool builds the command.
-func tool(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "image")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../cmd/image")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	return path
 }
 
 func digestOf(t *testing.T, index v1.ImageIndex) string {
@@ -336,12 +320,6 @@ func TestPush(t *testing.T) {
 	}
 	if err := PushAll(t.Context(), t.TempDir(), to, "v1.2.3", io.Discard); err == nil || !strings.Contains(err.Error(), "make image writes it") {
 		t.Errorf("without images: %v", err)
-	}
-}
-
-func TestUnknownProgram(t *testing.T) {
-	if _, err := Named("x"); err == nil || !strings.Contains(err.Error(), "thalassa-emulator") {
-		t.Errorf("error = %v, want one with the names there are", err)
 	}
 }
 

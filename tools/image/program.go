@@ -8,8 +8,6 @@
 package image
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,16 +36,6 @@ func Programs() []Program {
 			Arguments:   []string{"--listen=0.0.0.0:8080"},
 		},
 	}
-}
-
-// Named returns the program with that name.
-func Named(name string) (Program, error) {
-	programs := Programs()
-	i := slices.IndexFunc(programs, func(p Program) bool { return p.Name == name })
-	if i < 0 {
-		return Program{}, fmt.Errorf("there is no image of %q; there are those of %s and %s", name, programs[0].Name, programs[1].Name)
-	}
-	return programs[i], nil
 }
 
 // platforms are those that every image is built for.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 )
 
 // Registry is where the images are published, and what their names in layouts and archives begin with.
@@ -76,21 +78,20 @@ func report(tell io.Writer, folder, name string, index v1.ImageIndex) error {
 // PushAll uploads what Make wrote below folder to a registry ("registry.example.com/path"), with the version as tag ("v1.2.3" is
 // 1.2.3). It tells what it pushed, by digest.
 func PushAll(ctx context.Context, folder, registry, version string, tell io.Writer) error {
-	tag := Stamp{Version: version}.tag()
+	to, tag := artifact.At(registry), Stamp{Version: version}.tag()
 	for _, program := range Programs() {
 		index, err := ReadLayout(filepath.Join(folder, program.Name))
 		if err != nil {
 			return err
 		}
-		reference := registry + "/" + program.Repository
-		if err := Push(ctx, reference+":"+tag, index); err != nil {
+		if err := to.Put(ctx, program.Repository, tag, index); err != nil {
 			return err
 		}
 		digest, err := index.Digest()
 		if err != nil {
 			return fmt.Errorf("reading the digest of %s: %w", program.Name, err)
 		}
-		_, _ = fmt.Fprintf(tell, "%s:%s@%s\n", reference, tag, digest)
+		_, _ = fmt.Fprintf(tell, "%s:%s@%s\n", to.Repository(program.Repository), tag, digest)
 	}
 	return nil
 }

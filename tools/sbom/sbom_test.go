@@ -3,7 +3,6 @@ package sbom
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,8 @@ import (
 
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdxlib"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 var subject = Subject{Name: "sbom.test", Version: "v1.2.3", At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), License: "Apache-2.0"}
@@ -18,12 +19,7 @@ var subject = Subject{Name: "sbom.test", Version: "v1.2.3", At: time.Date(2026, 
 // built is a program with modules in it. (Test binaries do not tell theirs.)
 func built(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "image")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "../cmd/image")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	return path
+	return repotest.Command(t, "image")
 }
 
 func TestOf(t *testing.T) {

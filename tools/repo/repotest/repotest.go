@@ -1,8 +1,10 @@
-// Package repotest finds the repository for tests, and edits copies of its files.
+// Package repotest finds the repository for tests, edits copies of its files, and builds its commands.
 package repotest
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,4 +34,17 @@ func Replace(tb testing.TB, file, from, to string) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// Command builds a command of tools/cmd by its name and returns the executable. It is a process of its own and without the race
+// detector, which makes compressing take ten times as long.
+func Command(tb testing.TB, name string) (path string) {
+	tb.Helper()
+	path = filepath.Join(tb.TempDir(), name)
+	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./tools/cmd/"+name)
+	build.Dir, build.Env = Root(tb), append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		tb.Fatalf("building tools/cmd/%s: %v\n%s", name, err, output)
+	}
+	return path
 }

@@ -3,6 +3,7 @@ package repotest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,5 +37,18 @@ func TestReplace(t *testing.T) {
 	Replace(r, file, "three", "3")
 	if !strings.Contains(r.why, `lacks "three"`) {
 		t.Errorf("a text that is not there: %q", r.why)
+	}
+}
+
+// TestCommand: what is built runs, and what does not build says why.
+func TestCommand(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), Command(t, "image"), "-h").CombinedOutput()
+	if !strings.Contains(string(output), "-push") {
+		t.Errorf("its usage is %q, %v", output, err)
+	}
+	r := &refusing{TB: t}
+	Command(r, "missing")
+	if !strings.Contains(r.why, "building tools/cmd/missing") {
+		t.Errorf("a command that is not there: %q", r.why)
 	}
 }
