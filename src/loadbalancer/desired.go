@@ -3,7 +3,7 @@
 // The data flows one way. Desire is a pure function of the Service and the nodes; a provider compares its result with what it
 // observes and writes the difference down as a Plan, which can be printed, counted, tested and applied:
 //
-//	Service, nodes -> Desire -> (provider) difference to the observed -> Plan -> Apply -> Status
+//	Service, targets -> Desire -> (Provider) Comparison with the observed -> Plan -> Apply -> Status
 //
 // Nothing here knows a cloud, and nothing supposes that one has listeners, target groups or health checks.
 package loadbalancer
@@ -59,11 +59,11 @@ type Desired struct {
 	Targets             Targets
 }
 
-// Desire returns what the Service should have, with the given nodes as candidates for targets.
+// Desire returns what the Service should have, with the given targets.
 //
 // It returns an error, meant for the Service's owner, when the Service cannot be served through node ports at all.
-func Desire(owner Owner, service *corev1.Service, nodes []*corev1.Node, identify Identify) (Desired, error) {
-	desired := Desired{Owner: owner, Targets: ChooseTargets(nodes, identify)}
+func Desire(owner Owner, service *corev1.Service, targets Targets) (Desired, error) {
+	desired := Desired{Owner: owner, Targets: targets}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
 	}

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -18,23 +19,26 @@ type Identify func(node *corev1.Node) (identity string, ours bool)
 // Targets is the set of machines that should receive traffic.
 type Targets struct {
 	Identities []string // of machines, sorted, without duplicates
-	// Incomplete says that an eligible node has no usable identity yet. An empty set that is incomplete means "not known",
-	// never "none".
+	// Names are the nodes on the machines, in the order of Identities.
+	Names []string
+	// Incomplete says that it is not the whole set: an eligible node has no usable identity yet, or no node was asked for at all. An
+	// empty set that is incomplete means "not known", never "none".
 	Incomplete bool
 	// Unidentified are the names of the eligible nodes that do not say which machine they are, sorted.
 	Unidentified []string
+	// Endless says that the Service wants only nodes with an endpoint that is ready, and there is no such endpoint.
+	Endless bool
 }
 
 // ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not
 // marked for removal by the autoscaler, and not being deleted.
 //
 // Conditions do not matter: a health check notices a node that does not answer, while removing every node that is NotReady
-// would empty all load balancers when it is the control plane that has the trouble. And nobody would put a node back whose
-// network was unavailable for a moment: the service controller of k8s.io/cloud-provider does not look at conditions.
+// would empty all load balancers when it is the control plane that has the trouble.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	for _, node := range nodes {
-		if !eligible(node) {
+		if !Eligible(node) {
 			continue
 		}
 		identity, ours := identify(node)
@@ -44,11 +48,66 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 			continue
 		}
 		targets.Identities = append(targets.Identities, identity)
+		targets.Names = append(targets.Names, node.Name)
 	}
 	slices.Sort(targets.Unidentified)
-	slices.Sort(targets.Identities)
-	targets.Identities = slices.Compact(targets.Identities)
+	targets.order()
 	return targets
+}
+
+// order sorts by identity. Of two nodes that say they are the same machine, the first by name stands for both.
+func (t *Targets) order() {
+	if slices.IsSorted(t.Identities) && len(slices.Compact(slices.Clone(t.Identities))) == len(t.Identities) {
+		return
+	}
+	type target struct{ identity, name string }
+	all := make([]target, len(t.Identities))
+	for i := range all {
+		all[i] = target{t.Identities[i], t.Names[i]}
+	}
+	slices.SortFunc(all, func(a, b target) int { return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.name, b.name)) })
+	all = slices.CompactFunc(all, func(a, b target) bool { return a.identity == b.identity })
+	t.Identities, t.Names = t.Identities[:0], t.Names[:0]
+	for _, one := range all {
+		t.Identities, t.Names = append(t.Identities, one.identity), append(t.Names, one.name)
+	}
+}
+
+// On returns the targets of a Service whose externalTrafficPolicy is Local: those on the nodes with an endpoint that is ready. Where
+// there is no such endpoint, no node is better than another, and the set is not known.
+func (t Targets) On(ready map[string]bool) Targets {
+	if len(ready) == 0 {
+		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Endless: true}
+	}
+	local := Targets{Incomplete: t.Incomplete}
+	for i, name := range t.Names {
+		if ready[name] {
+			local.Identities, local.Names = append(local.Identities, t.Identities[i]), append(local.Names, name)
+		}
+	}
+	for _, name := range t.Unidentified {
+		if ready[name] {
+			local.Unidentified = append(local.Unidentified, name)
+		}
+	}
+	// All endpoints may be on nodes that are leaving.
+	local.Incomplete = len(local.Unidentified) > 0 || (len(local.Identities) == 0 && len(t.Identities) > 0)
+	return local
+}
+
+// Only returns the targets without those machines that are not in identities, which is sorted.
+func (t Targets) Only(identities []string) Targets {
+	if len(identities) == len(t.Identities) {
+		return t
+	}
+	only := t
+	only.Identities, only.Names, only.Incomplete = nil, nil, true
+	for i, identity := range t.Identities {
+		if _, kept := slices.BinarySearch(identities, identity); kept {
+			only.Identities, only.Names = append(only.Identities, identity), append(only.Names, t.Names[i])
+		}
+	}
+	return only
 }
 
 // Over returns the set to aim at, given the one observed in the cloud: an empty set that is incomplete replaces nothing.
@@ -59,16 +118,12 @@ func (t Targets) Over(observed []string) []string {
 	return t.Identities
 }
 
-func eligible(node *corev1.Node) bool {
+// Eligible says whether a node may receive traffic, apart from which machine it is.
+func Eligible(node *corev1.Node) bool {
 	if excluded(node) || node.DeletionTimestamp != nil {
 		return false
 	}
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == TaintToBeDeleted {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == TaintToBeDeleted })
 }
 
 // excluded reads the standard label as k8s.io/cloud-provider does: any value but a false one excludes.

@@ -49,6 +49,8 @@ func kinds(resource string) (apiVersion, kind string) {
 	switch resource {
 	case "nodes":
 		return "v1", "Node"
+	case "endpointslices":
+		return "discovery.k8s.io/v1", "EndpointSlice"
 	case "services":
 		return "v1", "Service"
 	case "configmaps":

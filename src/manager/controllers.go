@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -19,11 +19,13 @@ import (
 	cloudnode "k8s.io/cloud-provider/controllers/node"
 	"k8s.io/cloud-provider/controllers/nodelifecycle"
 	"k8s.io/cloud-provider/controllers/route"
-	"k8s.io/cloud-provider/controllers/service"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	cmapp "k8s.io/controller-manager/app"
+	"k8s.io/klog/v2"
 	netutils "k8s.io/utils/net"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
 // controller is one row of the table of controllers.
@@ -45,6 +47,8 @@ type controller struct {
 type loop struct {
 	// run does the work until the context ends.
 	run func(context.Context)
+	// collectors are its metrics, shown for as long as it runs; may be nil.
+	collectors []prometheus.Collector
 	// check says whether the controller is alive; nil if it cannot tell.
 	check func() error
 }
@@ -75,6 +79,16 @@ func watchServices(factory informers.SharedInformerFactory) cache.SharedIndexInf
 	return factory.Core().V1().Services().Informer()
 }
 
+// watchEndpointSlices keeps only as much of them as is needed: there may be very many.
+func watchEndpointSlices(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
+	informer := factory.Discovery().V1().EndpointSlices().Informer()
+	// It fails only for an informer that runs, and none runs before all are asked for.
+	if err := informer.SetTransform(service.Slim); err != nil {
+		klog.ErrorS(err, "EndpointSlices are kept as a whole, which takes more memory")
+	}
+	return informer
+}
+
 // table lists all controllers by the name --controllers knows them by. To
 // replace one, replace its row.
 func table() map[string]controller {
@@ -88,7 +102,7 @@ func table() map[string]controller {
 			check: needsInstances, construct: newNodeLifecycleController,
 		},
 		names.ServiceLBController: {
-			account: "service-controller", watches: []watch{watchNodes, watchServices},
+			account: "service-controller", watches: []watch{watchNodes, watchServices, watchEndpointSlices},
 			check: needsLoadBalancers, construct: newServiceController,
 		},
 		names.NodeRouteController: {
@@ -173,14 +187,22 @@ func newNodeLifecycleController(env environment) (loop, error) {
 }
 
 func newServiceController(env environment) (loop, error) {
-	c, err := service.New(env.cloud, env.client,
-		env.informers.Core().V1().Services(), env.informers.Core().V1().Nodes(),
-		env.settings.KubeCloudShared.ClusterName, utilfeature.DefaultFeatureGate)
+	balancers, _ := env.cloud.LoadBalancer()
+	core := env.informers.Core().V1()
+	provider, behaviour := service.ProviderOf(balancers, env.settings.KubeCloudShared.ClusterName, core.Nodes().Lister())
+	c, err := service.New(service.Options{
+		Provider: provider, Behaviour: behaviour, Client: env.client,
+		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: env.informers.Discovery().V1().EndpointSlices(),
+	})
 	if err != nil {
 		return loop{}, err
 	}
 	workers := int(env.settings.ServiceController.ConcurrentServiceSyncs)
-	return loop{run: func(ctx context.Context) { c.Run(ctx, workers, env.metrics) }}, nil
+	return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
+		env.metrics.ControllerStarted("service") // the library's name for it
+		defer env.metrics.ControllerStopped("service")
+		c.Run(ctx, workers)
+	}}, nil
 }
 
 func newRouteController(env environment) (loop, error) {

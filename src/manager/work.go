@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
@@ -58,6 +59,9 @@ func (p *process) start(ctx context.Context, crew *crew) error {
 		}
 		p.caches.StartWithContext(ctx) // whatever the controller watches that was not warm
 		p.watch(name, loop)
+		if loop, err = loop.measured(); err != nil {
+			return fmt.Errorf("starting %s: %w", name, err)
+		}
 		crew.add(ctx, name, loop)
 		klog.FromContext(ctx).Info("Started controller", "controller", name)
 		pause(ctx, p.config.ComponentConfig.Generic.ControllerStartInterval.Duration)
@@ -77,6 +81,17 @@ func (p *process) construct(builder clients, row controller) (loop, error) {
 		settings:  &p.config.ComponentConfig,
 		metrics:   p.metrics,
 	})
+}
+
+// measured is the loop with its metrics shown from now on until it ends.
+func (l loop) measured() (loop, error) {
+	unmeasure, err := measure(legacyregistry.Registerer(), l.collectors)
+	if err != nil {
+		return loop{}, err
+	}
+	run := l.run
+	l.run = func(ctx context.Context) { defer unmeasure(); run(ctx) }
+	return l, nil
 }
 
 // watch adds the controller to /livez and /healthz.

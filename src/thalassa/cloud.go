@@ -21,6 +21,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -35,6 +36,7 @@ type Cloud struct {
 	inventory *inventory.Inventory
 	instances *instances
 	balancers *balancers
+	library   *servicecontroller.Library
 	readiness readiness
 	reloader  *reloader // nil when the configuration refers to no files
 }
@@ -90,21 +92,22 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 		return nil, err
 	}
 	known := inventory.New(api, scopeOf(c))
+	balancers := newBalancers(c, known)
 	return &Cloud{
 		config: c, client: api, inventory: known,
 		instances: &instances{config: c, inventory: known},
-		balancers: newBalancers(c, known),
+		balancers: balancers, library: servicecontroller.NewLibrary(balancers, c.LoadBalancer.behaviour(), &record.FakeRecorder{}),
 	}, nil
 }
 
 // Initialize begins to record the provider's events; they go on until stop is closed.
 func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	if c.reloader == nil {
+		return // nothing else has events that are not about Services
+	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartStructuredLogging(0)
-	c.balancers.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
-	if c.reloader != nil {
-		c.reloader.recordTo(c.balancers.recorder)
-	}
+	c.reloader.recordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
 	ctx, cancel := context.WithCancel(context.Background())
 	c.attend(ctx, clients, broadcaster)
 	go func() {
@@ -114,19 +117,17 @@ func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <
 	}()
 }
 
-// attend makes events of what the provider has to say and looks for drift, as soon as there is a client of Kubernetes: its API
-// may be away right now.
+// attend makes events of what the provider has to say as soon as there is a client of Kubernetes: its API may be away right now.
 func (c *Cloud) attend(ctx context.Context, clients cloudprovider.ControllerClientBuilder, broadcaster record.EventBroadcaster) {
 	attend := func(client kubernetes.Interface) {
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-		go drift{balancers: c.balancers, period: c.config.LoadBalancer.driftPeriod(), services: client.CoreV1()}.run(ctx)
 	}
 	client, err := clients.Client(component)
 	if err == nil {
 		attend(client)
 		return
 	}
-	klog.ErrorS(err, "No Kubernetes client for the cloud provider yet: until there is one, what it has to say appears in this log only, and changes made by hand in the cloud are not put right")
+	klog.ErrorS(err, "No Kubernetes client for the cloud provider yet: until there is one, what it has to say appears in this log only")
 	go func() {
 		// The manager's builder waits until it has one, or the process ends.
 		if late := clients.ClientOrDie(component); late != nil && ctx.Err() == nil {
@@ -161,7 +162,7 @@ func (c *Cloud) newReloader(inUse client.Secrets, read func() (client.Secrets, e
 
 // LoadBalancer returns the load balancers, unless they are switched off.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	return c.balancers, c.config.LoadBalancer.Enabled
+	return c.library, c.config.LoadBalancer.Enabled
 }
 
 // InstancesV2 returns the machines, unless they are switched off.

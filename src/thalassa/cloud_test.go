@@ -6,19 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -185,37 +180,6 @@ func (c clients) ConfigOrDie(string) *rest.Config             { return nil }
 func (c clients) Client(string) (kubernetes.Interface, error) { return c.Interface, c.err }
 func (c clients) ClientOrDie(string) kubernetes.Interface     { return c.Interface }
 
-func TestEventsReachTheService(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	cluster := fake.NewClientset()
-	stop := make(chan struct{})
-	l.cloud.Initialize(clients{Interface: cluster}, stop)
-	defer close(stop)
-	web := service("web", 80)
-	web.Annotations[annotationPrefix+"max-connections"] = "many"
-	l.settle(web, l.nodes("a"))
-	watch, err := cluster.CoreV1().Events("").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Stop()
-	events, err := cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(events.Items) == 0 {
-		<-watch.ResultChan() // recorded meanwhile
-	}
-	events, err = cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(events.Items) != 1 {
-		t.Fatalf("%d events, error %v; want one", len(events.Items), err)
-	}
-	want := `annotation loadbalancer.k8s.thalassa.cloud/max-connections: "many" is not a whole number of connections from 1 to 1073741824`
-	if got := events.Items[0]; got.Reason != "InvalidAnnotation" || got.Message != want || got.InvolvedObject.Name != "web" {
-		t.Errorf("event %s on %s: %s; want InvalidAnnotation on web: %s", got.Reason, got.InvolvedObject.Name, got.Message, want)
-	}
-}
-
 func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	if err := l.cloud.Drain(t.Context()); err != nil {
@@ -226,37 +190,6 @@ func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 	}
 	if left := l.leftovers(); len(left) > 0 {
 		t.Errorf("created after Drain: %v", left)
-	}
-}
-
-func TestOneServiceAtATime(t *testing.T) {
-	var locks serviceLocks
-	web, other := service("web"), service("other")
-	inside, together := 0, 0
-	var mu sync.Mutex
-	visit := func(change int) {
-		mu.Lock()
-		defer mu.Unlock()
-		inside += change
-		together = max(together, inside)
-	}
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			defer locks.lock(web)()
-			visit(1)
-			runtime.Gosched()
-			visit(-1)
-		})
-	}
-	unlock := locks.lock(other) // another Service does not wait, and holds up nobody
-	all.Wait()
-	unlock()
-	if together != 1 {
-		t.Errorf("%d goroutines had the lock of one Service at a time", together)
-	}
-	if len(locks.locks) != 0 {
-		t.Errorf("%d locks are kept for nobody", len(locks.locks))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -38,7 +39,19 @@ type LoadBalancerConfig struct {
 	CreationPollInterval int  `yaml:"creationPollInterval"` // seconds between two looks at a load balancer that is being made
 	CreationPollTimeout  int  `yaml:"creationPollTimeout"`  // seconds after which an event says that it takes long
 	DriftPeriod          int  `yaml:"driftPeriod"`          // seconds between two looks for changes made by hand; 0: never
+	// Drift is what is done about changes made by hand: one of driftRepair, driftReport and driftOff.
+	Drift         string `yaml:"drift"`
+	RemoveOrphans bool   `yaml:"removeOrphans"` // delete what belongs to Services that are gone, instead of reporting it
+	Class         string `yaml:"class"`         // the loadBalancerClass that is served; empty: none
+	OnlyClass     bool   `yaml:"onlyClass"`     // leave Services without a class to others
 }
+
+// What is done about changes made by hand.
+const (
+	driftRepair = string(loadbalancer.Repair)
+	driftReport = string(loadbalancer.Report)
+	driftOff    = "off"
+)
 
 // InstancesConfig is about nodes.
 type InstancesConfig struct {
@@ -64,7 +77,7 @@ func DefaultConfig() Config {
 	return Config{
 		Endpoint:         "https://api.thalassa.cloud",
 		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile, Lifetime: 3600}},
-		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300},
+		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
 		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
 		Inventory:        InventoryConfig{MachineAge: inSeconds(inventory.MachineAge), BalancerAge: inSeconds(inventory.BalancerAge)},
 		API:              APIConfig{CallTimeout: inSeconds(client.DefaultCallTimeout), RequestsPerSecond: client.DefaultRate, Burst: client.DefaultBurst},
@@ -127,9 +140,18 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 // pollInterval is how often a load balancer that is being made, or deleted, is looked at.
 func (c LoadBalancerConfig) pollInterval() time.Duration { return seconds(c.CreationPollInterval) }
 
-func (c LoadBalancerConfig) pollTimeout() time.Duration { return seconds(c.CreationPollTimeout) }
-
-func (c LoadBalancerConfig) driftPeriod() time.Duration { return seconds(c.DriftPeriod) }
+// behaviour is how Services are looked after.
+func (c LoadBalancerConfig) behaviour() loadbalancer.Behaviour {
+	b := loadbalancer.Behaviour{
+		PollInterval: c.pollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
+		DriftPeriod: seconds(c.DriftPeriod), Drift: loadbalancer.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
+		Class: c.Class, OnlyClass: c.OnlyClass,
+	}
+	if c.Drift == driftOff {
+		b.DriftPeriod = 0
+	}
+	return b
+}
 
 func (c InventoryConfig) machineAge() time.Duration { return seconds(c.MachineAge) }
 

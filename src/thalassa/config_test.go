@@ -51,7 +51,7 @@ func TestConfigDefaults(t *testing.T) {
 	want := Config{
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
 		CloudCredentials: CloudCredentials{PersonalAccessToken: "s3cret"},
-		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300},
+		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
 		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
 		Inventory:        InventoryConfig{MachineAge: 60, BalancerAge: 300},
 		API:              APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
@@ -82,7 +82,7 @@ instancesV2: {enabled: false, zoneAndRegionEnabled: false}
 	want.CloudCredentials = CloudCredentials{ClientID: "id", ClientSecret: "secret"}
 	want.VPCIdentity, want.DefaultSubnet, want.Cluster = "vpc-1", "subnet-1", "k8s-1"
 	want.AdditionalLabels = map[string]string{"team": "a"}
-	want.LoadBalancer = LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300}
+	want.LoadBalancer = LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300, Drift: driftRepair}
 	want.InstancesV2 = InstancesConfig{}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)

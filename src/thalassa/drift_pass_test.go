@@ -10,9 +10,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // TestPassSharesLists on a real clock, on which no two looks are at the same moment: one list of each kind, however many Services
@@ -26,9 +26,14 @@ func TestPassSharesLists(t *testing.T) {
 		}
 	}
 	l.emulator.ResetCounters()
-	d := drift{balancers: l.cloud.balancers, period: driftPeriod, services: fake.NewClientset().CoreV1()}
-	if repairing := d.pass(t.Context(), l.cloud.balancers.settled.list(false)); repairing {
-		t.Error("something is to be repaired")
+	if err := l.cloud.balancers.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		found, err := l.cloud.balancers.Compare(t.Context(), service(name, 80), loadbalancer.ChooseTargets(nodes, identify))
+		if err != nil || len(found.Plan) > 0 || len(found.Status.Ingress) != 1 {
+			t.Errorf("plan %q, status %v, error %v; want nothing but an address", found.Plan, found.Status, err)
+		}
 	}
 	for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers", "GET /v1/loadbalancer-target-groups"} {
 		if got := l.emulator.Counters()[operation]; got != 1 {
@@ -41,15 +46,15 @@ func TestPassSharesLists(t *testing.T) {
 func TestNodeEventDoesNotHideDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
-		web, nodes := service("web", 80), l.nodes("a")
-		l.settle(web, nodes)
-		l.watching(web)
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		cluster := l.watching(web)
 		<-time.After(2 * time.Minute) // what was just created may be missing in lists
 		l.removeByHand()
 		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, append(nodes, l.nodes("b")...)); err != nil {
+		if err := l.joins(cluster, "b"); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(2 * driftPeriod)
@@ -71,15 +76,15 @@ func TestServingLoadBalancerFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(2 * driftPeriod)
-		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning "+reasonFailed) {
-			t.Errorf("event = %q, want one with %s", event, reasonFailed)
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerFailed") {
+			t.Errorf("event = %q, want one with %s", event, "LoadBalancerFailed")
 		}
 		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(2 * maxRepairPause)
-		if event := l.nextEvent(); event != "" || len(l.cloud.balancers.settled.list(true)) > 0 {
-			t.Errorf("it serves again; event %q, under repair: %v", event, l.cloud.balancers.settled.list(true))
+		<-time.After(2 * time.Minute)
+		if event := l.nextEvent(); event != "" {
+			t.Errorf("it serves again; event %q", event)
 		}
 		if writes := l.writes(); len(writes) != made {
 			t.Errorf("writes %v, want those of the creation only", writes)
@@ -117,11 +122,11 @@ func addressChanges(t *testing.T, hostname bool) {
 	moved.Store(true)
 	<-time.After(driftPeriod + time.Second)
 	current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
-	if got := addressesOf(current.Status.LoadBalancer); err != nil || !strings.Contains(got[0], next) {
+	if got := current.Status.LoadBalancer.Ingress; err != nil || len(got) != 1 || !strings.Contains(got[0].IP+got[0].Hostname, next) {
 		t.Errorf("status %v, error %v", current.Status.LoadBalancer, err)
 	}
-	if event := l.nextEvent(); !strings.HasPrefix(event, "Warning "+reasonRepaired) {
-		t.Errorf("event = %q, want one with %s", event, reasonRepaired)
+	if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerRepaired") {
+		t.Errorf("event = %q, want one with %s", event, "LoadBalancerRepaired")
 	}
 }
 
@@ -129,11 +134,11 @@ func addressChanges(t *testing.T, hostname bool) {
 func TestGoneMachineCostsNoSecondList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
-		nodes := append(l.nodes("a"), named("gone", providerID("vm-gone")))
-		web, late := service("web", 80), named("late", providerID(serverID("l")))
-		l.settle(web, append(nodes, late))
-		l.settle(service("other", 80), append(nodes, late))
-		l.watching(web)
+		l.fleet = append(l.nodes("a"), named("gone", providerID("vm-gone")), named("late", providerID(serverID("l"))))
+		web, other := service("web", 80), service("other", 80)
+		l.settle(web, l.fleet)
+		l.settle(other, l.fleet)
+		l.watching(web, other)
 		l.emulator.ResetCounters()
 		const passes = 12
 		<-time.After(passes*driftPeriod + time.Second)
@@ -158,7 +163,7 @@ func TestGoneMachineCostsNoSecondList(t *testing.T) {
 // found to serve within a minute.
 func TestHopelessLoadBalancerIsLookedAtEverMoreRarely(t *testing.T) {
 	config := DefaultConfig().LoadBalancer
-	for status, patient := range map[string]time.Duration{"failed": 0, "creating": config.pollTimeout()} {
+	for status, patient := range map[string]time.Duration{"failed": 0, "creating": seconds(config.CreationPollTimeout)} {
 		t.Run(status, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})
@@ -171,17 +176,17 @@ func TestHopelessLoadBalancerIsLookedAtEverMoreRarely(t *testing.T) {
 				}
 				l.emulator.ResetCounters()
 				done := make(chan error, 1)
-				go func() { done <- attempt(t.Context(), l.cloud.balancers.ensuring(web, nodes)) }()
+				go func() { done <- attempt(t.Context(), l.process().ensuring(web, nodes)) }()
 				<-time.After(patient + time.Hour)
 				const doubling = 6 // 5, 5, 10, 20, 40 seconds, and a minute from then on
-				most := int(patient/config.pollInterval()) + doubling + int(time.Hour/maxPollPause)
+				most := int(patient/config.pollInterval()) + doubling + int(time.Hour/time.Minute)
 				if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > most || lists < most-doubling {
 					t.Errorf("%d lists, want about %d", lists, most)
 				}
 				if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
 					t.Fatal(err)
 				}
-				<-time.After(maxPollPause + time.Second)
+				<-time.After(time.Minute + time.Second)
 				select {
 				case err := <-done:
 					if err != nil {

@@ -14,17 +14,21 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/service/helpers"
+	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
 // driftPeriod is the period of these tests.
 const driftPeriod = 5 * time.Minute
 
-// watching starts the drift passes of a lab whose cluster holds the Services, until the test ends.
+// watching starts the service controller of a cluster that holds the Services and all nodes, until the test ends. Where the Services are
+// as they should be already, that makes no event.
 func (l *lab) watching(services ...*corev1.Service) *fake.Clientset {
 	l.Helper()
 	cluster := fake.NewClientset()
@@ -35,11 +39,44 @@ func (l *lab) watching(services ...*corev1.Service) *fake.Clientset {
 			l.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(l.Context())
-	l.Cleanup(cancel)
-	go drift{balancers: l.cloud.balancers, period: driftPeriod, services: cluster.CoreV1()}.run(ctx)
+	for _, node := range l.fleet {
+		if _, err := cluster.CoreV1().Nodes().Create(l.Context(), node, metav1.CreateOptions{}); err != nil {
+			l.Fatal(err)
+		}
+	}
+	l.control(cluster)
 	return cluster
 }
+
+// joins makes a machine, and its node join the cluster, and waits until that has been dealt with.
+func (l *lab) joins(cluster *fake.Clientset, name string) error {
+	l.Helper()
+	_, err := cluster.CoreV1().Nodes().Create(l.Context(), l.nodes(name)[0], metav1.CreateOptions{})
+	<-time.After(time.Minute)
+	return err
+}
+
+// control starts the service controller of a cluster, until the test ends.
+func (l *lab) control(cluster *fake.Clientset) {
+	l.Helper()
+	ctx, cancel := context.WithCancel(l.Context())
+	factory := informers.NewSharedInformerFactory(cluster, 0)
+	controller, err := servicecontroller.New(servicecontroller.Options{
+		Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.behaviour(), Client: cluster, Recorder: l.events,
+		Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
+	})
+	if err != nil {
+		l.Fatal(err)
+	}
+	factory.StartWithContext(ctx)
+	ended := make(chan struct{})
+	go func() { controller.Run(klog.NewContext(ctx, klog.Logger{}), workers); close(ended) }()
+	l.Cleanup(func() { cancel(); <-ended; factory.Shutdown() })
+	<-time.After(time.Second) // what is to be done at the start is done
+}
+
+// workers of a service controller.
+const workers = 3
 
 // TestDriftIsRepaired: whatever is changed by hand is back within the period, and the Service's owner hears of it.
 func TestDriftIsRepaired(t *testing.T) {
@@ -83,7 +120,7 @@ func TestDriftIsRepaired(t *testing.T) {
 				if after := l.picture(); !slices.Equal(before, after) {
 					t.Errorf("after a period the cloud has\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
 				}
-				if event := l.nextEvent(); !strings.HasPrefix(event, "Warning "+reasonDrifted) || !strings.Contains(event, tt.told) {
+				if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, tt.told) {
 					t.Errorf("event = %q, want one with %q", event, tt.told)
 				}
 				if event := l.nextEvent(); event != "" {
@@ -153,12 +190,14 @@ func TestNoDriftCostsThreeListsAPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		nodes := l.nodes("a", "b")
+		var services []*corev1.Service
 		for _, name := range []string{"one", "two", "three", "four"} {
-			l.settle(service(name, 80, 443), nodes)
+			services = append(services, service(name, 80, 443))
+			l.settle(services[len(services)-1], nodes)
 		}
 		gone := service("gone", 80)
 		l.settle(gone, nodes)
-		l.watching()
+		l.watching(services...)
 		l.remove(gone)
 		l.emulator.ResetCounters()
 		const hour = 12
@@ -222,12 +261,11 @@ func (c *cutLine) RoundTrip(request *http.Request) (*http.Response, error) {
 // nothing is there. What would be made now nobody would ever remove.
 func TestNothingIsMadeForAServiceThatIsGone(t *testing.T) {
 	tests := map[string]func(*testing.T, *lab, *fake.Clientset, *corev1.Service){
-		"the controller has asked": func(t *testing.T, l *lab, _ *fake.Clientset, web *corev1.Service) {
+		"it is being deleted": func(t *testing.T, _ *lab, cluster *fake.Clientset, web *corev1.Service) {
 			t.Helper()
-			<-time.After(2 * time.Minute) // what was just created may be missing in lists
-			web.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-			if _, exists, err := l.cloud.balancers.GetLoadBalancer(t.Context(), "", web); exists || err != nil {
-				t.Errorf("exists %v, %v", exists, err)
+			web.DeletionTimestamp, web.Finalizers = &metav1.Time{Time: time.Now()}, []string{helpers.LoadBalancerCleanupFinalizer}
+			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), web, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
 			}
 		},
 		"the cluster has it no more": func(t *testing.T, _ *lab, cluster *fake.Clientset, _ *corev1.Service) {
@@ -294,10 +332,10 @@ func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 		l.settle(web, nodes)
 		web.Annotations[annotationPrefix+"acl-allowed-sources"] = "10.0.0.0/8"
 		l.settle(web, nodes)
+		l.watching(web)
 		for l.nextEvent() != "" {
 			continue
 		}
-		l.watching(web)
 		l.removeByHand()
 		<-time.After(3 * driftPeriod)
 		if left := l.leftovers(); len(left) > 0 {
@@ -392,7 +430,7 @@ func TestLostCreationKeepsTheFinalizer(t *testing.T) {
 		if _, err := l.ensure(web, nodes); err == nil {
 			t.Error("success without an answer")
 		}
-		if _, exists, err := l.cloud.balancers.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
+		if _, exists, err := l.cloud.library.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
 			t.Errorf("exists %v, %v: the finalizer goes now", exists, err)
 		}
 		l.remove(web)

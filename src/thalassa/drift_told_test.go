@@ -26,14 +26,14 @@ func TestFailedRepairIsTold(t *testing.T) {
 		for event := l.nextEvent(); event != ""; event = l.nextEvent() {
 			told = append(told, event)
 		}
-		if len(told) != 2 || !strings.HasPrefix(told[0], "Warning "+reasonDrifted) ||
-			!strings.HasPrefix(told[1], "Warning "+reasonNotRepaired) || !strings.Contains(told[1], "quota") {
+		if len(told) != 2 || !strings.HasPrefix(told[0], "Warning LoadBalancerDrifted") ||
+			!strings.HasPrefix(told[1], "Warning LoadBalancerNotRepaired") || !strings.Contains(told[1], "quota") {
 			t.Errorf("events %q, want one of the drift and one of the quota", told)
 		}
 		if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 10); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(2 * maxRepairPause)
+		<-time.After(2 * time.Minute)
 		if len(l.emulator.State().LoadBalancers) != 1 {
 			t.Error("with a quota again there is no load balancer")
 		}
@@ -118,7 +118,7 @@ func TestOldLoadBalancerIsNotSlowAtOnce(t *testing.T) {
 				const patience = 5 * time.Minute
 				ctx, cancel := context.WithTimeout(t.Context(), patience-time.Second)
 				defer cancel()
-				if err := attempt(ctx, l.cloud.balancers.ensuring(web, nodes)); err == nil || !strings.Contains(err.Error(), "rebooting") {
+				if err := attempt(ctx, l.process().ensuring(web, nodes)); err == nil || !strings.Contains(err.Error(), "rebooting") {
 					t.Errorf("error = %v, want one about its status", err)
 				}
 				if event := l.nextEvent(); event != "" {
@@ -128,8 +128,8 @@ func TestOldLoadBalancerIsNotSlowAtOnce(t *testing.T) {
 				if _, err := l.ensure(web, nodes); err == nil {
 					t.Error("it serves")
 				}
-				if event := l.nextEvent(); !strings.Contains(event, reasonSlow) {
-					t.Errorf("after %s: event %q, want %s", patience, event, reasonSlow)
+				if event := l.nextEvent(); !strings.Contains(event, "LoadBalancerSlow") {
+					t.Errorf("after %s: event %q, want %s", patience, event, "LoadBalancerSlow")
 				}
 			})
 		})

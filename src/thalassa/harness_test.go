@@ -21,6 +21,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
@@ -34,6 +35,8 @@ type lab struct {
 	credentials client.Credentials
 	cloud       *Cloud
 	events      *record.FakeRecorder
+	// fleet are all nodes of the cluster.
+	fleet []*corev1.Node
 }
 
 // newLab starts an emulator with the given configuration; a missing seed is the default one. Calls are in process.
@@ -84,7 +87,7 @@ func (l *lab) restart() {
 		l.Fatal(err)
 	}
 	l.cloud, l.events = cloud, record.NewFakeRecorder(100)
-	cloud.balancers.recorder = l.events
+	cloud.library = servicecontroller.NewLibrary(cloud.balancers, l.config.LoadBalancer.behaviour(), l.events)
 }
 
 // nodes adds machines to the cloud and returns the nodes that run on them, initialised.
@@ -98,6 +101,7 @@ func (l *lab) nodes(names ...string) []*corev1.Node {
 		}
 		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
 	}
+	l.fleet = append(l.fleet, nodes...)
 	return nodes
 }
 
@@ -117,7 +121,7 @@ func service(name string, ports ...int32) *corev1.Service {
 
 // ensure is one sync, as the service controller makes it.
 func (l *lab) ensure(s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	return l.cloud.balancers.EnsureLoadBalancer(l.Context(), "test", s, nodes)
+	return l.cloud.library.EnsureLoadBalancer(l.Context(), "test", s, nodes)
 }
 
 // settle syncs until the load balancer is ready, waiting as the service controller would; for virtual time.
@@ -134,8 +138,8 @@ func (l *lab) settle(s *corev1.Service, nodes []*corev1.Node) *corev1.LoadBalanc
 // remove deletes until nothing is left; for virtual time.
 func (l *lab) remove(s *corev1.Service) {
 	l.Helper()
-	l.retry(func() error { return l.cloud.balancers.EnsureLoadBalancerDeleted(l.Context(), "test", s) })
-	if _, exists, err := l.cloud.balancers.GetLoadBalancer(l.Context(), "test", s); exists || err != nil {
+	l.retry(func() error { return l.cloud.library.EnsureLoadBalancerDeleted(l.Context(), "test", s) })
+	if _, exists, err := l.cloud.library.GetLoadBalancer(l.Context(), "test", s); exists || err != nil {
 		l.Fatalf("after the deletion GetLoadBalancer says exists %v, error %v", exists, err)
 	}
 }
@@ -211,13 +215,17 @@ func (l *lab) leftovers() []string {
 	return names
 }
 
-// nextEvent returns the oldest event not yet looked at, "" if there is none.
+// nextEvent returns the oldest warning not yet looked at, "" if there is none.
 func (l *lab) nextEvent() string {
-	select {
-	case event := <-l.events.Events:
-		return event
-	default:
-		return ""
+	for {
+		select {
+		case event := <-l.events.Events:
+			if strings.HasPrefix(event, corev1.EventTypeWarning) {
+				return event
+			}
+		default:
+			return ""
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func TestAgesAreKept(t *testing.T) {
 			l.emulator.ResetCounters()
 			exists(nodes[0])
 			machines := l.emulator.Counters()["GET /v1/machines"] > 0
-			if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "test", web, nodes); err != nil {
+			if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "test", web, nodes); err != nil {
 				t.Fatal(err)
 			}
 			balancers := l.emulator.Counters()["GET /v1/loadbalancers"] > 0

@@ -1,10 +1,10 @@
 package thalassa
 
 import (
+	"fmt"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -26,7 +26,6 @@ type removals struct {
 type removal struct {
 	check string
 	times int
-	told  bool
 }
 
 // note counts a removal that the cloud answered with success.
@@ -52,17 +51,6 @@ func (r *removals) inVain(group inventory.TargetGroup) bool {
 	return latest.times >= removalTries && group.HealthCheck != nil && latest.check == healthCheckText(group.HealthCheck)
 }
 
-// tell says whether this is the first time that somebody is told about the group.
-func (r *removals) tell(group inventory.TargetGroup) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	latest := r.tried[group.ID]
-	first := !latest.told
-	latest.told = true
-	r.tried[group.ID] = latest
-	return first
-}
-
 // forget is for a group that is to have a health check, or is gone.
 func (r *removals) forget(group string) {
 	r.mu.Lock()
@@ -70,16 +58,18 @@ func (r *removals) forget(group string) {
 	delete(r.tried, group)
 }
 
-// tellKept tells the Service's owner, once, which health checks cannot be removed.
-func (b *balancers) tellKept(service *corev1.Service, d desired, o observed) {
+// kept says which health checks cannot be removed.
+func (r *removals) kept(d desired, o observed) []loadbalancer.Notice {
+	var notices []loadbalancer.Notice
 	for _, group := range o.groups {
-		switch removed := b.planner.removals; {
+		switch {
 		case d.healthCheck.over(group.HealthCheck) != nil:
-			removed.forget(group.ID)
-		case removed.inVain(group) && removed.tell(group):
-			b.recorder.Eventf(service, corev1.EventTypeWarning, reasonHealthCheckKept,
+			r.forget(group.ID)
+		case r.inVain(group):
+			notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reasonHealthCheckKept, Message: fmt.Sprintf(
 				"The cloud says that it removes the health check of target group %s, and keeps it: %s. Nodes that fail it get no traffic. Remove it in the cloud; if that cannot be done, delete the port's listener and this target group there: new ones follow by themselves.",
-				group.Name, healthCheckText(group.HealthCheck))
+				group.Name, healthCheckText(group.HealthCheck))})
 		}
 	}
+	return notices
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
@@ -18,9 +16,7 @@ func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) 
 	if err != nil {
 		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}
-	targets.Incomplete = targets.Incomplete || len(existing) < len(targets.Identities)
-	targets.Identities = existing
-	return targets, nil
+	return targets.Only(existing), nil
 }
 
 // leftOut are the nodes that should get a Service's traffic and do not, in words that are the same as long as the nodes are.
@@ -34,14 +30,12 @@ type leftOut struct {
 // maxNodes bounds how many nodes are named in an event.
 const maxNodes = 10
 
-// leftOutOf compares the targets that were chosen from the nodes with the usable ones among them.
-func leftOutOf(nodes []*corev1.Node, chosen, usable loadbalancer.Targets) leftOut {
+// leftOutOf compares the targets that were chosen with the usable ones among them.
+func leftOutOf(chosen, usable loadbalancer.Targets) leftOut {
 	var serverless []string
-	for _, node := range nodes {
-		id, _ := identify(node)
-		_, wanted := slices.BinarySearch(chosen.Identities, id)
-		if _, used := slices.BinarySearch(usable.Identities, id); wanted && !used {
-			serverless = append(serverless, node.Name)
+	for i, id := range chosen.Identities {
+		if _, used := slices.BinarySearch(usable.Identities, id); !used {
+			serverless = append(serverless, chosen.Names[i])
 		}
 	}
 	slices.Sort(serverless)
@@ -58,17 +52,12 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// tellLeftOut tells the Service's owner which nodes get no traffic, unless these are the same as the last time. Node events tell nobody:
-// a node that joins may take a moment to be told which server it is, and one whose server is deleted goes itself.
-func (b *balancers) tellLeftOut(service *corev1.Service, out leftOut) {
+// notices tell the Service's owner which nodes get no traffic.
+func (out leftOut) notices(vpc string) []loadbalancer.Notice {
 	if (out == leftOut{}) {
-		b.leftOut.Delete(service.UID)
-		return
+		return nil
 	}
-	if latest, told := b.leftOut.Swap(service.UID, out); told && latest == out {
-		return
-	}
-	b.recorder.Event(service, corev1.EventTypeWarning, reasonLeftOut, out.message(b.config.VPCIdentity))
+	return []loadbalancer.Notice{{Topic: loadbalancer.Nodes, Reason: reasonLeftOut, Message: out.message(vpc)}}
 }
 
 // message says which nodes are left out, why, and what to do about it.

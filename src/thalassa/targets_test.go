@@ -61,16 +61,16 @@ func TestNodesLeftOutAreTold(t *testing.T) {
 func TestMachineLeftOutLaterIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
-		web, nodes := service("web", 80), l.nodes("a", "b")
-		l.settle(web, nodes)
-		l.watching(web)
+		web := service("web", 80)
+		l.settle(web, l.nodes("a", "b"))
+		cluster := l.watching(web)
 		if err := l.emulator.DeleteMachine("b"); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.cloud.balancers.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+		if err := l.joins(cluster, "c"); err != nil {
 			t.Fatal(err)
 		}
 		if told := l.toldLeftOut(); len(told) > 0 {

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/api"
-	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
 // What the service controller of k8s.io/cloud-provider waits between attempts.
@@ -52,31 +51,37 @@ func unasked(err error) error {
 	return errors.New(err.Error())
 }
 
+// process is one instance of the provider.
+type process struct{ *servicecontroller.Library }
+
+// process is the lab's provider as it runs.
+func (l *lab) process() process { return process{l.cloud.library} }
+
 // through is the lab's provider started anew, with its calls going through network.
-func (l *lab) through(network http.RoundTripper) *balancers {
-	process := *l
-	process.network = network
-	process.restart()
-	return process.cloud.balancers
+func (l *lab) through(network http.RoundTripper) process {
+	anew := *l
+	anew.network = network
+	anew.restart()
+	return anew.process()
 }
 
 // ensuring is a process that makes the Service's load balancer what it should be.
 func (l *lab) ensuring(s *corev1.Service, nodes []*corev1.Node) trial.Start {
-	return l.repeating(func(b *balancers) func(context.Context) error { return b.ensuring(s, nodes) })
+	return l.repeating(func(b process) func(context.Context) error { return b.ensuring(s, nodes) })
 }
 
 // following is a process that hands the Service's load balancer the nodes.
 func (l *lab) following(s *corev1.Service, nodes []*corev1.Node) trial.Start {
-	return l.repeating(func(b *balancers) func(context.Context) error { return b.following(s, nodes) })
+	return l.repeating(func(b process) func(context.Context) error { return b.following(s, nodes) })
 }
 
 // deleting is a process that removes the Service's load balancer.
 func (l *lab) deleting(s *corev1.Service) trial.Start {
-	return l.repeating(func(b *balancers) func(context.Context) error { return b.deleting(s) })
+	return l.repeating(func(b process) func(context.Context) error { return b.deleting(s) })
 }
 
 // repeating is a process that does one thing until it succeeds.
-func (l *lab) repeating(of func(*balancers) func(context.Context) error) trial.Start {
+func (l *lab) repeating(of func(process) func(context.Context) error) trial.Start {
 	return func(network http.RoundTripper) trial.Work {
 		do := of(l.through(network))
 		return func(ctx context.Context) error { return attempt(ctx, do) }
@@ -84,7 +89,7 @@ func (l *lab) repeating(of func(*balancers) func(context.Context) error) trial.S
 }
 
 // ensuring is one attempt to make the Service's load balancer what it should be.
-func (b *balancers) ensuring(s *corev1.Service, nodes []*corev1.Node) func(context.Context) error {
+func (b process) ensuring(s *corev1.Service, nodes []*corev1.Node) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := b.EnsureLoadBalancer(ctx, "test", s, nodes)
 		return err
@@ -92,13 +97,13 @@ func (b *balancers) ensuring(s *corev1.Service, nodes []*corev1.Node) func(conte
 }
 
 // following is one attempt to hand the Service's load balancer the nodes.
-func (b *balancers) following(s *corev1.Service, nodes []*corev1.Node) func(context.Context) error {
+func (b process) following(s *corev1.Service, nodes []*corev1.Node) func(context.Context) error {
 	return func(ctx context.Context) error { return unasked(b.UpdateLoadBalancer(ctx, "test", s, nodes)) }
 }
 
 // deleting is one attempt to remove the Service's load balancer. Once nothing exists, or the deletion is said to be complete, the
 // finalizer goes and nobody ever comes back: what is left then is a leak.
-func (b *balancers) deleting(s *corev1.Service) func(context.Context) error {
+func (b process) deleting(s *corev1.Service) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, exists, err := b.GetLoadBalancer(ctx, "test", s)
 		if err != nil || !exists {
@@ -111,23 +116,19 @@ func (b *balancers) deleting(s *corev1.Service) func(context.Context) error {
 // repairing is a process that looks for drift. The first one has left the Service as it should be, with the status; one that takes
 // over begins like any other.
 func (l *lab) repairing(web *corev1.Service, nodes []*corev1.Node, status *corev1.LoadBalancerStatus) trial.Start {
-	inCluster := web.DeepCopy()
-	inCluster.Finalizers, inCluster.Status.LoadBalancer = []string{helpers.LoadBalancerCleanupFinalizer}, *status
-	cluster, takesOver := fake.NewClientset(inCluster), false
+	web = web.DeepCopy()
+	web.Status.LoadBalancer = *status
 	return func(network http.RoundTripper) trial.Work {
-		if takesOver {
-			return l.ensuring(web, nodes)(network)
-		}
-		takesOver = true
-		b := l.through(network)
-		b.settled.remember(web, nodes, status)
-		d := drift{balancers: b, services: cluster.CoreV1()}
+		anew := *l
+		anew.network = network
+		anew.restart()
+		ensure := anew.process().ensuring(web, nodes)
 		return func(ctx context.Context) error {
 			return attempt(ctx, func(ctx context.Context) error {
-				if err := b.inventory.Refresh(ctx); err != nil {
+				if err := anew.cloud.balancers.Refresh(ctx); err != nil {
 					return err
 				}
-				return d.repair(ctx, web)
+				return ensure(ctx)
 			})
 		}
 	}

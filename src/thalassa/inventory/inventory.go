@@ -28,6 +28,8 @@ const (
 	// absentMemory bounds how long a missing machine is remembered without a list that shows it missing again: longer than the
 	// pauses between lists usually are.
 	absentMemory = time.Hour
+	// doubtMemory is longer than any list is used.
+	doubtMemory = visibleAfter + time.Hour
 	// vpcAge bounds the VPC: region and subnets hardly ever change.
 	vpcAge = time.Hour
 )
@@ -57,7 +59,7 @@ type Scope struct {
 
 // New returns an empty inventory. It makes no call.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(visibleAfter)}
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(doubtMemory)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.machines.present = i.absent.forget
 	i.owned = scope.Owned
@@ -162,12 +164,22 @@ func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time
 // LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old. So many are expected: what a list showed
 // before and lacks now is asked for, and what the first list of all lacks is listed once more.
 func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge time.Duration, expected int) ([]LoadBalancer, error) {
-	return i.balancers.findExpected(ctx, ownerKey(owner), maxAge, expected)
+	return i.balancers.findExpected(ctx, ownerKey(owner), i.certain(owner, maxAge), expected)
 }
 
 // TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old, in the same way.
 func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration, expected int) ([]TargetGroup, error) {
-	return i.groups.findExpected(ctx, ownerKey(owner), maxAge, expected)
+	return i.groups.findExpected(ctx, ownerKey(owner), i.certain(owner, maxAge), expected)
+}
+
+// All returns all load balancers and target groups of this cluster, from lists at most maxAge old.
+func (i *Inventory) All(ctx context.Context, maxAge time.Duration) ([]LoadBalancer, []TargetGroup, error) {
+	balancers, err := i.balancers.all(ctx, maxAge)
+	if err != nil {
+		return nil, nil, err
+	}
+	groups, err := i.groups.all(ctx, maxAge)
+	return balancers, groups, err
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {

@@ -1,8 +1,11 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -84,6 +87,16 @@ func (k *kind[T]) findIn(ctx context.Context, key string, maxAge time.Duration) 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.lookup(key), k.listed, nil
+}
+
+// all returns all objects, from a copy that is at most maxAge old, sorted by identity.
+func (k *kind[T]) all(ctx context.Context, maxAge time.Duration) ([]T, error) {
+	if err := k.refresh(ctx, maxAge); err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.SortedFunc(maps.Values(k.objects), func(a, b T) int { return cmp.Compare(k.id(a), k.id(b)) }), nil
 }
 
 // findOrRefresh is find, but looks again in a fresh copy when the first one has nothing: the object may be new.

@@ -44,14 +44,14 @@ func TestChooseTargets(t *testing.T) {
 		want  Targets
 	}{
 		{"none", nil, Targets{}},
-		{"sorted, once each", []*corev1.Node{node("b"), node("a"), node("b")}, Targets{Identities: []string{"a", "b"}}},
-		{"not ready stays", []*corev1.Node{node("a", notReady)}, Targets{Identities: []string{"a"}}},
-		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")}, Targets{Identities: []string{"b"}}},
-		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")}, Targets{Identities: []string{"b"}}},
-		{"being deleted", []*corev1.Node{node("a", deleting), node("b")}, Targets{Identities: []string{"b"}}},
-		{"without network for a moment stays", []*corev1.Node{node("a", noNetwork)}, Targets{Identities: []string{"a"}}},
-		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"}}},
-		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
+		{"sorted, once each", []*corev1.Node{node("b"), node("a"), node("b")}, Targets{Identities: []string{"a", "b"}, Names: []string{"a", "b"}}},
+		{"not ready stays", []*corev1.Node{node("a", notReady)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
+		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"being deleted", []*corev1.Node{node("a", deleting), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"without network for a moment stays", []*corev1.Node{node("a", noNetwork)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
+		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
+		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
 		{"somebody else's", []*corev1.Node{node("b", foreign), node("a", foreign)}, Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},
 	}
@@ -61,6 +61,58 @@ func TestChooseTargets(t *testing.T) {
 				t.Errorf("targets (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTargetsOn: with policy Local only nodes with a ready endpoint are targets, and none at all is "not known" unless no node is left.
+func TestTargetsOn(t *testing.T) {
+	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Incomplete: true, Unidentified: []string{"c"}}
+	tests := []struct {
+		name  string
+		nodes Targets
+		ready []string
+		want  Targets
+	}{
+		{"one of two", all, []string{"b"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}}},
+		{"one is not identified", all, []string{"b", "c"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"c"}}},
+		{"no endpoint", all, nil, Targets{Incomplete: true, Endless: true}},
+		{"all on nodes that are leaving", all, []string{"x"}, Targets{Incomplete: true}},
+		{"no endpoint and no node", Targets{}, nil, Targets{Endless: true}},
+		{"no node", Targets{}, []string{"x"}, Targets{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ready := map[string]bool{}
+			for _, name := range tt.ready {
+				ready[name] = true
+			}
+			if diff := cmp.Diff(tt.want, tt.nodes.On(ready)); diff != "" {
+				t.Errorf("targets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTargetsOnly(t *testing.T) {
+	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"b", "a"}}
+	if diff := cmp.Diff(all, all.Only([]string{"id-1", "id-2"})); diff != "" {
+		t.Errorf("all are there (-want +got):\n%s", diff)
+	}
+	want := Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Incomplete: true}
+	if diff := cmp.Diff(want, all.Only([]string{"id-2"})); diff != "" {
+		t.Errorf("one is missing (-want +got):\n%s", diff)
+	}
+}
+
+// TestTwoNodesOnOneMachine: it gets its traffic once, whatever the order of the nodes.
+func TestTwoNodesOnOneMachine(t *testing.T) {
+	twin := node("b")
+	twin.Spec.ProviderID = "test://a"
+	want := Targets{Identities: []string{"a"}, Names: []string{"a"}}
+	for _, nodes := range [][]*corev1.Node{{node("a"), twin}, {twin, node("a")}} {
+		if diff := cmp.Diff(want, ChooseTargets(nodes, identify)); diff != "" {
+			t.Errorf("targets (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -107,18 +159,18 @@ func TestDesire(t *testing.T) {
 		},
 		Targets: Targets{Identities: []string{"a"}},
 	}
-	got, err := Desire(owner, service, []*corev1.Node{node("a")}, identify)
+	got, err := Desire(owner, service, want.Targets)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, desired (-want +got):\n%s", err, diff)
 	}
 
 	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
-	if got, _ = Desire(owner, service, nil, identify); got.HealthCheckNodePort != 32000 {
+	if got, _ = Desire(owner, service, Targets{}); got.HealthCheckNodePort != 32000 {
 		t.Errorf("health check node port with policy Local = %d, want 32000", got.HealthCheckNodePort)
 	}
 
 	service.Spec.Ports[0].NodePort = 0
-	_, err = Desire(owner, service, nil, identify)
+	_, err = Desire(owner, service, Targets{})
 	if err == nil || !strings.Contains(err.Error(), "port 443 of Service shop/web") || !strings.Contains(err.Error(), "allocateLoadBalancerNodePorts") {
 		t.Errorf("error without node port = %v, want one that names the port, the Service and the field to set", err)
 	}

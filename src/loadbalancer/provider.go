@@ -1,0 +1,125 @@
+package loadbalancer
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Provider has the load balancers of one cloud. It compares and reads; all that it would write is in the plans it returns, and when
+// to apply them is decided by its caller, who works on one Service at a time in one goroutine.
+//
+// It never waits for the cloud to finish something: a comparison says what there is to wait for.
+type Provider interface {
+	// Identify says which machine a node is.
+	Identify(node *corev1.Node) (identity string, ours bool)
+	// Compare returns how what the Service has in the cloud differs from what it should have with these targets. The error is that
+	// this is not known, or that the Service cannot be served at all.
+	Compare(ctx context.Context, service *corev1.Service, targets Targets) (Comparison, error)
+	// Remaining returns what there is of the Service in the cloud, and in Plan the writes that are possible now to remove it: none
+	// while the cloud is still busy with earlier ones. Written says that the caller has just applied such a plan, so that only newer
+	// answers count.
+	Remaining(ctx context.Context, service *corev1.Service, written bool) (Comparison, error)
+	// Refresh makes everything be compared with what the cloud has now, read in lists that all Services share.
+	Refresh(ctx context.Context) error
+	// Judge says of an error of this provider whether it is about the cloud's state at the moment, so that it passes by itself and
+	// nobody has to do anything, and in how long the cloud asked to come back; 0 when it did not.
+	Judge(err error) (passing bool, after time.Duration)
+	// Owned returns who owns the load balancers, and parts of them, that this cluster has in the cloud, from the lists that are there.
+	Owned(ctx context.Context) ([]Owned, error)
+}
+
+// Comparison is what a Service should have in the cloud beside what it has.
+type Comparison struct {
+	// Plan is what differs and may be put right now.
+	Plan Plan
+	// Refused is why something that differs is not in the plan; nil when nothing is left out.
+	Refused error
+	// Wait is what the cloud is busy with; nil when nothing is waited for. Only meaningful with an empty plan.
+	Wait *Wait
+	// Exists says that there is anything of the Service in the cloud, or that it is not certain that there is nothing.
+	Exists bool
+	// Status is the addresses under which the load balancer serves; without any while it does not.
+	Status corev1.LoadBalancerStatus
+	// State is the cloud's word for how the load balancer is ("ready"); "" when there is none.
+	State string
+	// Targets is how many machines the load balancer is to lead to.
+	Targets int
+	// Notices are what the Service's owner should know, in an order that stays the same.
+	Notices []Notice
+}
+
+// Wait is something that the cloud is busy with, or has failed at.
+type Wait struct {
+	// Object is the identity of what is waited for: with another one, the time begins anew. It may be empty.
+	Object string
+	// Name is what people call it: "load balancer web".
+	Name string
+	// Status is the cloud's word for what it does with it: "creating".
+	Status string
+	// Going says that it is waited for the object's end.
+	Going bool
+	// Failed says that the cloud has given up.
+	Failed bool
+	// Patient says that nobody expects the end soon, so that looking may become rarer from the beginning.
+	Patient bool
+	// Message is one sentence for logs and conditions: what is waited for, and how it is now.
+	Message string
+}
+
+// Topic is what a notice is about. Its condition on the Service is False as long as there is a notice.
+type Topic string
+
+// The topics of notices, which are also the types of the conditions.
+const (
+	// Settings: what the Service asks for is not all applied.
+	Settings Topic = "LoadBalancerConfigValid"
+	// Nodes: not all nodes get the traffic that they should.
+	Nodes Topic = "LoadBalancerTargetsComplete"
+)
+
+// Notice is something that the Service's owner should know and can change. It is the same value as long as nothing changes.
+type Notice struct {
+	Topic   Topic
+	Reason  string // of the event and the condition: "InvalidAnnotation"
+	Message string // what is wrong, and what to do about it
+}
+
+// Owned is something in the cloud that belongs to a Service of this cluster.
+type Owned struct {
+	Service types.NamespacedName
+	UID     types.UID
+	// Kind and Name say what it is: "load balancer", "a0a1b2c3d". Identity is the cloud's own name for it.
+	Kind, Name, Identity string
+	// State is the cloud's word for how it is, "" for what has none.
+	State string
+}
+
+// Behaviour is how Services are looked after, as the provider is configured.
+type Behaviour struct {
+	// PollInterval is the time between two looks at what the cloud is busy with.
+	PollInterval time.Duration
+	// SlowAfter is after how long the owner is told that it takes long.
+	SlowAfter time.Duration
+	// DriftPeriod is the time between two looks for what was changed in the cloud by hand; 0 never looks.
+	DriftPeriod time.Duration
+	// Drift says what is done about it.
+	Drift DriftMode
+	// RemoveOrphans deletes what belongs to a Service that is not in the cluster any more; otherwise it is reported.
+	RemoveOrphans bool
+	// Class is the loadBalancerClass that is served; "" serves none.
+	Class string
+	// OnlyClass leaves Services without a class to others.
+	OnlyClass bool
+}
+
+// DriftMode says what is done about what was changed in the cloud by hand.
+type DriftMode string
+
+// The modes.
+const (
+	Repair DriftMode = "repair" // put it right and say so
+	Report DriftMode = "report" // say so, and put it right with the next change of the Service or its nodes
+)

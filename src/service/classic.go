@@ -1,0 +1,177 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// kindBalancer is all that is known of what a classic provider makes.
+const kindBalancer = "load balancer"
+
+// classic makes a loadbalancer.Provider of one that only has the interface of k8s.io/cloud-provider. Such a provider cannot say what
+// differs, so it is called when a Service or its nodes are others than at its last success; there is no drift to be found with it.
+type classic struct {
+	balancers cloudprovider.LoadBalancer
+	cluster   string // --cluster-name
+	nodes     corelisters.NodeLister
+
+	mu   sync.Mutex
+	made map[types.UID]made
+}
+
+// made is what a provider was called with when it last succeeded, and what it said.
+type made struct {
+	service *corev1.Service
+	nodes   []string
+	status  corev1.LoadBalancerStatus
+}
+
+// Classic returns a provider that calls the methods of k8s.io/cloud-provider, with the name of the cluster they want.
+func Classic(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) loadbalancer.Provider {
+	return &classic{balancers: balancers, cluster: cluster, nodes: nodes, made: map[types.UID]made{}}
+}
+
+// Identify implements loadbalancer.Provider: such a provider takes whole nodes, and looks for their machines itself.
+func (c *classic) Identify(node *corev1.Node) (identity string, ours bool) { return node.Name, true }
+
+// Compare implements loadbalancer.Provider.
+func (c *classic) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+	last, known := c.last(service.UID)
+	wanted := targets.Over(last.nodes)
+	name := c.balancers.GetLoadBalancerName(ctx, c.cluster, service)
+	found := loadbalancer.Comparison{Exists: known, Status: last.status, Targets: len(wanted)}
+	if known {
+		found.State = "ready"
+	}
+	switch {
+	case !known || !sameWish(last.service, service):
+		found.Plan = loadbalancer.Plan{{Verb: loadbalancer.Update, Kind: kindBalancer, Name: name, Do: c.ensure(service, wanted)}}
+	case !slices.Equal(last.nodes, wanted):
+		why := fmt.Sprintf("%d nodes become %d", len(last.nodes), len(wanted))
+		found.Plan = loadbalancer.Plan{{Verb: loadbalancer.Update, Kind: kindBalancer, Name: name, Why: why, Do: c.update(service, wanted)}}
+	}
+	return found, nil
+}
+
+func (c *classic) ensure(service *corev1.Service, names []string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		nodes, err := c.named(names)
+		if err != nil {
+			return err
+		}
+		status, err := c.balancers.EnsureLoadBalancer(ctx, c.cluster, service.DeepCopy(), nodes)
+		if err != nil {
+			return err
+		}
+		if status == nil {
+			return errors.New("the provider returned no status; this is a mistake in it")
+		}
+		c.remember(service.UID, made{service: service, nodes: names, status: *status})
+		return nil
+	}
+}
+
+func (c *classic) update(service *corev1.Service, names []string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		nodes, err := c.named(names)
+		if err != nil {
+			return err
+		}
+		if err := c.balancers.UpdateLoadBalancer(ctx, c.cluster, service.DeepCopy(), nodes); err != nil {
+			return err
+		}
+		last, _ := c.last(service.UID)
+		last.nodes = names
+		c.remember(service.UID, last)
+		return nil
+	}
+}
+
+// named are the nodes of those names that are still there.
+func (c *classic) named(names []string) ([]*corev1.Node, error) {
+	nodes := make([]*corev1.Node, 0, len(names))
+	for _, name := range names {
+		if node, err := c.nodes.Get(name); err == nil {
+			nodes = append(nodes, node)
+		}
+	}
+	if len(nodes) == 0 && len(names) > 0 {
+		return nil, fmt.Errorf("none of the %d nodes is there any more; the load balancer keeps those it has", len(names))
+	}
+	return nodes, nil
+}
+
+// Remaining implements loadbalancer.Provider. A deletion that succeeded is believed.
+func (c *classic) Remaining(ctx context.Context, service *corev1.Service, written bool) (loadbalancer.Comparison, error) {
+	if written {
+		return loadbalancer.Comparison{}, nil
+	}
+	status, exists, err := c.balancers.GetLoadBalancer(ctx, c.cluster, service)
+	if err != nil {
+		return loadbalancer.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", object(service), err)
+	}
+	if !exists {
+		c.forget(service.UID)
+		return loadbalancer.Comparison{}, nil
+	}
+	found := loadbalancer.Comparison{Exists: true, State: "ready"}
+	if status != nil {
+		found.Status = *status
+	}
+	name := c.balancers.GetLoadBalancerName(ctx, c.cluster, service)
+	found.Plan = loadbalancer.Plan{{Verb: loadbalancer.Delete, Kind: kindBalancer, Name: name, Do: func(ctx context.Context) error {
+		err := c.balancers.EnsureLoadBalancerDeleted(ctx, c.cluster, service.DeepCopy())
+		if err == nil || errors.Is(err, cloudprovider.ImplementedElsewhere) {
+			c.forget(service.UID)
+			return nil
+		}
+		return err
+	}}}
+	return found, nil
+}
+
+// Refresh implements loadbalancer.Provider: nothing is known that could be old.
+func (c *classic) Refresh(context.Context) error { return nil }
+
+// Judge implements loadbalancer.Provider.
+func (c *classic) Judge(err error) (passing bool, after time.Duration) {
+	var again *api.RetryError
+	if errors.As(err, &again) {
+		return true, again.RetryAfter()
+	}
+	return false, 0
+}
+
+// Owned implements loadbalancer.Provider: such a provider cannot tell.
+func (c *classic) Owned(context.Context) ([]loadbalancer.Owned, error) { return nil, nil }
+
+func (c *classic) last(uid types.UID) (made, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.made[uid]
+	return last, known
+}
+
+func (c *classic) remember(uid types.UID, last made) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made[uid] = last
+}
+
+func (c *classic) forget(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.made, uid)
+}

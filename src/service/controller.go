@@ -1,0 +1,335 @@
+// Package service gives Services of type LoadBalancer their load balancers, whatever the cloud. It stands in for the service controller
+// of k8s.io/cloud-provider, under the same name, flags, finalizer and event reasons.
+//
+// One queue holds the Services that may differ from what the cloud has, the most urgent first; a worker takes one, computes what it
+// should have from the nodes and endpoints as they are then, lets the provider compare, and applies the difference:
+//
+//	Service, node, EndpointSlice changes ─► queue ─► claim ─► Provider.Compare ─► Plan.Apply ─► status, conditions, events
+//	      every drift period, one set of lists ─┘
+//
+// No worker waits for the cloud, no two work on one Service, and a Service with which nothing differs costs neither a call nor a write.
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/cloud-provider/service/helpers"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// component is the source of the events, as in k8s.io/cloud-provider.
+const component = "service-controller"
+
+// sweep is the key that stands for all Services: the nodes have changed.
+const sweep = "*"
+
+// Options are what a Controller is made from.
+type Options struct {
+	Provider       loadbalancer.Provider
+	Behaviour      loadbalancer.Behaviour
+	Client         kubernetes.Interface
+	Services       coreinformers.ServiceInformer
+	Nodes          coreinformers.NodeInformer
+	EndpointSlices discoveryinformers.EndpointSliceInformer
+	// Recorder takes what the owners of Services are told; nil makes events of the API server.
+	Recorder record.EventRecorder
+}
+
+// Controller keeps the load balancers of Services as they should be.
+type Controller struct {
+	keeper
+	client    kubernetes.Interface
+	services  corelisters.ServiceLister
+	endpoints cache.Indexer
+	fleet     *fleet
+	writer    writer
+	queue     *queue
+	memories  memories[string] // by the Service's key
+	orphanage orphanage
+	sweeping  sweeping
+	synced    []cache.InformerSynced
+}
+
+// New returns a controller that begins its work with Run. The error is that an informer runs already, and without what this one needs.
+func New(o Options) (*Controller, error) {
+	c := &Controller{
+		keeper: keeper{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder, metrics: newMetrics()},
+		client: o.Client, services: o.Services.Lister(), endpoints: o.EndpointSlices.Informer().GetIndexer(),
+		fleet:  &fleet{nodes: o.Nodes.Lister(), identify: o.Provider.Identify},
+		writer: writer{services: o.Client.CoreV1()}, queue: newQueue(),
+	}
+	if err := o.EndpointSlices.Informer().AddIndexers(indexers()); err != nil {
+		return nil, fmt.Errorf("preparing to find the endpoints of Services: %w", err)
+	}
+	for _, one := range []struct {
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{
+		{o.Services.Informer(), c.serviceEvents()},
+		{o.Nodes.Informer(), c.nodeEvents()},
+		{o.EndpointSlices.Informer(), c.endpointEvents()},
+	} {
+		registered, err := one.informer.AddEventHandler(one.handler)
+		if err != nil {
+			return nil, fmt.Errorf("watching for the service controller: %w", err)
+		}
+		c.synced = append(c.synced, registered.HasSynced)
+	}
+	c.metrics.observe(c)
+	return c, nil
+}
+
+// Run works with so many workers until ctx ends, and then until the writes under way are done.
+func (c *Controller) Run(ctx context.Context, workers int) {
+	if c.recorder == nil {
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		defer broadcaster.Shutdown()
+		broadcaster.StartStructuredLogging(0)
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
+		c.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	}
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
+		c.queue.ShutDown()
+		return
+	}
+	var crew sync.WaitGroup
+	for range workers {
+		crew.Go(func() { c.work(ctx) })
+	}
+	crew.Go(func() { c.patrol(ctx) })
+	<-ctx.Done()
+	c.queue.ShutDown()
+	crew.Wait()
+}
+
+// serviceEvents queues Services that want, or had, a load balancer.
+func (c *Controller) serviceEvents() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			service, ok := object.(*corev1.Service)
+			switch {
+			case !ok || !mayMatter(service):
+			case initial:
+				c.queue.add(keyOf(service), relaxed, 0)
+			default:
+				c.queue.add(keyOf(service), normal, 0)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*corev1.Service)
+			is, also := after.(*corev1.Service)
+			if ok && also && (mayMatter(was) || mayMatter(is)) && !sameForUs(was, is) {
+				c.queue.add(keyOf(is), normal, 0)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && c.memories.has(key) {
+				c.queue.add(key, normal, 0)
+			}
+		},
+	}
+}
+
+// mayMatter says whether a Service wants a load balancer, or may have had one.
+func mayMatter(service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer || helpers.HasLBFinalizer(service)
+}
+
+// sameForUs says whether nothing differs that this controller writes or looks at.
+func sameForUs(was, is *corev1.Service) bool {
+	return sameWish(was, is) && was.DeletionTimestamp.Equal(is.DeletionTimestamp) && helpers.HasLBFinalizer(was) == helpers.HasLBFinalizer(is) &&
+		helpers.LoadBalancerStatusEqual(&was.Status.LoadBalancer, &is.Status.LoadBalancer)
+}
+
+// nodeEvents queues all Services, once, when the targets change.
+func (c *Controller) nodeEvents() cache.ResourceEventHandler {
+	changed := func(before, after *corev1.Node) {
+		differs, leaves := difference(before, after)
+		if !differs {
+			return
+		}
+		c.fleet.changed()
+		if leaves {
+			c.queue.add(sweep, urgent, leaveWindow)
+		} else {
+			c.queue.add(sweep, urgent, joinWindow)
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			if node, ok := object.(*corev1.Node); ok && !initial {
+				changed(nil, node)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*corev1.Node)
+			is, also := after.(*corev1.Node)
+			if ok && also {
+				changed(was, is)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if node, ok := deleted[*corev1.Node](object); ok {
+				changed(node, nil)
+			}
+		},
+	}
+}
+
+// endpointEvents queues the Service whose externalTrafficPolicy is Local when its endpoints are on other nodes.
+func (c *Controller) endpointEvents() cache.ResourceEventHandler {
+	changed := func(before, after *discoveryv1.EndpointSlice, of *discoveryv1.EndpointSlice) {
+		key := serviceKeyOf(of)
+		if !c.local(key) {
+			return
+		}
+		switch differs, leaves := endpointsDiffer(before, after); {
+		case leaves:
+			c.queue.add(key, urgent, leaveWindow)
+		case differs:
+			c.queue.add(key, normal, joinWindow)
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			if slice, ok := object.(*discoveryv1.EndpointSlice); ok && !initial {
+				changed(nil, slice, slice)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*discoveryv1.EndpointSlice)
+			is, also := after.(*discoveryv1.EndpointSlice)
+			if ok && also {
+				changed(was, is, is)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if slice, ok := deleted[*discoveryv1.EndpointSlice](object); ok {
+				changed(slice, nil, slice)
+			}
+		},
+	}
+}
+
+// local says whether the Service of that key sends traffic only to nodes with an endpoint.
+func (c *Controller) local(key string) bool {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil || name == "" {
+		return false
+	}
+	service, err := c.services.Services(namespace).Get(name)
+	return err == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer && helpers.RequestsOnlyLocalTraffic(service)
+}
+
+// deleted is the last known state of an object that is not there any more.
+func deleted[T any](object any) (T, bool) {
+	if late, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = late.Obj
+	}
+	last, ok := object.(T)
+	return last, ok
+}
+
+func keyOf(service *corev1.Service) string { return service.Namespace + "/" + service.Name }
+
+// work takes Services from the queue until it is shut down.
+func (c *Controller) work(ctx context.Context) {
+	for {
+		key, down := c.queue.Get()
+		if down {
+			return
+		}
+		if ctx.Err() == nil {
+			c.serve(ctx, key)
+		}
+		c.queue.Done(key)
+	}
+}
+
+// serve does the work for a key, and says when it is to be looked at again.
+func (c *Controller) serve(ctx context.Context, key string) {
+	if key == sweep {
+		c.sweep()
+		return
+	}
+	began := time.Now()
+	err := c.reconcile(ctx, key)
+	c.metrics.reconciled(time.Since(began), resultOf(err))
+	c.sweeping.done(key, c.metrics.nodeLatency)
+	switch after, asked := retryAfter(err); {
+	case err == nil:
+		c.queue.Forget(key)
+	case asked:
+		klog.FromContext(ctx).V(2).Info("Service is looked at again later", "service", key, "after", after, "reason", err.Error())
+		c.queue.Forget(key)
+		c.queue.add(key, normal, after)
+	default:
+		klog.FromContext(ctx).Error(err, "Service has no load balancer as it should; it is tried again", "service", key)
+		c.queue.order.want(key, relaxed)
+		c.queue.AddRateLimited(key)
+	}
+}
+
+// sweep queues all Services, because the nodes have changed.
+func (c *Controller) sweep() {
+	leaves, err := c.fleet.sweep()
+	if err != nil { // a cache does not fail
+		return
+	}
+	p := normal
+	if leaves {
+		p = urgent
+	}
+	keys := c.memories.keys()
+	c.sweeping.begin(keys)
+	for _, key := range keys {
+		c.queue.add(key, p, 0)
+	}
+}
+
+// sweeping measures how long it takes until all Services know of a change of nodes.
+type sweeping struct {
+	mu    sync.Mutex
+	began time.Time
+	left  map[string]bool
+}
+
+// begin is when the Services are queued. One sweep that overtakes another goes on with its time.
+func (s *sweeping) begin(keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.left) == 0 {
+		s.began, s.left = time.Now(), map[string]bool{}
+	}
+	for _, key := range keys {
+		s.left[key] = true
+	}
+}
+
+// done is when a Service has been looked at.
+func (s *sweeping) done(key string, latency prometheus.Observer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.left[key] {
+		return
+	}
+	if delete(s.left, key); len(s.left) == 0 {
+		latency.Observe(time.Since(s.began).Seconds())
+	}
+}

@@ -1,0 +1,86 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// Changes of nodes and endpoints that happen within a window after the first one are written together.
+const (
+	joinWindow  = time.Second
+	leaveWindow = 100 * time.Millisecond // until it is over, traffic goes where nobody is
+)
+
+// fleet is all nodes as targets, chosen once for all Services when it is needed.
+type fleet struct {
+	nodes    corelisters.NodeLister
+	identify loadbalancer.Identify
+
+	mu     sync.Mutex
+	chosen *loadbalancer.Targets // nil: to be chosen
+	swept  []string              // identities at the latest sweep, sorted
+}
+
+// changed makes the targets be chosen anew.
+func (f *fleet) changed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.chosen = nil
+}
+
+// targets are the machines of all eligible nodes, as they are now.
+func (f *fleet) targets() (loadbalancer.Targets, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.chosen == nil {
+		nodes, err := f.nodes.List(labels.Everything())
+		if err != nil {
+			return loadbalancer.Targets{}, fmt.Errorf("listing nodes: %w", err)
+		}
+		chosen := loadbalancer.ChooseTargets(nodes, f.identify)
+		f.chosen = &chosen
+	}
+	return *f.chosen, nil
+}
+
+// sweep returns whether a machine has left since the last time.
+func (f *fleet) sweep() (leaves bool, err error) {
+	targets, err := f.targets()
+	if err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	leaves = lost(f.swept, targets.Identities)
+	f.swept = targets.Identities
+	return leaves, nil
+}
+
+// difference says whether a change of a node changes the targets of Services, and whether one leaves. Either may be nil.
+func difference(before, after *corev1.Node) (differs, leaves bool) {
+	was, is := before != nil && loadbalancer.Eligible(before), after != nil && loadbalancer.Eligible(after)
+	switch {
+	case was && is:
+		differs = before.Spec.ProviderID != after.Spec.ProviderID
+		return differs, differs && before.Spec.ProviderID != ""
+	case was:
+		return true, true
+	}
+	return is, false
+}
+
+// lost says whether something that was there is missing; both are sorted.
+func lost(before, after []string) bool {
+	return slices.ContainsFunc(before, func(one string) bool {
+		_, found := slices.BinarySearch(after, one)
+		return !found
+	})
+}

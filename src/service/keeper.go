@@ -1,0 +1,255 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// maxRounds bounds how often one look at a Service compares and writes. Two are needed where the cloud takes a load balancer and its
+// listeners in two steps; the last one only checks.
+const maxRounds = 3
+
+// errReported ends the work on a Service whose drift is reported only.
+var errReported = errors.New("it is left as it is, as configured")
+
+// keeper makes what one Service has in the cloud what it should be. It is called for one Service by one goroutine at a time, which
+// holds the Service's memory.
+type keeper struct {
+	provider  loadbalancer.Provider
+	behaviour loadbalancer.Behaviour
+	recorder  record.EventRecorder
+	metrics   *metrics
+}
+
+// wish is what a Service's load balancer is made from.
+type wish struct {
+	service *corev1.Service
+	targets loadbalancer.Targets
+	// protect is called before the first write, and fails when the Service may not have anything in the cloud.
+	protect func(context.Context) error
+}
+
+// ensure makes what the Service has in the cloud what it should be, and returns its addresses. While the cloud is busy the error is an
+// *api.RetryError with the time of the next look.
+func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBalancerStatus, error) {
+	cause := m.causeOf(w)
+	for round := 1; ; round++ {
+		found, err := k.provider.Compare(ctx, w.service, w.targets)
+		if err != nil {
+			return nil, k.judged(err)
+		}
+		m.seen(w.service, found)
+		k.tellNotices(m, w.service, noticesOf(m, w, cause, found))
+		switch {
+		case len(found.Plan) == 0 && found.Refused != nil:
+			return nil, k.refused(m, w, cause, found.Refused)
+		case len(found.Plan) == 0:
+			return k.arrived(m, w, cause, found)
+		case round == maxRounds:
+			return nil, fmt.Errorf("the cloud does not keep what is written: it still needs %q", found.Plan[0])
+		case round == 1:
+			if err := k.begin(ctx, m, w, cause, found.Plan); err != nil {
+				return nil, err
+			}
+		}
+		began := time.Now()
+		m.wrote()
+		err = k.apply(ctx, found.Plan, cause)
+		if cause == causeNodes {
+			k.metrics.retargeted(time.Since(began), err)
+		}
+		if err != nil {
+			return nil, k.judged(err)
+		}
+	}
+}
+
+// begin is what comes before the first write.
+func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan loadbalancer.Plan) error {
+	if cause == causeDrift {
+		k.metrics.drifted(plan)
+		if err := k.tellDrift(m, w.service, plan); err != nil {
+			return err
+		}
+	}
+	if w.protect != nil {
+		if err := w.protect(ctx); err != nil {
+			return err
+		}
+	}
+	if cause == causeService && !m.ensuring {
+		m.ensuring = true
+		k.recorder.Event(w.service, corev1.EventTypeNormal, reasonEnsuring, "Ensuring load balancer: "+summary(plan))
+	}
+	return nil
+}
+
+// apply makes the writes, and counts them.
+func (k *keeper) apply(ctx context.Context, plan loadbalancer.Plan, cause cause) error {
+	for i, operation := range plan {
+		do := operation.Do
+		plan[i].Do = func(ctx context.Context) error {
+			err := do(ctx)
+			k.metrics.wrote(operation, cause, err)
+			return err
+		}
+	}
+	return plan.Apply(ctx)
+}
+
+// arrived is when nothing differs: the load balancer serves, or is waited for.
+func (k *keeper) arrived(m *memory, w wish, cause cause, found loadbalancer.Comparison) (*corev1.LoadBalancerStatus, error) {
+	if found.Wait != nil {
+		m.message = found.Wait.Message
+		return nil, k.pending(m, w.service, *found.Wait)
+	}
+	status := found.Status.DeepCopy()
+	k.tellArrival(m, w, cause, status)
+	m.settle(w.service, found)
+	return status, nil
+}
+
+// refused is when something differs that may not be put right.
+func (k *keeper) refused(m *memory, w wish, cause cause, err error) error {
+	if passing, _ := k.provider.Judge(err); !passing && cause == causeDrift {
+		m.repairing = true
+		k.tellOnce(m, w.service, "", reasonDrifted,
+			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %v", err)
+		return refusal{k.judged(err)}
+	}
+	return k.judged(err)
+}
+
+// refusal is why something is left as it is; the Service's owner knows already.
+type refusal struct{ error }
+
+// Unwrap returns the reason.
+func (r refusal) Unwrap() error { return r.error }
+
+// judged hands on when the cloud asked to come back.
+func (k *keeper) judged(err error) error {
+	var again *api.RetryError
+	if errors.As(err, &again) {
+		return err
+	}
+	if _, after := k.provider.Judge(err); after > 0 {
+		return &retry{RetryError: api.NewRetryError(err.Error(), after), cause: err}
+	}
+	return err
+}
+
+// retry is an *api.RetryError that still says why.
+type retry struct {
+	*api.RetryError
+	cause error
+}
+
+// Unwrap returns the reason, and what says when to come back.
+func (r *retry) Unwrap() []error { return []error{r.RetryError, r.cause} }
+
+// remove removes everything of the Service from the cloud. It returns nil only when nothing is left; an *api.RetryError while the cloud
+// is busy.
+func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service) error {
+	m.unsettle()
+	found, err := k.provider.Remaining(ctx, service, false)
+	if err != nil {
+		return k.judged(err)
+	}
+	if found.Exists && !m.removing {
+		m.removing = true
+		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, "Deleting load balancer")
+	}
+	if len(found.Plan) > 0 {
+		if err := k.apply(ctx, found.Plan, causeRemoval); err != nil {
+			return k.judged(err)
+		}
+		if found, err = k.provider.Remaining(ctx, service, true); err != nil {
+			return k.judged(err)
+		}
+	}
+	switch {
+	case found.Exists && found.Wait != nil:
+		return k.pending(m, service, *found.Wait)
+	case found.Exists: // there is something that may be removed now
+		return api.NewRetryError("the load balancer is being deleted", k.behaviour.PollInterval)
+	case m.removing:
+		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
+	}
+	return nil
+}
+
+// maxPollPause is the longest pause between two looks at a load balancer that failed, or takes too long: nobody waits for the second.
+const maxPollPause = time.Minute
+
+// pending says what is waited for, and when to look again. When it failed, or takes longer than configured, the Service's owner is
+// told once, and looking goes on, ever more rarely.
+func (k *keeper) pending(m *memory, service *corev1.Service, w loadbalancer.Wait) error {
+	// What counts is how long it is waited for: it may have served for months before.
+	since := m.waitedSince(w)
+	told := time.Now()
+	switch {
+	case w.Failed:
+		told = k.tellOnce(m, service, w.Object, reasonFailed,
+			"The cloud could not make %s work: its status is %q. Ask the cloud's support why, or delete it in the cloud: a new one follows by itself.", w.Name, w.Status)
+	case w.Patient && m.cause == causeDrift:
+		k.tellOnce(m, service, w.Object, reasonDrifted,
+			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %s", w.Message)
+	case time.Since(since) > k.behaviour.SlowAfter:
+		told = k.tellOnce(m, service, w.Object, reasonSlow,
+			"%s is still %q after %s; if that does not change soon, ask the cloud's support about it. It is looked at again by itself, nothing needs to be done in the cluster.",
+			capital(w.Name), w.Status, k.behaviour.SlowAfter)
+	}
+	if w.Patient {
+		told = since
+	}
+	return api.NewRetryError(w.Message, k.pollPause(time.Since(told)))
+}
+
+// pollPause is how long to wait for something that nobody expects soon, or of which its owner was told that it fails or takes too long,
+// since so long ago: as long again, so that pauses double, within bounds.
+func (k *keeper) pollPause(since time.Duration) time.Duration {
+	interval := k.behaviour.PollInterval
+	return min(max(since, interval), max(interval, maxPollPause))
+}
+
+func capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// addressesOf are the addresses of a status, each with its hostname, if it has one.
+func addressesOf(status corev1.LoadBalancerStatus) []string {
+	addresses := make([]string, 0, len(status.Ingress))
+	for _, ingress := range status.Ingress {
+		addresses = append(addresses, strings.TrimSpace(ingress.IP+" "+ingress.Hostname))
+	}
+	return addresses
+}
+
+// maxSummary bounds how many operations of a plan are named in an event.
+const maxSummary = 3
+
+// summary is a plan in one line.
+func summary(plan loadbalancer.Plan) string {
+	lines := strings.Split(plan.String(), "\n")
+	if more := len(lines) - maxSummary; more > 0 {
+		lines = append(slices.Clone(lines[:maxSummary]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// object names a Service in logs and errors.
+func object(service *corev1.Service) klog.ObjectRef { return klog.KObj(service) }

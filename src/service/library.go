@@ -1,0 +1,111 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// Library makes of a loadbalancer.Provider what k8s.io/cloud-provider wants of a cloud. The controller of this package takes the
+// provider out of it again; another one may call the methods, from any number of goroutines.
+type Library struct {
+	keeper
+	memories memories[types.UID]
+}
+
+var _ cloudprovider.LoadBalancer = (*Library)(nil)
+
+// NewLibrary returns it; what its methods have to tell the owners of Services goes to the recorder.
+func NewLibrary(provider loadbalancer.Provider, behaviour loadbalancer.Behaviour, recorder record.EventRecorder) *Library {
+	return &Library{keeper: keeper{provider: provider, behaviour: behaviour, recorder: recorder, metrics: newMetrics()}}
+}
+
+// ProviderOf returns the provider behind what a cloud has for load balancers: the one in a Library, else one that calls the methods of
+// k8s.io/cloud-provider with the cluster's name.
+func ProviderOf(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) (loadbalancer.Provider, loadbalancer.Behaviour) {
+	if library, ok := balancers.(*Library); ok {
+		return library.provider, library.behaviour
+	}
+	return Classic(balancers, cluster, nodes), loadbalancer.Behaviour{PollInterval: pollInterval, SlowAfter: slowAfter, Drift: loadbalancer.Repair}
+}
+
+// How providers are waited for that have no opinion on it.
+const (
+	pollInterval = 5 * time.Second
+	slowAfter    = 5 * time.Minute
+)
+
+// GetLoadBalancerName implements cloudprovider.LoadBalancer.
+func (l *Library) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {
+	return cloudprovider.DefaultLoadBalancerName(service)
+}
+
+// GetLoadBalancer says whether anything of the Service is in the cloud: its caller removes the finalizer when nothing is, so what is
+// left over of a load balancer counts, too.
+func (l *Library) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	m := l.memories.of(service.UID)
+	m.Lock()
+	defer m.Unlock()
+	found, err := l.provider.Remaining(ctx, service, false)
+	if err != nil {
+		return nil, false, l.judged(err)
+	}
+	if !found.Exists {
+		if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			l.memories.forget(service.UID) // nobody will ask for a deletion
+		}
+		return nil, false, nil
+	}
+	return found.Status.DeepCopy(), true, nil
+}
+
+// EnsureLoadBalancer makes what the Service has in the cloud what it should be and returns its addresses. While the cloud is still
+// busy it returns an *api.RetryError with the time of the next look.
+func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	m := l.memories.of(service.UID)
+	m.Lock()
+	defer m.Unlock()
+	return l.ensure(ctx, m, wish{service: service.DeepCopy(), targets: loadbalancer.ChooseTargets(nodes, l.provider.Identify)})
+}
+
+// UpdateLoadBalancer gives the Service's load balancer the machines of the nodes. A Service that has nothing in the cloud is left to
+// EnsureLoadBalancer, before which it gets the finalizer that prevents a leak.
+func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
+	if service.DeletionTimestamp != nil {
+		return nil
+	}
+	m := l.memories.of(service.UID)
+	m.Lock()
+	defer m.Unlock()
+	targets := loadbalancer.ChooseTargets(nodes, l.provider.Identify)
+	found, err := l.provider.Compare(ctx, service, targets)
+	if err != nil || !found.Exists {
+		return err
+	}
+	latest := service.DeepCopy()
+	if m.service != nil { // callers may have read theirs before a sweep over all Services began
+		latest = m.service
+	}
+	_, err = l.ensure(ctx, m, wish{service: latest, targets: targets})
+	return err
+}
+
+// EnsureLoadBalancerDeleted removes everything of the Service from the cloud, in as many calls as the cloud needs: it returns an error
+// until nothing is left, and nil only then.
+func (l *Library) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
+	m := l.memories.of(service.UID)
+	m.Lock()
+	defer m.Unlock()
+	if err := l.remove(ctx, m, service); err != nil {
+		return err
+	}
+	l.memories.forget(service.UID)
+	return nil
+}

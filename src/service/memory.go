@@ -1,0 +1,178 @@
+package service
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// cause is why something is written.
+type cause string
+
+// The causes, which are also values of a metric's label.
+const (
+	causeService cause = "service" // the Service is new or another one now, or the process is
+	causeNodes   cause = "nodes"   // only its targets are others
+	causeDrift   cause = "drift"   // nothing has changed in Kubernetes
+	causeRemoval cause = "removal" // it is to have no load balancer any more
+)
+
+// memory is what is known of one Service besides what Kubernetes and the cloud have. Nothing in it is needed after a restart: it keeps
+// events from being repeated, and says what is new. Who holds its lock works on the Service.
+type memory struct {
+	sync.Mutex
+
+	service *corev1.Service // as it was last seen to want a load balancer; nil: never
+	targets loadbalancer.Targets
+	settled bool // nothing differed with these
+	cause   cause
+
+	foreign   bool // it has a loadBalancerClass of others, or had one when its type was another
+	abandoned bool // it is not ours, and the cloud has something of it that is
+	ensuring  bool // the owner was told that its load balancer is being made or changed
+	changed   bool // something was written since it settled
+	removing  bool // the owner was told that it is being deleted
+	repairing bool // something differs that is not the owner's doing
+	drift     string
+
+	wait    wait
+	told    map[string]telling    // by reason, since it last served
+	notices []loadbalancer.Notice // those that the owner was told
+	message string                // what is waited for, or why it goes on no further; "" when nothing
+
+	facts atomic.Pointer[facts] // for whoever does not hold the lock
+}
+
+// facts are what a memory tells about its Service while somebody works on it. They are never changed.
+type facts struct {
+	uid       types.UID // of the Service that wants, or wanted, a load balancer
+	state     string    // the cloud's word for the load balancer
+	targets   int
+	repairing bool
+}
+
+// wait is what is waited for: that something serves, or that it is gone.
+type wait struct {
+	object string
+	going  bool
+	since  time.Time
+}
+
+// telling is an event about a Service's load balancer.
+type telling struct {
+	object string // what it was about, so that another one is told again
+	at     time.Time
+}
+
+// causeOf says why something may differ for a wish, and remembers the wish.
+func (m *memory) causeOf(w wish) cause {
+	same := m.service != nil && sameWish(m.service, w.service)
+	targets := slices.Equal(m.targets.Identities, w.targets.Identities)
+	switch {
+	case same && targets && (m.settled || m.cause == causeDrift):
+		m.cause = causeDrift
+	case same && (m.settled || m.cause == causeNodes || m.cause == causeDrift):
+		m.cause = causeNodes
+	default:
+		m.cause = causeService
+	}
+	m.service, m.targets = w.service, w.targets
+	return m.cause
+}
+
+// sameWish says whether two states of a Service ask for the same.
+func sameWish(a, b *corev1.Service) bool {
+	return a == b || a.UID == b.UID && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
+		equality.Semantic.DeepEqual(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(a.Labels, b.Labels)
+}
+
+// seen remembers how things are, for metrics.
+func (m *memory) seen(service *corev1.Service, found loadbalancer.Comparison) {
+	differs := m.repairing || (m.cause == causeDrift && len(found.Plan) > 0)
+	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: found.Targets, repairing: differs})
+}
+
+// wrote remembers that something was written.
+func (m *memory) wrote() { m.changed, m.settled = true, false }
+
+// settle remembers that nothing differs from the wish, and that it serves.
+func (m *memory) settle(service *corev1.Service, found loadbalancer.Comparison) {
+	m.settled, m.ensuring, m.changed, m.removing, m.repairing, m.drift = true, false, false, false, false, ""
+	m.wait, m.told, m.message = wait{}, nil, ""
+	m.seen(service, found)
+}
+
+// unsettle is for a Service that is to have no load balancer any more.
+func (m *memory) unsettle() { m.settled, m.cause = false, causeService }
+
+// reset is for a Service of which nothing is left in the cloud.
+func (m *memory) reset() {
+	m.service, m.targets, m.settled, m.cause, m.foreign, m.abandoned = nil, loadbalancer.Targets{}, false, "", false, false
+	m.ensuring, m.changed, m.removing, m.repairing, m.drift = false, false, false, false, ""
+	m.wait, m.told, m.notices, m.message = wait{}, nil, nil, ""
+	m.facts.Store(nil)
+}
+
+// waitedSince is since when it is waited for: since it was first seen as it is, whenever it was made.
+func (m *memory) waitedSince(w loadbalancer.Wait) time.Time {
+	if m.wait.since.IsZero() || m.wait.object != w.Object || m.wait.going != w.Going {
+		m.wait = wait{object: w.Object, going: w.Going, since: time.Now()}
+	}
+	return m.wait.since
+}
+
+// memories are those of all Services, by a key of the caller's choice. The zero value is ready to use.
+type memories[K comparable] struct {
+	mu    sync.Mutex
+	known map[K]*memory
+}
+
+// of returns the memory of a Service, an empty one for a new one.
+func (m *memories[K]) of(key K) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = map[K]*memory{}
+	}
+	if m.known[key] == nil {
+		m.known[key] = &memory{}
+	}
+	return m.known[key]
+}
+
+// forget is for a Service of which nothing is left. It wants the Service's lock held, so that nobody works on it.
+func (m *memories[K]) forget(key K) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, key)
+}
+
+// has says whether anything is known of a Service.
+func (m *memories[K]) has(key K) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known[key] != nil
+}
+
+// all are all that is known.
+func (m *memories[K]) all() []*memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.known))
+}
+
+// keys are those of all that is known.
+func (m *memories[K]) keys() []K {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.known))
+}

@@ -1,0 +1,157 @@
+package service
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// Results of a look at a Service, as values of a metric's label.
+const (
+	resultDone    = "done"    // it is as it should be
+	resultWaiting = "waiting" // the cloud is busy with it
+	resultFailed  = "failed"
+)
+
+// metrics are what Prometheus is told about Services.
+type metrics struct {
+	duration *prometheus.HistogramVec
+	writes   *prometheus.CounterVec
+	drift    *prometheus.CounterVec
+	shown    prometheus.Collector // what is counted when somebody asks
+
+	// Those that the service controller of k8s.io/cloud-provider has.
+	syncs       prometheus.Counter
+	nodeErrors  prometheus.Counter
+	nodeLatency prometheus.Histogram
+	hostLatency prometheus.Histogram
+}
+
+// subsystem begins the names of our own metrics, librarySubsystem those of the library's.
+const (
+	subsystem        = "service_lb"
+	librarySubsystem = "service_controller"
+)
+
+// seconds are the bounds of a histogram of looks: most take microseconds, and those that write as long as the cloud.
+func seconds() []float64 { return []float64{0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60} }
+
+// librarySeconds are the library's: from 1 s, doubling 14 times.
+func librarySeconds() []float64 { return prometheus.ExponentialBuckets(1, 2, 15) }
+
+func newMetrics() *metrics {
+	return &metrics{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem, Name: "reconcile_duration_seconds",
+			Help: "How long looks at a Service took, with the writes to the cloud they made.", Buckets: seconds()}, []string{"result"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
+			Help: "Writes to the cloud."}, []string{"verb", "kind", "cause", "result"}),
+		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
+			Help: "Differences between what Services have in the cloud and what they should have, that nothing in Kubernetes explains."}, []string{"verb", "kind"}),
+		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "loadbalancer_sync_total",
+			Help: "Load balancers that were given other targets because nodes changed."}),
+		nodeErrors: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "nodesync_error_total",
+			Help: "Load balancers whose targets could not be changed after nodes changed."}),
+		nodeLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: "nodesync_latency_seconds",
+			Help: "How long it took after a change of nodes until all load balancers had been looked at.", Buckets: librarySeconds()}),
+		hostLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: "update_loadbalancer_host_latency_seconds",
+			Help: "How long it took to give one load balancer its targets after nodes changed.", Buckets: librarySeconds()}),
+	}
+}
+
+// reconciled counts a look at a Service.
+func (m *metrics) reconciled(took time.Duration, result string) {
+	m.duration.WithLabelValues(result).Observe(took.Seconds())
+}
+
+// retargeted counts a load balancer that was given other targets because nodes changed.
+func (m *metrics) retargeted(took time.Duration, err error) {
+	m.syncs.Inc()
+	m.hostLatency.Observe(took.Seconds())
+	if err != nil {
+		m.nodeErrors.Inc()
+	}
+}
+
+// wrote counts a write to the cloud.
+func (m *metrics) wrote(o loadbalancer.Operation, why cause, err error) {
+	result := resultDone
+	if err != nil {
+		result = resultFailed
+	}
+	m.writes.WithLabelValues(string(o.Verb), o.Kind, string(why), result).Inc()
+}
+
+// drifted counts differences that nothing explains.
+func (m *metrics) drifted(plan loadbalancer.Plan) {
+	for _, operation := range plan {
+		m.drift.WithLabelValues(string(operation.Verb), operation.Kind).Inc()
+	}
+}
+
+// resultOf is how a look at a Service ended.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return resultDone
+	case isWait(err):
+		return resultWaiting
+	}
+	return resultFailed
+}
+
+// observe lets the controller be counted.
+func (m *metrics) observe(c *Controller) { m.shown = census{c} }
+
+// Collectors are the controller's metrics.
+func (c *Controller) Collectors() []prometheus.Collector {
+	m := c.metrics
+	return []prometheus.Collector{m.duration, m.writes, m.drift, m.shown, m.syncs, m.nodeErrors, m.nodeLatency, m.hostLatency}
+}
+
+// census counts Services and what they left behind, when somebody asks.
+type census struct{ *Controller }
+
+// What a census tells.
+var (
+	balancersDesc = prometheus.NewDesc(subsystem+"_load_balancers", "Services by the state of their load balancer in the cloud's words; \"none\" while there is none.", []string{"state"}, nil)
+	targetsDesc   = prometheus.NewDesc(subsystem+"_targets", "Machines that the load balancers of all Services lead to, added up.", nil, nil)
+	driftedDesc   = prometheus.NewDesc(subsystem+"_drifted", "Services with something in the cloud that they should not have, or without something they should, not by their owner's doing.", nil, nil)
+	orphansDesc   = prometheus.NewDesc(subsystem+"_orphans", "Objects in the cloud that belong to Services which are not in the cluster any more.", []string{"kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c census) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{balancersDesc, targetsDesc, driftedDesc, orphansDesc} {
+		descs <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c census) Collect(found chan<- prometheus.Metric) {
+	states, targets, drifted := map[string]int{}, 0, 0
+	for _, m := range c.memories.all() {
+		facts := m.facts.Load()
+		if facts == nil {
+			continue
+		}
+		states[facts.state]++
+		targets += facts.targets
+		if facts.repairing {
+			drifted++
+		}
+	}
+	for state, count := range states {
+		found <- prometheus.MustNewConstMetric(balancersDesc, prometheus.GaugeValue, float64(count), state)
+	}
+	found <- prometheus.MustNewConstMetric(targetsDesc, prometheus.GaugeValue, float64(targets))
+	found <- prometheus.MustNewConstMetric(driftedDesc, prometheus.GaugeValue, float64(drifted))
+	kinds := map[string]int{}
+	for _, part := range c.orphanage.parts() {
+		kinds[part.Kind]++
+	}
+	for kind, count := range kinds {
+		found <- prometheus.MustNewConstMetric(orphansDesc, prometheus.GaugeValue, float64(count), kind)
+	}
+}

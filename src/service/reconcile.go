@@ -1,0 +1,165 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/cloud-provider/service/helpers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// reconcile makes what the Service of that key has in the cloud what it should be.
+func (c *Controller) reconcile(ctx context.Context, key string) error {
+	service, err := c.current(key)
+	if err != nil {
+		return err
+	}
+	m := c.memories.of(key)
+	m.Lock()
+	defer m.Unlock()
+	// A Service that was deleted without our finalizer, perhaps to make another one of that name.
+	if former := m.service; former != nil && (service == nil || service.UID != former.UID) {
+		if err := c.remove(ctx, m, former); err != nil {
+			return c.failed(m, former, err)
+		}
+		m.reset()
+	}
+	switch {
+	case service == nil:
+		c.memories.forget(key)
+		return nil
+	case m.isForeign(c.behaviour, service):
+		return c.leave(ctx, key, m, service)
+	case claimOf(c.behaviour, service) == wanted:
+		return c.keep(ctx, m, service)
+	default:
+		return c.end(ctx, key, m, service)
+	}
+}
+
+// current is the Service of that key in the cache, nil when there is none.
+func (c *Controller) current(key string) (*corev1.Service, error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("looking for Service %s: %w", key, err)
+	}
+	service, err := c.services.Services(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return service, err
+}
+
+// isForeign says whether the Service is not ours. One that had a foreign class stays foreign when its type changes and the class, which
+// goes with it, cannot be seen any more.
+func (m *memory) isForeign(b loadbalancer.Behaviour, service *corev1.Service) bool {
+	switch claimOf(b, service) {
+	case foreign:
+		m.foreign = service.Spec.Type == corev1.ServiceTypeLoadBalancer
+		return true
+	case wanted:
+		m.foreign = false
+	}
+	return m.foreign
+}
+
+// leave is for a Service of others. What it had of ours, before it was theirs, is removed; its finalizer and its status are theirs.
+func (c *Controller) leave(ctx context.Context, key string, m *memory, service *corev1.Service) error {
+	if m.service != nil || m.abandoned {
+		if err := c.remove(ctx, m, service); err != nil {
+			return c.failed(m, service, err)
+		}
+		m.reset()
+		m.foreign = service.Spec.Type == corev1.ServiceTypeLoadBalancer
+	}
+	if !m.foreign {
+		c.memories.forget(key)
+	}
+	return nil
+}
+
+// keep is for a Service that is to have a load balancer.
+func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Service) error {
+	targets, err := c.targetsOf(service)
+	if err != nil {
+		return err
+	}
+	status, err := c.ensure(ctx, m, wish{service: service, targets: targets,
+		protect: func(ctx context.Context) error { return c.writer.protect(ctx, service) }})
+	switch {
+	case errors.Is(err, cloudprovider.ImplementedElsewhere):
+		return nil
+	case errors.Is(err, errReported):
+		return c.writer.publish(ctx, service, nil, m.conditions(service, nil))
+	case err != nil:
+		return errors.Join(c.failed(m, service, err), c.writer.publish(ctx, service, nil, m.conditions(service, err)))
+	}
+	// One that somebody took the finalizer from, or that was taken over without.
+	if err := c.writer.protect(ctx, service); err != nil {
+		return err
+	}
+	return c.writer.publish(ctx, service, status, m.conditions(service, nil))
+}
+
+// end is for a Service that is to have no load balancer any more.
+func (c *Controller) end(ctx context.Context, key string, m *memory, service *corev1.Service) error {
+	m.service = service
+	if err := c.remove(ctx, m, service); err != nil {
+		return c.failed(m, service, err)
+	}
+	if err := c.writer.release(ctx, service); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	c.memories.forget(key)
+	return nil
+}
+
+// targetsOf are the machines that a Service's traffic should go to, as nodes and endpoints are now.
+func (c *Controller) targetsOf(service *corev1.Service) (loadbalancer.Targets, error) {
+	targets, err := c.fleet.targets()
+	if err != nil || !helpers.RequestsOnlyLocalTraffic(service) {
+		return targets, err
+	}
+	ready, err := readyNodesOf(c.endpoints, keyOf(service))
+	if err != nil {
+		return loadbalancer.Targets{}, err
+	}
+	return targets.On(ready), nil
+}
+
+// failed tells the Service's owner why it is not as it should be, unless it is only waited for.
+func (c *Controller) failed(m *memory, service *corev1.Service, err error) error {
+	if !isWait(err) {
+		c.tellFailure(m, service, err)
+	}
+	return err
+}
+
+// isRetry says that an error only says when to look again, or also does.
+func isRetry(err error) bool {
+	var again *api.RetryError
+	return errors.As(err, &again)
+}
+
+// isWait says that an error is none: the cloud is busy.
+func isWait(err error) bool {
+	var judged *retry
+	return isRetry(err) && !errors.As(err, &judged)
+}
+
+// retryAfter is when to look again, if the error says so.
+func retryAfter(err error) (time.Duration, bool) {
+	var again *api.RetryError
+	if !errors.As(err, &again) {
+		return 0, false
+	}
+	return again.RetryAfter(), true
+}

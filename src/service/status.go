@@ -1,0 +1,183 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/cloud-provider/service/helpers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// Types of the conditions on Services, besides the topics of notices.
+const (
+	// conditionProvisioned: the load balancer serves under the addresses of the status.
+	conditionProvisioned = "LoadBalancerProvisioned"
+	// conditionDrifted: the cloud has something else than the Service should have, and not because the Service changed.
+	conditionDrifted = "LoadBalancerDrifted"
+)
+
+// Reasons in conditions that are no reasons of events.
+const (
+	reasonServing  = "Serving"
+	reasonWaiting  = "Waiting"
+	reasonTrouble  = "Failed"
+	reasonAsWanted = "AsWanted"
+)
+
+// maxMessage bounds the message of a condition, in bytes; the API server takes 32768.
+const maxMessage = 1024
+
+// patchTimeout bounds one write to the API server.
+const patchTimeout = 30 * time.Second
+
+// writer writes finalizers and status of Services. It reads nothing: what it is given is what it compares with.
+type writer struct {
+	services typedcorev1.ServicesGetter
+}
+
+// protect adds the finalizer that keeps a Service until nothing of it is left in the cloud. It fails when the Service is being deleted,
+// or another one has its name now.
+func (w writer) protect(ctx context.Context, service *corev1.Service) error {
+	if helpers.HasLBFinalizer(service) {
+		return nil
+	}
+	wanted := service.DeepCopy()
+	wanted.Finalizers = append(wanted.Finalizers, helpers.LoadBalancerCleanupFinalizer)
+	if err := w.patch(ctx, service, wanted); err != nil {
+		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w", object(service), err)
+	}
+	return nil
+}
+
+// release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more.
+func (w writer) release(ctx context.Context, service *corev1.Service) error {
+	wanted := service.DeepCopy()
+	wanted.Finalizers = slices.DeleteFunc(wanted.Finalizers, func(one string) bool { return one == helpers.LoadBalancerCleanupFinalizer })
+	wanted.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	wanted.Status.Conditions = slices.DeleteFunc(wanted.Status.Conditions, func(one metav1.Condition) bool {
+		return slices.Contains(conditionTypes(), one.Type)
+	})
+	if err := w.patch(ctx, service, wanted); err != nil {
+		return fmt.Errorf("releasing Service %s, which has nothing in the cloud any more: %w", object(service), err)
+	}
+	return nil
+}
+
+// publish makes conditions, and addresses unless they are nil, those of the Service, if they are not yet.
+func (w writer) publish(ctx context.Context, service *corev1.Service, addresses *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+	wanted := service.DeepCopy()
+	if addresses != nil {
+		wanted.Status.LoadBalancer = *addresses
+	}
+	for _, condition := range conditions {
+		meta.SetStatusCondition(&wanted.Status.Conditions, condition)
+	}
+	if equality.Semantic.DeepEqual(service.Status, wanted.Status) {
+		return nil
+	}
+	if err := w.patch(ctx, service, wanted); err != nil {
+		return fmt.Errorf("writing the status of Service %s: %w", object(service), err)
+	}
+	return nil
+}
+
+// patch writes the difference between two states of a Service, if there is one, but not to another Service of that name.
+func (w writer) patch(ctx context.Context, from, to *corev1.Service) error {
+	before, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: from.Finalizers}, Status: from.Status})
+	if err != nil {
+		return err
+	}
+	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: to.Finalizers}, Status: to.Status})
+	if err != nil {
+		return err
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Service{})
+	if err != nil || string(patch) == "{}" {
+		return err
+	}
+	// The same again, with the UID as a condition.
+	after, err = json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, Finalizers: to.Finalizers}, Status: to.Status})
+	if err != nil {
+		return err
+	}
+	if patch, err = strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Service{}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patchTimeout, fmt.Errorf("no answer within %s", patchTimeout))
+	defer cancel()
+	_, err = w.services.Services(from.Namespace).Patch(ctx, from.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// conditionTypes are those of all conditions that are ours.
+func conditionTypes() []string {
+	return []string{conditionProvisioned, conditionDrifted, string(loadbalancer.Settings), string(loadbalancer.Nodes)}
+}
+
+// conditions are what is known of a Service's load balancer. Nothing in them changes while nothing happens. err is why it is not as it
+// should be; nil when it serves.
+func (m *memory) conditions(service *corev1.Service, err error) []metav1.Condition {
+	provisioned := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonServing}
+	switch {
+	case err != nil && m.message != "" && isRetry(err):
+		provisioned = metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonWaiting, Message: short(m.message)}
+	case err != nil:
+		provisioned = metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonTrouble, Message: short(err.Error())}
+	}
+	all := []metav1.Condition{provisioned}
+	for _, topic := range []loadbalancer.Topic{loadbalancer.Settings, loadbalancer.Nodes} {
+		all = append(all, m.conditionOf(topic))
+	}
+	_, drifted := find(service.Status.Conditions, conditionDrifted)
+	switch {
+	case m.drift != "":
+		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionTrue, Reason: reasonDrifted, Message: short(m.drift)})
+	case drifted: // nobody needs to read that it never did
+		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionFalse, Reason: reasonAsWanted})
+	}
+	return all
+}
+
+// conditionOf is what the notices of a topic say.
+func (m *memory) conditionOf(topic loadbalancer.Topic) metav1.Condition {
+	var reason string
+	var messages []string
+	for _, notice := range m.notices {
+		if notice.Topic == topic {
+			reason, messages = notice.Reason, append(messages, notice.Message)
+		}
+	}
+	if len(messages) == 0 {
+		return metav1.Condition{Type: string(topic), Status: metav1.ConditionTrue, Reason: reasonAsWanted}
+	}
+	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason, Message: short(strings.Join(messages, " "))}
+}
+
+func find(conditions []metav1.Condition, kind string) (metav1.Condition, bool) {
+	condition := meta.FindStatusCondition(conditions, kind)
+	if condition == nil {
+		return metav1.Condition{}, false
+	}
+	return *condition, true
+}
+
+// short cuts a message to what a condition has room for.
+func short(message string) string {
+	const more = " …"
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+}
