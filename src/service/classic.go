@@ -147,8 +147,7 @@ func (c *classic) Refresh(context.Context) error { return nil }
 
 // Judge implements loadbalancer.Provider.
 func (c *classic) Judge(err error) (passing bool, after time.Duration) {
-	var again *api.RetryError
-	if errors.As(err, &again) {
+	if again, asked := errors.AsType[*api.RetryError](err); asked {
 		return true, again.RetryAfter()
 	}
 	return false, 0

@@ -151,9 +151,10 @@ func mayMatter(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer || helpers.HasLBFinalizer(service)
 }
 
-// sameForUs says whether nothing differs that this controller writes or looks at.
+// sameForUs says whether nothing differs that this controller looks at, or would put back.
 func sameForUs(was, is *corev1.Service) bool {
-	return sameWish(was, is) && was.DeletionTimestamp.Equal(is.DeletionTimestamp) && helpers.HasLBFinalizer(was) == helpers.HasLBFinalizer(is) &&
+	lostFinalizer := helpers.HasLBFinalizer(was) && !helpers.HasLBFinalizer(is)
+	return sameWish(was, is) && was.DeletionTimestamp.Equal(is.DeletionTimestamp) && !lostFinalizer &&
 		helpers.LoadBalancerStatusEqual(&was.Status.LoadBalancer, &is.Status.LoadBalancer)
 }
 

@@ -139,8 +139,7 @@ func (r refusal) Unwrap() error { return r.error }
 
 // judged hands on when the cloud asked to come back.
 func (k *keeper) judged(err error) error {
-	var again *api.RetryError
-	if errors.As(err, &again) {
+	if _, asked := errors.AsType[*api.RetryError](err); asked {
 		return err
 	}
 	if _, after := k.provider.Judge(err); after > 0 {

@@ -38,6 +38,7 @@ type memory struct {
 
 	foreign   bool // it has a loadBalancerClass of others, or had one when its type was another
 	abandoned bool // it is not ours, and the cloud has something of it that is
+	elsewhere bool // the provider said that others make its load balancer
 	ensuring  bool // the owner was told that its load balancer is being made or changed
 	changed   bool // something was written since it settled
 	removing  bool // the owner was told that it is being deleted
@@ -116,7 +117,7 @@ func (m *memory) unsettle() { m.settled, m.cause = false, causeService }
 
 // reset is for a Service of which nothing is left in the cloud.
 func (m *memory) reset() {
-	m.service, m.targets, m.settled, m.cause, m.foreign, m.abandoned = nil, loadbalancer.Targets{}, false, "", false, false
+	m.service, m.targets, m.settled, m.cause, m.foreign, m.abandoned, m.elsewhere = nil, loadbalancer.Targets{}, false, "", false, false, false
 	m.ensuring, m.changed, m.removing, m.repairing, m.drift = false, false, false, false, ""
 	m.wait, m.told, m.notices, m.message = wait{}, nil, nil, ""
 	m.facts.Store(nil)

@@ -101,9 +101,6 @@ func resultOf(err error) string {
 	return resultFailed
 }
 
-// observe lets the controller be counted.
-func (m *metrics) observe(c *Controller) { m.shown = census{c} }
-
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector {
 	m := c.metrics
@@ -111,19 +108,28 @@ func (c *Controller) Collectors() []prometheus.Collector {
 }
 
 // census counts Services and what they left behind, when somebody asks.
-type census struct{ *Controller }
+type census struct {
+	*Controller
+	balancers, targets, drifted, orphans *prometheus.Desc
+}
 
-// What a census tells.
-var (
-	balancersDesc = prometheus.NewDesc(subsystem+"_load_balancers", "Services by the state of their load balancer in the cloud's words; \"none\" while there is none.", []string{"state"}, nil)
-	targetsDesc   = prometheus.NewDesc(subsystem+"_targets", "Machines that the load balancers of all Services lead to, added up.", nil, nil)
-	driftedDesc   = prometheus.NewDesc(subsystem+"_drifted", "Services with something in the cloud that they should not have, or without something they should, not by their owner's doing.", nil, nil)
-	orphansDesc   = prometheus.NewDesc(subsystem+"_orphans", "Objects in the cloud that belong to Services which are not in the cluster any more.", []string{"kind"}, nil)
-)
+// observe lets the controller be counted.
+func (m *metrics) observe(c *Controller) {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(subsystem+"_"+name, help, labels, nil)
+	}
+	m.shown = census{
+		Controller: c,
+		balancers:  desc("load_balancers", "Services by the state of their load balancer, in the cloud's words; \"none\" while there is none.", "state"),
+		targets:    desc("targets", "Machines that the load balancers of all Services lead to, added up."),
+		drifted:    desc("drifted", "Services with something in the cloud that they should not have, or without something they should, not by their owner's doing."),
+		orphans:    desc("orphans", "Objects in the cloud that belong to Services which are not in the cluster any more.", "kind"),
+	}
+}
 
 // Describe implements prometheus.Collector.
 func (c census) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{balancersDesc, targetsDesc, driftedDesc, orphansDesc} {
+	for _, desc := range []*prometheus.Desc{c.balancers, c.targets, c.drifted, c.orphans} {
 		descs <- desc
 	}
 }
@@ -142,16 +148,19 @@ func (c census) Collect(found chan<- prometheus.Metric) {
 			drifted++
 		}
 	}
-	for state, count := range states {
-		found <- prometheus.MustNewConstMetric(balancersDesc, prometheus.GaugeValue, float64(count), state)
-	}
-	found <- prometheus.MustNewConstMetric(targetsDesc, prometheus.GaugeValue, float64(targets))
-	found <- prometheus.MustNewConstMetric(driftedDesc, prometheus.GaugeValue, float64(drifted))
 	kinds := map[string]int{}
 	for _, part := range c.orphanage.parts() {
 		kinds[part.Kind]++
 	}
-	for kind, count := range kinds {
-		found <- prometheus.MustNewConstMetric(orphansDesc, prometheus.GaugeValue, float64(count), kind)
+	gauge := func(desc *prometheus.Desc, number int, labels ...string) {
+		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(number), labels...)
 	}
+	for state, count := range states {
+		gauge(c.balancers, count, state)
+	}
+	for kind, count := range kinds {
+		gauge(c.orphans, count, kind)
+	}
+	gauge(c.targets, targets)
+	gauge(c.drifted, drifted)
 }

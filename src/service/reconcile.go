@@ -61,14 +61,11 @@ func (c *Controller) current(key string) (*corev1.Service, error) {
 // isForeign says whether the Service is not ours. One that had a foreign class stays foreign when its type changes and the class, which
 // goes with it, cannot be seen any more.
 func (m *memory) isForeign(b loadbalancer.Behaviour, service *corev1.Service) bool {
-	switch claimOf(b, service) {
-	case foreign:
-		m.foreign = service.Spec.Type == corev1.ServiceTypeLoadBalancer
-		return true
-	case wanted:
-		m.foreign = false
+	claim := claimOf(b, service)
+	if claim != ending {
+		m.foreign = ofOthers(b, service)
 	}
-	return m.foreign
+	return claim == foreign || m.foreign
 }
 
 // leave is for a Service of others. What it had of ours, before it was theirs, is removed; its finalizer and its status are theirs.
@@ -78,7 +75,7 @@ func (c *Controller) leave(ctx context.Context, key string, m *memory, service *
 			return c.failed(m, service, err)
 		}
 		m.reset()
-		m.foreign = service.Spec.Type == corev1.ServiceTypeLoadBalancer
+		m.foreign = ofOthers(c.behaviour, service)
 	}
 	if !m.foreign {
 		c.memories.forget(key)
@@ -88,6 +85,10 @@ func (c *Controller) leave(ctx context.Context, key string, m *memory, service *
 
 // keep is for a Service that is to have a load balancer.
 func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Service) error {
+	if m.elsewhere && sameWish(m.service, service) {
+		return nil
+	}
+	m.elsewhere = false
 	targets, err := c.targetsOf(service)
 	if err != nil {
 		return err
@@ -96,7 +97,8 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		protect: func(ctx context.Context) error { return c.writer.protect(ctx, service) }})
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
-		return nil
+		m.elsewhere = true
+		return c.writer.unprotect(ctx, service)
 	case errors.Is(err, errReported):
 		return c.writer.publish(ctx, service, nil, m.conditions(service, nil))
 	case err != nil:
@@ -143,22 +145,17 @@ func (c *Controller) failed(m *memory, service *corev1.Service, err error) error
 	return err
 }
 
-// isRetry says that an error only says when to look again, or also does.
-func isRetry(err error) bool {
-	var again *api.RetryError
-	return errors.As(err, &again)
-}
-
 // isWait says that an error is none: the cloud is busy.
 func isWait(err error) bool {
-	var judged *retry
-	return isRetry(err) && !errors.As(err, &judged)
+	_, asked := retryAfter(err)
+	_, judged := errors.AsType[*retry](err)
+	return asked && !judged
 }
 
 // retryAfter is when to look again, if the error says so.
 func retryAfter(err error) (time.Duration, bool) {
-	var again *api.RetryError
-	if !errors.As(err, &again) {
+	again, asked := errors.AsType[*api.RetryError](err)
+	if !asked {
 		return 0, false
 	}
 	return again.RetryAfter(), true

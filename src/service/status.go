@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,6 +58,19 @@ func (w writer) protect(ctx context.Context, service *corev1.Service) error {
 	wanted.Finalizers = append(wanted.Finalizers, helpers.LoadBalancerCleanupFinalizer)
 	if err := w.patch(ctx, service, wanted); err != nil {
 		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w", object(service), err)
+	}
+	return nil
+}
+
+// unprotect takes the finalizer back that protect added to a Service as it was then: its load balancer turned out to be made by others.
+func (w writer) unprotect(ctx context.Context, before *corev1.Service) error {
+	if helpers.HasLBFinalizer(before) {
+		return nil // it had it already, perhaps from them
+	}
+	protected := before.DeepCopy()
+	protected.Finalizers = append(protected.Finalizers, helpers.LoadBalancerCleanupFinalizer)
+	if err := w.patch(ctx, protected, before); err != nil {
+		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w", object(before), err)
 	}
 	return nil
 }
@@ -131,8 +145,8 @@ func conditionTypes() []string {
 func (m *memory) conditions(service *corev1.Service, err error) []metav1.Condition {
 	provisioned := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonServing}
 	switch {
-	case err != nil && m.message != "" && isRetry(err):
-		provisioned = metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonWaiting, Message: short(m.message)}
+	case err != nil && isWait(err):
+		provisioned = metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonWaiting, Message: short(cmp.Or(m.message, err.Error()))}
 	case err != nil:
 		provisioned = metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonTrouble, Message: short(err.Error())}
 	}

@@ -23,7 +23,7 @@ const (
 func claimOf(b loadbalancer.Behaviour, service *corev1.Service) claim {
 	balanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch {
-	case balanced && !served(b, service.Spec.LoadBalancerClass):
+	case ofOthers(b, service):
 		return foreign
 	case balanced && service.DeletionTimestamp == nil:
 		return wanted
@@ -33,6 +33,11 @@ func claimOf(b loadbalancer.Behaviour, service *corev1.Service) claim {
 		return ending
 	}
 	return foreign
+}
+
+// ofOthers says whether a Service has a load balancer of a class that is not ours.
+func ofOthers(b loadbalancer.Behaviour, service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && !served(b, service.Spec.LoadBalancerClass)
 }
 
 // served says whether Services of a class are ours.

@@ -66,13 +66,16 @@ func (b *balancers) Compare(ctx context.Context, service *corev1.Service, target
 	}
 	found := loadbalancer.Comparison{Targets: len(d.Targets.Identities), Notices: append(notices, b.planner.removals.kept(d, o)...)}
 	d.Ports, found.Refused = openable(service, d.Ports, o)
-	if len(o.balancers) > 0 {
+	switch {
+	case len(o.balancers) > 0:
 		b.compareWith(service, o.balancers[0], d, o, &found)
-	} else if err := b.compareWithNone(ctx, service, d, o, &found); err != nil {
-		return loadbalancer.Comparison{}, err
+	case found.Refused == nil:
+		err = b.compareWithNone(ctx, service, d, o, &found)
+	default:
+		found.Exists = !o.empty()
 	}
 	b.explain(service, found.Plan)
-	return found, nil
+	return found, err
 }
 
 // compareWith completes a comparison for a Service that has a load balancer.
@@ -93,9 +96,6 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 // compareWithNone completes a comparison for a Service that has no load balancer.
 func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, found *loadbalancer.Comparison) (err error) {
 	found.Exists = !o.empty()
-	if found.Refused != nil {
-		return nil
-	}
 	if b.inventory.Doubtful(string(service.UID)) {
 		found.Exists = true
 		found.Wait = doubt("a creation for this Service ended without an answer; whether it happened shows within a minute")

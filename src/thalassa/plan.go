@@ -218,15 +218,6 @@ func (d *difference) surplusBalancers(younger []inventory.LoadBalancer) {
 	}
 }
 
-// membership returns the writes that give all of the Service's target groups the targets.
-func (p planner) membership(targets loadbalancer.Targets, o observed) loadbalancer.Plan {
-	diff := &difference{planner: p}
-	for _, group := range o.groups {
-		diff.machines(group, targets)
-	}
-	return diff.plan
-}
-
 // deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, and
 // target groups once no load balancer is left that could use them. It is empty while the cloud is still busy.
 func (p planner) deletion(o observed) loadbalancer.Plan {

@@ -1,0 +1,142 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/cloud-provider/service/helpers"
+)
+
+// library is a cloud with nothing but the interface of k8s.io/cloud-provider.
+type library struct {
+	calls   []string
+	there   map[string]bool
+	ensure  error // what EnsureLoadBalancer ends with
+	unknown error // what GetLoadBalancer ends with
+	nothing bool  // EnsureLoadBalancer returns no status
+}
+
+func (l *library) GetLoadBalancer(_ context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	return &corev1.LoadBalancerStatus{}, l.there[service.Name], l.unknown
+}
+
+func (l *library) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {
+	return service.Name
+}
+
+func (l *library) EnsureLoadBalancer(_ context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	l.calls = append(l.calls, fmt.Sprintf("ensure %s of %s on %s", service.Name, cluster, nodeNames(nodes)))
+	if l.ensure != nil || l.nothing {
+		return nil, l.ensure
+	}
+	l.there[service.Name] = true
+	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}, nil
+}
+
+func (l *library) UpdateLoadBalancer(_ context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
+	l.calls = append(l.calls, fmt.Sprintf("update %s on %s", service.Name, nodeNames(nodes)))
+	return nil
+}
+
+func (l *library) EnsureLoadBalancerDeleted(_ context.Context, _ string, service *corev1.Service) error {
+	l.calls = append(l.calls, "delete "+service.Name)
+	delete(l.there, service.Name)
+	return nil
+}
+
+func nodeNames(nodes []*corev1.Node) (names string) {
+	for _, node := range nodes {
+		names += node.Name
+	}
+	return names
+}
+
+// startClassic begins a process for such a cloud.
+func (r *rig) startClassic(cloud *library) {
+	r.Helper()
+	factory := informers.NewSharedInformerFactory(r.cluster, 0)
+	lister := factory.Core().V1().Nodes().Lister()
+	factory.StartWithContext(r.Context())
+	factory.WaitForCacheSyncWithContext(r.Context())
+	provider, behaviour := ProviderOf(cloud, "kubernetes", lister)
+	r.behaviour = behaviour
+	r.startWith(provider, 2)
+}
+
+// TestClassicProvider is called for what has changed, and for nothing else.
+func TestClassicProvider(t *testing.T) {
+	inRig(t, func(r *rig) {
+		cloud := &library{there: map[string]bool{}}
+		r.startClassic(cloud)
+		r.addService("web")
+		r.settle()
+		want(r, "address", fmt.Sprint(addressesOf(r.service("web").Status.LoadBalancer)), "[192.0.2.1]")
+		time.Sleep(time.Hour)
+		r.addNode("c")
+		r.settle()
+		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+		r.settle()
+		r.deleteService("web")
+		r.settle()
+		wantList(r, "calls", cloud.calls, "ensure web of kubernetes on ab", "update web on abc", "ensure web of kubernetes on abc", "delete web")
+		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
+	})
+}
+
+// TestClassicProviderIsBusy: its time is heeded, and nobody waits meanwhile.
+func TestClassicProviderIsBusy(t *testing.T) {
+	inRig(t, func(r *rig) {
+		cloud := &library{there: map[string]bool{}, ensure: api.NewRetryError("not yet", time.Minute)}
+		r.startClassic(cloud)
+		r.addService("web")
+		time.Sleep(150 * time.Second)
+		want(r, "calls", len(cloud.calls), 3)
+		want(r, "condition", r.condition("web", conditionProvisioned), "False Waiting")
+		for _, event := range r.told() {
+			if event == "Warning SyncLoadBalancerFailed" {
+				t.Error("waiting is told as a failure")
+			}
+		}
+		cloud.ensure = nil
+		time.Sleep(time.Minute)
+		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+	})
+}
+
+// TestClassicProviderOfOthers: load balancers that somebody else makes are left to them.
+func TestClassicProviderOfOthers(t *testing.T) {
+	inRig(t, func(r *rig) {
+		cloud := &library{there: map[string]bool{}, ensure: cloudprovider.ImplementedElsewhere}
+		r.startClassic(cloud)
+		r.addService("web")
+		time.Sleep(time.Hour)
+		wantList(r, "calls", cloud.calls, "ensure web of kubernetes on ab")
+		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
+	})
+}
+
+// TestClassicProviderFails: when it cannot say what there is, nothing is deleted and no finalizer dropped; and no status is a mistake
+// that is told.
+func TestClassicProviderFails(t *testing.T) {
+	inRig(t, func(r *rig) {
+		cloud := &library{there: map[string]bool{}, nothing: true}
+		r.startClassic(cloud)
+		r.addService("web")
+		r.settle()
+		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
+		cloud.nothing, cloud.unknown = false, errors.New("it is dark")
+		r.deleteService("web")
+		time.Sleep(time.Minute)
+		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
+		cloud.unknown = nil
+		time.Sleep(5 * time.Minute)
+		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
+	})
+}

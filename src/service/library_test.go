@@ -1,0 +1,72 @@
+package service
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/api"
+)
+
+// nodesOf are the nodes of the rig.
+func (r *rig) nodesOf() []*corev1.Node {
+	r.Helper()
+	list, err := r.cluster.CoreV1().Nodes().List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var nodes []*corev1.Node
+	for i := range list.Items {
+		nodes = append(nodes, &list.Items[i])
+	}
+	return nodes
+}
+
+// TestLibrary: another controller may call the methods of k8s.io/cloud-provider.
+func TestLibrary(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.takes = 7 * time.Second
+		l, web := NewLibrary(r.cloud, r.behaviour, r.events), r.addService("web")
+		want(r, "name", l.GetLoadBalancerName(t.Context(), "", web), "auidweb1")
+		if err := l.UpdateLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil || len(r.cloud.has()) > 0 {
+			t.Errorf("update of nothing: error %v, made %v", err, r.cloud.has())
+		}
+		_, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf())
+		if again, asked := errors.AsType[*api.RetryError](err); !asked || again.RetryAfter() != r.behaviour.PollInterval {
+			t.Errorf("error %v, want one to come back in %s", err, r.behaviour.PollInterval)
+		}
+		time.Sleep(10 * time.Second)
+		if status, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil || status.Ingress[0].IP != "192.0.2.1" {
+			t.Errorf("status %v, error %v", status, err)
+		}
+		if status, exists, err := l.GetLoadBalancer(t.Context(), "", web); err != nil || !exists || status == nil {
+			t.Errorf("status %v, exists %v, error %v", status, exists, err)
+		}
+		r.cloud.done()
+
+		// One that was read before the Service changed does not undo the change.
+		stale := web.DeepCopy()
+		web.Spec.Ports[0].Port = 81
+		if _, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.UpdateLoadBalancer(t.Context(), "", stale, r.nodesOf()[:1]); err != nil {
+			t.Fatal(err)
+		}
+		want(r, "after an update with a stale Service", r.cloud.has()["web"], "81/TCP to 30080 on vm-a")
+		stale.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		if err := l.UpdateLoadBalancer(t.Context(), "", stale, r.nodesOf()); err != nil {
+			t.Fatal(err)
+		}
+		want(r, "after an update of one that is being deleted", r.cloud.has()["web"], "81/TCP to 30080 on vm-a")
+
+		if err := l.EnsureLoadBalancerDeleted(t.Context(), "", web); err != nil {
+			t.Fatal(err)
+		}
+		if _, exists, err := l.GetLoadBalancer(t.Context(), "", stale); err != nil || exists || len(l.memories.all()) > 0 {
+			t.Errorf("exists %v, error %v, remembered %d", exists, err, len(l.memories.all()))
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestMetrics: what happened is counted, and what there is.
+func TestMetrics(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(2)
+		registry := prometheus.NewPedanticRegistry()
+		for _, collector := range r.controller.Collectors() {
+			registry.MustRegister(collector)
+		}
+		web := r.addService("web")
+		r.settle()
+		r.addNode("c")
+		r.settle()
+		r.cloud.set(func(p *plain) {
+			p.balancers[web.UID].machines = []string{"vm-x"}
+			p.failing = errors.New("quota exceeded")
+		})
+		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
+		r.settle()
+		r.cloud.set(func(p *plain) { p.failing = nil })
+		time.Sleep(10 * time.Second)
+		r.orphan()
+		r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"}; p.takes = -1 })
+		time.Sleep(2 * driftPeriod)
+		const expected = `
+# HELP service_lb_drift_total Differences between what Services have in the cloud and what they should have, that nothing in Kubernetes explains.
+# TYPE service_lb_drift_total counter
+service_lb_drift_total{kind="load balancer",verb="update"} 1
+# HELP service_lb_drifted Services with something in the cloud that they should not have, or without something they should, not by their owner's doing.
+# TYPE service_lb_drifted gauge
+service_lb_drifted 1
+# HELP service_lb_load_balancers Services by the state of their load balancer, in the cloud's words; "none" while there is none.
+# TYPE service_lb_load_balancers gauge
+service_lb_load_balancers{state="creating"} 1
+# HELP service_lb_orphans Objects in the cloud that belong to Services which are not in the cluster any more.
+# TYPE service_lb_orphans gauge
+service_lb_orphans{kind="load balancer"} 1
+# HELP service_lb_targets Machines that the load balancers of all Services lead to, added up.
+# TYPE service_lb_targets gauge
+service_lb_targets 3
+# HELP service_lb_writes_total Writes to the cloud.
+# TYPE service_lb_writes_total counter
+service_lb_writes_total{cause="drift",kind="load balancer",result="done",verb="update"} 1
+service_lb_writes_total{cause="nodes",kind="load balancer",result="done",verb="update"} 1
+service_lb_writes_total{cause="service",kind="load balancer",result="done",verb="create"} 1
+service_lb_writes_total{cause="service",kind="load balancer",result="done",verb="update"} 1
+service_lb_writes_total{cause="service",kind="load balancer",result="failed",verb="update"} 1
+# HELP service_controller_loadbalancer_sync_total Load balancers that were given other targets because nodes changed.
+# TYPE service_controller_loadbalancer_sync_total counter
+service_controller_loadbalancer_sync_total 1
+`
+		names := []string{"service_lb_drift_total", "service_lb_drifted", "service_lb_load_balancers", "service_lb_orphans", "service_lb_targets",
+			"service_lb_writes_total", "service_controller_loadbalancer_sync_total"}
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(expected), names...); err != nil {
+			t.Error(err)
+		}
+		if count := testutil.CollectAndCount(r.controller.metrics.duration); count != 3 {
+			t.Errorf("%d results of looks, want done, waiting and failed", count)
+		}
+		if problems, err := testutil.GatherAndLint(registry, names...); err != nil || len(problems) > 0 {
+			t.Errorf("problems %v, error %v", problems, err)
+		}
+	})
+}

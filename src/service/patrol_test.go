@@ -1,0 +1,197 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// refuse is an API server that allows nothing.
+func refuse(action clienttesting.Action) (bool, runtime.Object, error) {
+	return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: action.GetResource().Resource}, "", errors.New("not allowed"))
+}
+
+// TestDrift is repaired, or reported, or not looked for.
+func TestDrift(t *testing.T) {
+	tests := map[string]struct {
+		change    func(*loadbalancer.Behaviour)
+		has       string
+		events    []string
+		condition string
+	}{
+		"repair": {func(*loadbalancer.Behaviour) {}, "80/TCP to 30080 on vm-a vm-b", []string{"Warning LoadBalancerDrifted"}, ""},
+		"report": {func(b *loadbalancer.Behaviour) { b.Drift = loadbalancer.Report }, "80/TCP to 30080 on vm-x", []string{"Warning LoadBalancerDrifted"}, "True LoadBalancerDrifted"},
+		"off":    {func(b *loadbalancer.Behaviour) { b.DriftPeriod = 0 }, "80/TCP to 30080 on vm-x", nil, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				tt.change(&r.behaviour)
+				r.start(1)
+				web := r.addService("web")
+				r.settle()
+				r.told()
+				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
+				time.Sleep(3 * driftPeriod)
+				want(r, "the cloud has", r.cloud.has()["web"], tt.has)
+				wantList(r, "events", r.told(), tt.events...)
+				want(r, "condition", r.condition("web", conditionDrifted), tt.condition)
+
+				r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
+				r.settle()
+				want(r, "after a change of the Service the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+				if tt.condition != "" {
+					want(r, "condition", r.condition("web", conditionDrifted), "False AsWanted")
+				}
+			})
+		})
+	}
+}
+
+// TestOtherDriftIsReportedAgain in mode report, and the same is not.
+func TestOtherDriftIsReportedAgain(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.Drift = loadbalancer.Report
+		r.start(1)
+		web := r.addService("web")
+		r.settle()
+		r.told()
+		for _, machines := range []string{"vm-x", "vm-y"} {
+			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{machines} })
+			time.Sleep(3 * driftPeriod)
+			wantList(r, "events", r.told(), "Warning LoadBalancerDrifted")
+		}
+		wantList(r, "writes", r.cloud.done(), "create load balancer web")
+	})
+}
+
+// TestDriftThatCannotBeRepaired is told once, with the reason, and repaired when it can be.
+func TestDriftThatCannotBeRepaired(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		web := r.addService("web")
+		r.settle()
+		r.told()
+		full := errors.New("quota exceeded")
+		r.cloud.set(func(p *plain) { delete(p.balancers, web.UID) })
+		r.controller.provider = refusing{r.cloud, full}
+		time.Sleep(3 * driftPeriod)
+		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerNotRepaired")
+		r.controller.provider = r.cloud
+		time.Sleep(2 * driftPeriod)
+		wantList(r, "events", r.told(), "Warning LoadBalancerRepaired")
+		want(r, "address", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.2")
+	})
+}
+
+// refusing is a cloud in which no write succeeds.
+type refusing struct {
+	*plain
+	why error
+}
+
+func (f refusing) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+	found, err := f.plain.Compare(ctx, service, targets)
+	for i := range found.Plan {
+		found.Plan[i].Do = func(context.Context) error { return f.why }
+	}
+	return found, err
+}
+
+// TestOutageIsNoDrift: when the cloud cannot be looked at, nothing is told or done.
+func TestOutageIsNoDrift(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		r.addService("web")
+		r.settle()
+		r.told()
+		looks := r.cloud.looks
+		r.cloud.set(func(p *plain) { p.failing = errAway })
+		time.Sleep(3 * driftPeriod)
+		wantList(r, "events", r.told())
+		want(r, "looks", r.cloud.looks-looks, 0)
+	})
+}
+
+// orphan leaves a load balancer behind whose Service nobody knows.
+func (r *rig) orphan() {
+	r.cloud.set(func(p *plain) {
+		p.balancers["uid-lost"] = &plainBalancer{owner: namespaced("lost"), address: "192.0.2.200"}
+	})
+}
+
+func namespaced(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+// TestOrphans are reported once, when two looks in a row have found them, and removed only when that is configured.
+func TestOrphans(t *testing.T) {
+	for _, remove := range []bool{false, true} {
+		inRig(t, func(r *rig) {
+			r.behaviour.RemoveOrphans = remove
+			r.start(1)
+			r.addService("web")
+			r.orphan()
+			time.Sleep(driftPeriod + time.Second)
+			r.told()
+			want(r, "after one look", len(r.cloud.has()), 2)
+			time.Sleep(driftPeriod)
+			if told := r.told(); len(told) == 0 || told[0] != "Warning LoadBalancerOrphaned" {
+				t.Errorf("events %q", told)
+			}
+			time.Sleep(3 * driftPeriod)
+			left := 2
+			if remove {
+				left = 1
+			}
+			want(r, "load balancers", len(r.cloud.has()), left)
+			for _, event := range r.told() {
+				if event == "Warning LoadBalancerOrphaned" {
+					t.Error("reported again")
+				}
+			}
+			want(r, "that of the Service is there", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+		})
+	}
+}
+
+// TestOrphanWhoseServiceIsThereIsNone: the API server knows better than the cache.
+func TestOrphanWhoseServiceIsThereIsNone(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.RemoveOrphans = true
+		r.start(1)
+		r.orphan()
+		asked := false
+		r.cluster.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+			asked = true
+			return true, &corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lost", UID: "uid-lost"}}}}, nil
+		})
+		time.Sleep(4 * driftPeriod)
+		want(r, "asked", asked, true)
+		want(r, "load balancers", len(r.cloud.has()), 1)
+	})
+}
+
+// TestOrphanIsKeptWhenNobodyAnswers whether its Service is gone.
+func TestOrphanIsKeptWhenNobodyAnswers(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.RemoveOrphans = true
+		r.start(1)
+		r.orphan()
+		r.cluster.PrependReactor("list", "services", refuse)
+		time.Sleep(4 * driftPeriod)
+		want(r, "load balancers", len(r.cloud.has()), 1)
+	})
+}

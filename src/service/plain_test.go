@@ -1,0 +1,188 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// plain is a cloud whose load balancers have ports and machines, and nothing else: no listeners, no target groups, no health checks.
+type plain struct {
+	mu        sync.Mutex
+	balancers map[types.UID]*plainBalancer
+	next      int
+	takes     time.Duration // until one that is new serves; less than 0: for ever
+	failing   error         // what every write and refresh ends with; nil: none does
+	looks     int           // comparisons
+	refreshes int
+	writes    []string
+	during    func() // called within each write; nil: nothing
+}
+
+type plainBalancer struct {
+	owner    types.NamespacedName
+	ports    string
+	machines []string
+	address  string
+	served   time.Time // from when on
+	state    string    // "" is "creating" and then "ready"
+}
+
+func newPlain() *plain { return &plain{balancers: map[types.UID]*plainBalancer{}} }
+
+func (p *plain) Identify(node *corev1.Node) (string, bool) {
+	return strings.CutPrefix(node.Spec.ProviderID, "plain://")
+}
+
+func portsOf(desired loadbalancer.Desired) string {
+	var ports []string
+	for _, port := range desired.Ports {
+		ports = append(ports, fmt.Sprintf("%s to %d", port.Key, port.TargetPort))
+	}
+	return strings.Join(ports, ", ")
+}
+
+func (p *plain) Compare(_ context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looks++
+	desired, err := loadbalancer.Desire(loadbalancer.OwnerOf("plain", service), service, targets)
+	if err != nil {
+		return loadbalancer.Comparison{}, err
+	}
+	found := loadbalancer.Comparison{Targets: len(targets.Identities)}
+	if service.Annotations["plain/wrong"] != "" {
+		found.Notices = []loadbalancer.Notice{{Topic: loadbalancer.Settings, Reason: "Wrong", Message: service.Annotations["plain/wrong"]}}
+	}
+	balancer := p.balancers[service.UID]
+	if balancer == nil {
+		found.Plan = loadbalancer.Plan{p.write(loadbalancer.Create, service, "", func() {
+			p.next++
+			p.balancers[service.UID] = &plainBalancer{
+				owner: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, ports: portsOf(desired),
+				machines: targets.Over(nil), address: fmt.Sprintf("192.0.2.%d", p.next), served: time.Now().Add(p.takes),
+			}
+		})}
+		return found, nil
+	}
+	found.Exists, found.State = true, balancer.status(p.takes)
+	if was, want := balancer.ports, portsOf(desired); was != want {
+		found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, was+" becomes "+want, func() { balancer.ports = want }))
+	}
+	if want := targets.Over(balancer.machines); !slices.Equal(balancer.machines, want) {
+		why := fmt.Sprintf("%v becomes %v", balancer.machines, want)
+		found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, why, func() { balancer.machines = want }))
+	}
+	if found.State == "ready" {
+		found.Status = corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}
+		return found, nil
+	}
+	found.Wait = &loadbalancer.Wait{Object: balancer.address, Name: "load balancer " + service.Name, Status: found.State, Failed: found.State == "failed",
+		Message: fmt.Sprintf("load balancer %s is %s", service.Name, found.State)}
+	return found, nil
+}
+
+func (b *plainBalancer) status(takes time.Duration) string {
+	if takes < 0 || time.Now().Before(b.served) {
+		return cmp.Or(b.state, "creating")
+	}
+	return cmp.Or(b.state, "ready")
+}
+
+// write is an operation that does change, and is written down.
+func (p *plain) write(verb loadbalancer.Verb, service *corev1.Service, why string, change func()) loadbalancer.Operation {
+	o := loadbalancer.Operation{Verb: verb, Kind: "load balancer", Name: service.Name, Why: why}
+	o.Do = func(context.Context) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.during != nil {
+			p.during()
+		}
+		if p.failing != nil {
+			return p.failing
+		}
+		p.writes = append(p.writes, o.String())
+		change()
+		return nil
+	}
+	return o
+}
+
+func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (loadbalancer.Comparison, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looks++
+	balancer := p.balancers[service.UID]
+	if balancer == nil {
+		return loadbalancer.Comparison{}, nil
+	}
+	return loadbalancer.Comparison{Exists: true, State: balancer.status(0), Plan: loadbalancer.Plan{
+		p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) }),
+	}}, nil
+}
+
+func (p *plain) Refresh(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refreshes++
+	return p.failing
+}
+
+// errAway is that the cloud cannot be reached right now.
+var errAway = errors.New("the cloud is away")
+
+func (p *plain) Judge(err error) (bool, time.Duration) {
+	if again, asked := errors.AsType[*api.RetryError](err); asked {
+		return true, again.RetryAfter()
+	}
+	return errors.Is(err, errAway), 0
+}
+
+func (p *plain) Owned(context.Context) ([]loadbalancer.Owned, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var owned []loadbalancer.Owned
+	for _, uid := range slices.Sorted(maps.Keys(p.balancers)) {
+		owned = append(owned, loadbalancer.Owned{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address})
+	}
+	return owned, nil
+}
+
+// set changes the cloud as somebody else would.
+func (p *plain) set(change func(*plain)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
+// done returns what was written since the last time.
+func (p *plain) done() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	writes := p.writes
+	p.writes = nil
+	return writes
+}
+
+// has is what the cloud has, by Service, in words.
+func (p *plain) has() map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string]string{}
+	for _, balancer := range p.balancers {
+		all[balancer.owner.Name] = fmt.Sprintf("%s on %s", balancer.ports, strings.Join(balancer.machines, " "))
+	}
+	return all
+}
