@@ -49,7 +49,8 @@ func TestChooseTargets(t *testing.T) {
 		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
 		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
 		{"being deleted", []*corev1.Node{node("a", deleting), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
-		{"without network for a moment stays", []*corev1.Node{node("a", noNetwork)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
+		{"without network is joining", []*corev1.Node{node("b", noNetwork), node("a")},
+			Targets{Identities: []string{"a"}, Names: []string{"a"}, Joining: []string{"b"}, JoiningNames: []string{"b"}, Incomplete: true}},
 		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
 		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
 		{"somebody else's", []*corev1.Node{node("b", foreign), node("a", foreign)}, Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
@@ -79,6 +80,8 @@ func TestTargetsOn(t *testing.T) {
 		{"all on nodes that are leaving", all, []string{"x"}, Targets{Incomplete: true}},
 		{"no endpoint and no node", Targets{}, nil, Targets{Endless: true}},
 		{"no node", Targets{}, []string{"x"}, Targets{}},
+		{"one is joining", Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-2", "id-3"}, JoiningNames: []string{"b", "c"}}, []string{"a", "c"},
+			Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-3"}, JoiningNames: []string{"c"}, Incomplete: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,6 +104,14 @@ func TestTargetsOnly(t *testing.T) {
 	want := Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Incomplete: true}
 	if diff := cmp.Diff(want, all.Only([]string{"id-2"})); diff != "" {
 		t.Errorf("one is missing (-want +got):\n%s", diff)
+	}
+	joining := Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"a", "c"}, JoiningNames: []string{"a", "c"}}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, joining.Machines()); diff != "" {
+		t.Errorf("all machines (-want +got):\n%s", diff)
+	}
+	want = Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"c"}, JoiningNames: []string{"c"}, Incomplete: true}
+	if diff := cmp.Diff(want, joining.Only([]string{"b", "c"})); diff != "" {
+		t.Errorf("one that joins is missing (-want +got):\n%s", diff)
 	}
 }
 
@@ -127,6 +138,9 @@ func TestTargetsOver(t *testing.T) {
 		{"incomplete but not empty wins", Targets{Identities: []string{"c"}, Incomplete: true}, []string{"c"}},
 		{"empty because nothing is known keeps the observed", Targets{Incomplete: true}, observed},
 		{"truly none empties", Targets{}, nil},
+		{"who is joining and there stays", Targets{Identities: []string{"c"}, Joining: []string{"b"}}, []string{"b", "c"}},
+		{"who is joining and not there is not added", Targets{Identities: []string{"a"}, Joining: []string{"z"}}, []string{"a"}},
+		{"all are joining", Targets{Joining: []string{"z"}, Incomplete: true}, observed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,6 +21,9 @@ type Targets struct {
 	Identities []string // of machines, sorted, without duplicates
 	// Names are the nodes on the machines, in the order of Identities.
 	Names []string
+	// Joining are machines of nodes whose network is not there yet, with the nodes in JoiningNames: they are not added, and not taken
+	// away where they are, because it may be gone for a moment only. Sorted.
+	Joining, JoiningNames []string
 	// Incomplete says that it is not the whole set: an eligible node has no usable identity yet, or no node was asked for at all. An
 	// empty set that is incomplete means "not known", never "none".
 	Incomplete bool
@@ -33,8 +36,8 @@ type Targets struct {
 // ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not
 // marked for removal by the autoscaler, and not being deleted.
 //
-// Conditions do not matter: a health check notices a node that does not answer, while removing every node that is NotReady
-// would empty all load balancers when it is the control plane that has the trouble.
+// Conditions remove nobody: a health check notices a node that does not answer, while removing every node that is NotReady would empty
+// all load balancers when it is the control plane that has the trouble. Only a node that never had a network is not added.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	for _, node := range nodes {
@@ -47,30 +50,39 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 			targets.Unidentified = append(targets.Unidentified, node.Name)
 			continue
 		}
-		targets.Identities = append(targets.Identities, identity)
-		targets.Names = append(targets.Names, node.Name)
+		if WithoutNetwork(node) {
+			targets.Joining, targets.JoiningNames = append(targets.Joining, identity), append(targets.JoiningNames, node.Name)
+			continue
+		}
+		targets.Identities, targets.Names = append(targets.Identities, identity), append(targets.Names, node.Name)
 	}
 	slices.Sort(targets.Unidentified)
-	targets.order()
+	targets.Identities, targets.Names = order(targets.Identities, targets.Names)
+	targets.Joining, targets.JoiningNames = order(targets.Joining, targets.JoiningNames)
+	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
 	return targets
 }
 
+// WithoutNetwork says that nobody can reach pods on the node, because its routes are missing.
+func WithoutNetwork(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionTrue
+	})
+}
+
 // order sorts by identity. Of two nodes that say they are the same machine, the first by name stands for both.
-func (t *Targets) order() {
-	if slices.IsSorted(t.Identities) && len(slices.Compact(slices.Clone(t.Identities))) == len(t.Identities) {
-		return
-	}
+func order(identities, names []string) (sortedIdentities, sortedNames []string) {
 	type target struct{ identity, name string }
-	all := make([]target, len(t.Identities))
+	all := make([]target, len(identities))
 	for i := range all {
-		all[i] = target{t.Identities[i], t.Names[i]}
+		all[i] = target{identities[i], names[i]}
 	}
 	slices.SortFunc(all, func(a, b target) int { return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.name, b.name)) })
 	all = slices.CompactFunc(all, func(a, b target) bool { return a.identity == b.identity })
-	t.Identities, t.Names = t.Identities[:0], t.Names[:0]
 	for _, one := range all {
-		t.Identities, t.Names = append(t.Identities, one.identity), append(t.Names, one.name)
+		sortedIdentities, sortedNames = append(sortedIdentities, one.identity), append(sortedNames, one.name)
 	}
+	return sortedIdentities, sortedNames
 }
 
 // On returns the targets of a Service whose externalTrafficPolicy is Local: those on the nodes with an endpoint that is ready. Where
@@ -79,39 +91,67 @@ func (t Targets) On(ready map[string]bool) Targets {
 	if len(ready) == 0 {
 		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Endless: true}
 	}
-	local := Targets{Incomplete: t.Incomplete}
-	for i, name := range t.Names {
-		if ready[name] {
-			local.Identities, local.Names = append(local.Identities, t.Identities[i]), append(local.Names, name)
-		}
-	}
-	for _, name := range t.Unidentified {
-		if ready[name] {
-			local.Unidentified = append(local.Unidentified, name)
-		}
-	}
+	var local Targets
+	local.Identities, local.Names = on(ready, t.Identities, t.Names)
+	local.Joining, local.JoiningNames = on(ready, t.Joining, t.JoiningNames)
+	_, local.Unidentified = on(ready, t.Unidentified, t.Unidentified)
 	// All endpoints may be on nodes that are leaving.
-	local.Incomplete = len(local.Unidentified) > 0 || (len(local.Identities) == 0 && len(t.Identities) > 0)
+	leaving := len(local.Identities) == 0 && len(t.Identities) > 0
+	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || leaving
 	return local
+}
+
+// on returns the identities, and the names beside them, of the nodes that are ready.
+func on(ready map[string]bool, identities, names []string) (localIdentities, localNames []string) {
+	for i, name := range names {
+		if ready[name] {
+			localIdentities, localNames = append(localIdentities, identities[i]), append(localNames, name)
+		}
+	}
+	return localIdentities, localNames
 }
 
 // Only returns the targets without those machines that are not in identities, which is sorted.
 func (t Targets) Only(identities []string) Targets {
-	if len(identities) == len(t.Identities) {
+	if len(identities) == len(t.Identities)+len(t.Joining) {
 		return t
 	}
-	only := t
-	only.Identities, only.Names, only.Incomplete = nil, nil, true
-	for i, identity := range t.Identities {
-		if _, kept := slices.BinarySearch(identities, identity); kept {
-			only.Identities, only.Names = append(only.Identities, identity), append(only.Names, t.Names[i])
+	kept := func(all, names []string) (keptIdentities, keptNames []string) {
+		for i, identity := range all {
+			if _, there := slices.BinarySearch(identities, identity); there {
+				keptIdentities, keptNames = append(keptIdentities, identity), append(keptNames, names[i])
+			}
 		}
+		return keptIdentities, keptNames
 	}
+	only := t
+	only.Incomplete = true
+	only.Identities, only.Names = kept(t.Identities, t.Names)
+	only.Joining, only.JoiningNames = kept(t.Joining, t.JoiningNames)
 	return only
 }
 
-// Over returns the set to aim at, given the one observed in the cloud: an empty set that is incomplete replaces nothing.
+// Machines are all that are looked at, also those that are joining; sorted.
+func (t Targets) Machines() []string {
+	if len(t.Joining) == 0 {
+		return t.Identities
+	}
+	all := slices.Concat(t.Identities, t.Joining)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Over returns the set to aim at, given the one observed in the cloud, which is sorted: an empty set that is incomplete replaces
+// nothing, and who is joining stays where it is.
 func (t Targets) Over(observed []string) []string {
+	if len(t.Joining) > 0 {
+		stays := slices.DeleteFunc(slices.Clone(t.Joining), func(one string) bool {
+			_, there := slices.BinarySearch(observed, one)
+			return !there
+		})
+		t.Identities, t.Joining = slices.Concat(t.Identities, stays), nil
+		slices.Sort(t.Identities)
+	}
 	if len(t.Identities) == 0 && t.Incomplete {
 		return observed
 	}

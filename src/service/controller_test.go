@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/service/helpers"
 )
 
@@ -142,15 +143,13 @@ func TestRecreatedUnderTheSameName(t *testing.T) {
 		r.start(2)
 		first := r.addService("web")
 		r.settle()
-		r.changeService("web", func(s *corev1.Service) { s.Finalizers = nil })
-		r.deleteService("web")
+		r.strip("web")
 		second := r.addService("web")
 		r.settle()
 		if r.cloud.balancers[first.UID] != nil || r.cloud.balancers[second.UID] == nil {
 			t.Errorf("the cloud has %v, want one for %s only", r.cloud.balancers, second.UID)
 		}
-		r.changeService("web", func(s *corev1.Service) { s.Finalizers = nil })
-		r.deleteService("web")
+		r.strip("web")
 		r.settle()
 		want(r, "left in the cloud", len(r.cloud.has()), 0)
 	})
@@ -283,6 +282,46 @@ func TestNodes(t *testing.T) {
 		r.changeNode("e", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} })
 		time.Sleep(leaveWindow + time.Millisecond)
 		wantList(r, "excluded", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-e] becomes [vm-a vm-b]")
+	})
+}
+
+// TestNetwork: a node is not added before it has one, and not taken away when it is gone for a moment.
+func TestNetwork(t *testing.T) {
+	without := func(status corev1.ConditionStatus) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: status}}
+		}
+	}
+	inRig(t, func(r *rig) {
+		r.changeNode("b", without(corev1.ConditionTrue))
+		r.start(1)
+		r.addService("web")
+		r.settle()
+		want(r, "before", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
+		r.changeNode("b", without(corev1.ConditionFalse))
+		r.settle()
+		want(r, "with a network", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+		r.changeNode("a", without(corev1.ConditionTrue))
+		r.changeNode("b", without(corev1.ConditionTrue))
+		r.settle()
+		want(r, "without one for a moment", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+	})
+}
+
+// TestEventsReachTheCluster when nobody else takes them.
+func TestEventsReachTheCluster(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		r.stop()
+		r.recorder = true
+		r.start(1)
+		r.addService("web")
+		r.settle()
+		events, err := r.cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+		// In virtual time two events of the same moment have the same name.
+		if err != nil || len(events.Items) == 0 || events.Items[0].Source.Component != "service-controller" {
+			t.Errorf("events %v, error %v; want some of the service-controller", events, err)
+		}
 	})
 }
 

@@ -69,8 +69,8 @@ func difference(before, after *corev1.Node) (differs, leaves bool) {
 	was, is := before != nil && loadbalancer.Eligible(before), after != nil && loadbalancer.Eligible(after)
 	switch {
 	case was && is:
-		differs = before.Spec.ProviderID != after.Spec.ProviderID
-		return differs, differs && before.Spec.ProviderID != ""
+		other := before.Spec.ProviderID != after.Spec.ProviderID
+		return other || loadbalancer.WithoutNetwork(before) != loadbalancer.WithoutNetwork(after), other && before.Spec.ProviderID != ""
 	case was:
 		return true, true
 	}

@@ -105,10 +105,13 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		return errors.Join(c.failed(m, service, err), c.writer.publish(ctx, service, nil, m.conditions(service, err)))
 	}
 	// One that somebody took the finalizer from, or that was taken over without.
-	if err := c.writer.protect(ctx, service); err != nil {
-		return err
+	if err = c.writer.protect(ctx, service); err == nil {
+		err = c.writer.publish(ctx, service, status, m.conditions(service, nil))
 	}
-	return c.writer.publish(ctx, service, status, m.conditions(service, nil))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return c.failed(m, service, err)
+	}
+	return nil
 }
 
 // end is for a Service that is to have no load balancer any more.

@@ -31,6 +31,7 @@ type rig struct {
 	controller *Controller
 	stop       func()
 	generation int
+	recorder   bool // events go to the cluster
 }
 
 // driftPeriod is the one of the tests.
@@ -60,7 +61,11 @@ func (r *rig) startWith(provider loadbalancer.Provider, workers int) {
 	r.stop()
 	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.Logger{}))
 	factory := informers.NewSharedInformerFactory(r.cluster, 0)
-	controller, err := New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster, Recorder: r.events,
+	var recorder record.EventRecorder = r.events
+	if r.recorder {
+		recorder = nil
+	}
+	controller, err := New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster, Recorder: recorder,
 		Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 	if err != nil {
 		r.Fatal(err)
@@ -154,6 +159,14 @@ func (r *rig) deleteService(name string) {
 		r.changeService(name, func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
 		return
 	}
+	if err := r.cluster.CoreV1().Services("shop").Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// strip deletes a Service without regard to finalizers, as somebody does who took them away.
+func (r *rig) strip(name string) {
+	r.Helper()
 	if err := r.cluster.CoreV1().Services("shop").Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
 // refuses the whole set because of one of them. What is left out makes the set incomplete.
 func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
-	existing, err := b.inventory.TargetMachines(ctx, targets.Identities, b.config.Inventory.balancerAge())
+	existing, err := b.inventory.TargetMachines(ctx, targets.Machines(), b.config.Inventory.balancerAge())
 	if err != nil {
 		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}
