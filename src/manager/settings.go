@@ -25,6 +25,13 @@ import (
 // with which one slow load balancer holds up all others.
 const serviceSyncs = 10
 
+// Defaults of --kube-api-qps and --kube-api-burst, for each controller; the library's 20 and 30 hold up 200 Services that are created
+// at once for longer than the cloud does.
+const (
+	kubernetesRate  = 50
+	kubernetesBurst = 100
+)
+
 // settings is what the flags set.
 type settings struct {
 	*options.CloudControllerManagerOptions
@@ -44,6 +51,7 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 		return nil, fmt.Errorf("preparing the default options: %w", err)
 	}
 	defaults.ServiceController.ConcurrentServiceSyncs = serviceSyncs
+	defaults.Generic.ClientConnection.QPS, defaults.Generic.ClientConnection.Burst = kubernetesRate, kubernetesBurst
 	if len(providers) == 1 {
 		defaults.KubeCloudShared.CloudProvider.Name = providers[0].Name
 	}

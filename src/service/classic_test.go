@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 
 // library is a cloud with nothing but the interface of k8s.io/cloud-provider.
 type library struct {
+	mu      sync.Mutex
 	calls   []string
 	there   map[string]bool
 	ensure  error // what EnsureLoadBalancer ends with
@@ -24,6 +27,8 @@ type library struct {
 }
 
 func (l *library) GetLoadBalancer(_ context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return &corev1.LoadBalancerStatus{}, l.there[service.Name], l.unknown
 }
 
@@ -32,6 +37,8 @@ func (l *library) GetLoadBalancerName(_ context.Context, _ string, service *core
 }
 
 func (l *library) EnsureLoadBalancer(_ context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.calls = append(l.calls, fmt.Sprintf("ensure %s of %s on %s", service.Name, cluster, nodeNames(nodes)))
 	if l.ensure != nil || l.nothing {
 		return nil, l.ensure
@@ -41,14 +48,32 @@ func (l *library) EnsureLoadBalancer(_ context.Context, cluster string, service 
 }
 
 func (l *library) UpdateLoadBalancer(_ context.Context, _ string, service *corev1.Service, nodes []*corev1.Node) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.calls = append(l.calls, fmt.Sprintf("update %s on %s", service.Name, nodeNames(nodes)))
 	return nil
 }
 
 func (l *library) EnsureLoadBalancerDeleted(_ context.Context, _ string, service *corev1.Service) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.calls = append(l.calls, "delete "+service.Name)
 	delete(l.there, service.Name)
 	return nil
+}
+
+// set changes the cloud.
+func (l *library) set(change func(*library)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(l)
+}
+
+// called are the calls so far.
+func (l *library) called() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.calls)
 }
 
 func nodeNames(nodes []*corev1.Node) (names string) {
@@ -85,7 +110,7 @@ func TestClassicProvider(t *testing.T) {
 		r.settle()
 		r.deleteService("web")
 		r.settle()
-		wantList(r, "calls", cloud.calls, "ensure web of kubernetes on ab", "update web on abc", "ensure web of kubernetes on abc", "delete web")
+		wantList(r, "calls", cloud.called(), "ensure web of kubernetes on ab", "update web on abc", "ensure web of kubernetes on abc", "delete web")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
@@ -97,14 +122,14 @@ func TestClassicProviderIsBusy(t *testing.T) {
 		r.startClassic(cloud)
 		r.addService("web")
 		time.Sleep(150 * time.Second)
-		want(r, "calls", len(cloud.calls), 3)
+		want(r, "calls", len(cloud.called()), 3)
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Waiting")
 		for _, event := range r.told() {
 			if event == "Warning SyncLoadBalancerFailed" {
 				t.Error("waiting is told as a failure")
 			}
 		}
-		cloud.ensure = nil
+		cloud.set(func(l *library) { l.ensure = nil })
 		time.Sleep(time.Minute)
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
 	})
@@ -117,7 +142,7 @@ func TestClassicProviderOfOthers(t *testing.T) {
 		r.startClassic(cloud)
 		r.addService("web")
 		time.Sleep(time.Hour)
-		wantList(r, "calls", cloud.calls, "ensure web of kubernetes on ab")
+		wantList(r, "calls", cloud.called(), "ensure web of kubernetes on ab")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
@@ -131,11 +156,11 @@ func TestClassicProviderFails(t *testing.T) {
 		r.addService("web")
 		r.settle()
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
-		cloud.nothing, cloud.unknown = false, errors.New("it is dark")
+		cloud.set(func(l *library) { l.nothing, l.unknown = false, errors.New("it is dark") })
 		r.deleteService("web")
 		time.Sleep(time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
-		cloud.unknown = nil
+		cloud.set(func(l *library) { l.unknown = nil })
 		time.Sleep(5 * time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})

@@ -146,9 +146,11 @@ func TestRecreatedUnderTheSameName(t *testing.T) {
 		r.strip("web")
 		second := r.addService("web")
 		r.settle()
-		if r.cloud.balancers[first.UID] != nil || r.cloud.balancers[second.UID] == nil {
-			t.Errorf("the cloud has %v, want one for %s only", r.cloud.balancers, second.UID)
-		}
+		r.cloud.set(func(p *plain) {
+			if p.balancers[first.UID] != nil || p.balancers[second.UID] == nil {
+				t.Errorf("the cloud has %v, want one for %s only", p.balancers, second.UID)
+			}
+		})
 		r.strip("web")
 		r.settle()
 		want(r, "left in the cloud", len(r.cloud.has()), 0)
@@ -176,8 +178,8 @@ func TestFinalizerIsNeverPutBack(t *testing.T) {
 // TestFinalizerComesFirst: without it nothing is made, because nobody would wait for its end.
 func TestFinalizerComesFirst(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
 		r.cluster.PrependReactor("patch", "services", refuse)
+		r.start(1)
 		r.addService("web")
 		time.Sleep(time.Minute)
 		want(r, "made", len(r.cloud.has()), 0)
@@ -263,13 +265,13 @@ func TestNodes(t *testing.T) {
 		wantList(r, "three nodes join", r.cloud.done(), "update load balancer web: [vm-a vm-b] becomes [vm-a vm-b vm-c vm-d vm-e]")
 		wantList(r, "events", r.told(), "Normal UpdatedLoadBalancer")
 
-		looks := r.cloud.looks
+		looks := r.looks()
 		r.changeNode("c", func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		})
 		r.changeNode("c", func(n *corev1.Node) { n.Spec.Unschedulable = true })
 		r.settle()
-		want(r, "looks because a node is not ready, or cordoned", r.cloud.looks-looks, 0)
+		want(r, "looks because a node is not ready, or cordoned", r.looks()-looks, 0)
 
 		r.changeNode("c", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}
@@ -374,10 +376,10 @@ func TestLocal(t *testing.T) {
 		r.changeService("web", func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster })
 		r.settle()
 		want(r, "policy Cluster", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
-		looks := r.cloud.looks
+		looks := r.looks()
 		r.setEndpoints("web", "a")
 		r.settle()
-		want(r, "looks because of endpoints that do not matter", r.cloud.looks-looks, 0)
+		want(r, "looks because of endpoints that do not matter", r.looks()-looks, 0)
 	})
 }
 

@@ -1,9 +1,9 @@
 package service
 
 import (
-	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,30 +84,14 @@ func TestDriftThatCannotBeRepaired(t *testing.T) {
 		web := r.addService("web")
 		r.settle()
 		r.told()
-		full := errors.New("quota exceeded")
-		r.cloud.set(func(p *plain) { delete(p.balancers, web.UID) })
-		r.controller.provider = refusing{r.cloud, full}
+		r.cloud.set(func(p *plain) { delete(p.balancers, web.UID); p.refusing = errors.New("quota exceeded") })
 		time.Sleep(3 * driftPeriod)
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerNotRepaired")
-		r.controller.provider = r.cloud
+		r.cloud.set(func(p *plain) { p.refusing = nil })
 		time.Sleep(2 * driftPeriod)
 		wantList(r, "events", r.told(), "Warning LoadBalancerRepaired")
 		want(r, "address", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.2")
 	})
-}
-
-// refusing is a cloud in which no write succeeds.
-type refusing struct {
-	*plain
-	why error
-}
-
-func (f refusing) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
-	found, err := f.plain.Compare(ctx, service, targets)
-	for i := range found.Plan {
-		found.Plan[i].Do = func(context.Context) error { return f.why }
-	}
-	return found, err
 }
 
 // TestOutageIsNoDrift: when the cloud cannot be looked at, nothing is told or done.
@@ -117,11 +101,11 @@ func TestOutageIsNoDrift(t *testing.T) {
 		r.addService("web")
 		r.settle()
 		r.told()
-		looks := r.cloud.looks
+		looks := r.looks()
 		r.cloud.set(func(p *plain) { p.failing = errAway })
 		time.Sleep(3 * driftPeriod)
 		wantList(r, "events", r.told())
-		want(r, "looks", r.cloud.looks-looks, 0)
+		want(r, "looks", r.looks()-looks, 0)
 	})
 }
 
@@ -171,15 +155,19 @@ func TestOrphans(t *testing.T) {
 func TestOrphanWhoseServiceIsThereIsNone(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.behaviour.RemoveOrphans = true
-		r.start(1)
-		r.orphan()
-		asked := false
+		var asked, started atomic.Bool
 		r.cluster.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
-			asked = true
+			if !started.Load() {
+				return false, nil, nil
+			}
+			asked.Store(true)
 			return true, &corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lost", UID: "uid-lost"}}}}, nil
 		})
+		r.start(1)
+		started.Store(true)
+		r.orphan()
 		time.Sleep(4 * driftPeriod)
-		want(r, "asked", asked, true)
+		want(r, "asked", asked.Load(), true)
 		want(r, "load balancers", len(r.cloud.has()), 1)
 	})
 }
@@ -188,9 +176,16 @@ func TestOrphanWhoseServiceIsThereIsNone(t *testing.T) {
 func TestOrphanIsKeptWhenNobodyAnswers(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.behaviour.RemoveOrphans = true
+		var started atomic.Bool
+		r.cluster.PrependReactor("list", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if !started.Load() {
+				return false, nil, nil
+			}
+			return refuse(action)
+		})
 		r.start(1)
+		started.Store(true)
 		r.orphan()
-		r.cluster.PrependReactor("list", "services", refuse)
 		time.Sleep(4 * driftPeriod)
 		want(r, "load balancers", len(r.cloud.has()), 1)
 	})

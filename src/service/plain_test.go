@@ -25,6 +25,7 @@ type plain struct {
 	next      int
 	takes     time.Duration // until one that is new serves; less than 0: for ever
 	failing   error         // what every write and refresh ends with; nil: none does
+	refusing  error         // what every write ends with
 	looks     int           // comparisons
 	refreshes int
 	writes    []string
@@ -110,8 +111,8 @@ func (p *plain) write(verb loadbalancer.Verb, service *corev1.Service, why strin
 		if p.during != nil {
 			p.during()
 		}
-		if p.failing != nil {
-			return p.failing
+		if err := errors.Join(p.failing, p.refusing); err != nil {
+			return err
 		}
 		p.writes = append(p.writes, o.String())
 		change()

@@ -202,6 +202,12 @@ func (r *rig) told() []string {
 	}
 }
 
+// looks is how often the cloud was compared with.
+func (r *rig) looks() (looks int) {
+	r.cloud.set(func(p *plain) { looks = p.looks })
+	return looks
+}
+
 // condition is a condition of a Service as "Status Reason", "" without.
 func (r *rig) condition(name, kind string) string {
 	r.Helper()

@@ -115,12 +115,12 @@ func doubt(message string) *loadbalancer.Wait {
 
 // Remaining implements loadbalancer.Provider.
 func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, written bool) (loadbalancer.Comparison, error) {
-	maxAge := b.fresh()
-	if written {
-		// A deletion may take its time although it was accepted.
-		maxAge = inventory.Anew
+	o, err := b.observe(ctx, service, b.fresh())
+	if err == nil && written && o.empty() {
+		// That everything is gone is believed only from lists that began after the last deletion, which may take its time although it was
+		// accepted.
+		o, err = b.observe(ctx, service, inventory.Anew)
 	}
-	o, err := b.observe(ctx, service, maxAge)
 	if err != nil {
 		return loadbalancer.Comparison{}, err
 	}
