@@ -108,6 +108,9 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 		c.queue.ShutDown()
 		return
 	}
+	if _, err := c.fleet.sweep(); err != nil { // so that the next one knows who has left
+		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
+	}
 	var crew sync.WaitGroup
 	for range workers {
 		crew.Go(func() { c.work(ctx) })

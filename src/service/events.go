@@ -74,7 +74,7 @@ func noticesOf(m *memory, w wish, cause cause, found loadbalancer.Comparison) []
 		}
 	}
 	switch {
-	case w.targets.Endless:
+	case w.targets.Endless && len(w.service.Status.LoadBalancer.Ingress) > 0: // the pods of a new Service take their time
 		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Nodes, Reason: reasonEndpoints,
 			Message: "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has, and nobody answers there. Look at the pods that the Service selects."})
 	case len(w.targets.Identities) == 0 && !w.targets.Incomplete:
