@@ -63,3 +63,24 @@ func (s *scene) label(t *testing.T) {
 	s.exclude(t, "e", true)
 	s.arrives(t, "a", "b", "c")
 }
+
+// mark is what an autoscaler does long before a node goes: from then on the node gets no new connections, and those it has can come to
+// their end.
+func (s *scene) mark(t *testing.T) {
+	t.Helper()
+	s.exclude(t, "e", false)
+	s.arrives(t, "a", "b", "c", "e")
+	s.changeNode(t, "e", func(node *corev1.Node) {
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: cloudprovider.ToBeDeletedTaint, Effect: corev1.TaintEffectNoSchedule})
+	})
+	s.arrives(t, "a", "b", "c")
+}
+
+// unmark is what it does when it has changed its mind.
+func (s *scene) unmark(t *testing.T) {
+	t.Helper()
+	s.changeNode(t, "e", func(node *corev1.Node) {
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == cloudprovider.ToBeDeletedTaint })
+	})
+	s.arrives(t, "a", "b", "c", "e")
+}

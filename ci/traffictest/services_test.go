@@ -167,3 +167,26 @@ func (s *scene) toCluster(t *testing.T) {
 	m := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error { return checks(lb, before, false) })
 	s.reaches(t, m, "a", "b", "c")
 }
+
+// podsOnly looks back: a Service whose policy is Local never had another target than the nodes with its pods, whatever nodes there were.
+func (s *scene) podsOnly(t *testing.T) {
+	t.Helper()
+	for _, m := range s.witness.since(s.localLB, s.began) {
+		if err := s.only("a", "b", "c")(*m.serves); err != nil {
+			t.Errorf("at %s: %v", m.ended.Format(clock), err)
+		}
+	}
+}
+
+// podsMove starts a pod on a node that had none, which makes it a target.
+func (s *scene) podsMove(t *testing.T) {
+	t.Helper()
+	s.changeNode(t, "e", func(node *corev1.Node) { node.Labels[podsLabel] = "" })
+	m := s.await(t, s.localLB, s.only("a", "b", "c", "e"))
+	eventually(t, "connections come to the node with the new pod", func(context.Context) error {
+		if counts := s.beside.Report().Since(m.ended).Targets(); counts["e"] == 0 {
+			return fmt.Errorf("by target: %v", counts)
+		}
+		return nil
+	})
+}

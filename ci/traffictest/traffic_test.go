@@ -77,6 +77,10 @@ func TestTraffic(t *testing.T) {
 		{"the API refuses", "e", (*scene).refuse},
 		{"the API hangs", "", (*scene).hang},
 		{"lists are stale", "e", (*scene).lie},
+		{"the autoscaler marks a node", "e", (*scene).mark},
+		{"the autoscaler keeps a node", "", (*scene).unmark},
+		{"Local leads to nodes with pods only", "", (*scene).podsOnly},
+		{"a node gets pods", "", (*scene).podsMove},
 	} {
 		passed := t.Run(step.name, func(t *testing.T) {
 			began := time.Now()
