@@ -23,7 +23,13 @@ type Cloud struct {
 // Start starts a cloud with the state of a seed. It ends with the test.
 func Start(tb testing.TB, seed emulator.Seed) Cloud {
 	tb.Helper()
-	made, err := emulator.New(emulator.Config{Seed: seed})
+	return Run(tb, emulator.Config{Seed: seed})
+}
+
+// Run starts a cloud that is more than its seed: with a data plane, delays or faults. It ends with the test, and its data plane with it.
+func Run(tb testing.TB, config emulator.Config) Cloud {
+	tb.Helper()
+	made, err := emulator.New(config)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // status asks the cloud for its machines.
@@ -54,5 +55,12 @@ func TestLoopback(t *testing.T) {
 	}
 	if _, err := c.AddMachine(emulator.MachineSpec{Name: "b", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}); err == nil {
 		t.Error("a machine with an address of another network is made")
+	}
+}
+
+func TestRun(t *testing.T) {
+	c := cloud.Run(t, emulator.Config{Seed: emulator.DefaultSeed(), Faults: []fault.Rule{{Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusTeapot}}}})
+	if got, err := status(t, c.URL); err != nil || got != http.StatusTeapot {
+		t.Errorf("status %d and %v, want that of the fault, %d", got, err, http.StatusTeapot)
 	}
 }
