@@ -10,6 +10,7 @@ package loadbalancer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,6 +54,8 @@ type Port struct {
 type Desired struct {
 	Owner Owner
 	Ports []Port // sorted by port, then protocol
+	// Unserved are the ports that cannot be served, of which those in the cloud stay as they are.
+	Unserved []Key
 	// HealthCheckNodePort answers HTTP on every node with 200 where the Service has a ready endpoint; 0 unless the Service's
 	// externalTrafficPolicy is Local.
 	HealthCheckNodePort int32
@@ -61,22 +64,25 @@ type Desired struct {
 
 // Desire returns what the Service should have, with the given targets.
 //
-// It returns an error, meant for the Service's owner, when the Service cannot be served through node ports at all.
+// The error, meant for the Service's owner, is about the ports that cannot be served; what is desired of the others is returned with it.
 func Desire(owner Owner, service *corev1.Service, targets Targets) (Desired, error) {
 	desired := Desired{Owner: owner, Targets: targets}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
 	}
+	var problems []error
 	for _, port := range service.Spec.Ports {
-		if port.NodePort == 0 {
-			return Desired{}, fmt.Errorf("port %d of Service %s has no node port, and load balancers reach pods through node ports: "+
-				"set spec.allocateLoadBalancerNodePorts to true", port.Port, owner)
-		}
 		key := Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}
+		if port.NodePort == 0 {
+			desired.Unserved = append(desired.Unserved, key)
+			problems = append(problems, fmt.Errorf("port %d of Service %s has no node port, and load balancers reach pods through node ports: "+
+				"set spec.allocateLoadBalancerNodePorts to true", port.Port, owner))
+			continue
+		}
 		desired.Ports = append(desired.Ports, Port{Key: key, Name: port.Name, TargetPort: port.NodePort})
 	}
 	slices.SortFunc(desired.Ports, func(a, b Port) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
-	return desired, nil
+	return desired, errors.Join(problems...)
 }

@@ -49,6 +49,9 @@ func (p Plan) String() string {
 	return strings.Join(lines, "\n")
 }
 
+// Begin is the first n writes of the plan, or all when there are not more: as safe to stop after as any other.
+func (p Plan) Begin(n int) Plan { return p[:min(n, len(p))] }
+
 // Apply makes the writes one after the other and stops at the first that fails, or before the next one when ctx is done.
 // A write that has begun is never cut off by ctx: whether it happened would not be known.
 func (p Plan) Apply(ctx context.Context) error {

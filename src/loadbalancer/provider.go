@@ -45,8 +45,10 @@ type Comparison struct {
 	Status corev1.LoadBalancerStatus
 	// State is the cloud's word for how the load balancer is ("ready"); "" when there is none.
 	State string
-	// Targets is how many machines the load balancer is to lead to.
-	Targets int
+	// Machines are the identities of the machines that the load balancer is to lead to, sorted: the targets that are usable.
+	Machines []string
+	// LeftOut says that a target is not usable now, so that it is worth looking again.
+	LeftOut bool
 	// Notices are what the Service's owner should know, in an order that stays the same.
 	Notices []Notice
 }
@@ -103,7 +105,7 @@ type Behaviour struct {
 	PollInterval time.Duration
 	// SlowAfter is after how long the owner is told that it takes long.
 	SlowAfter time.Duration
-	// DriftPeriod is the time between two looks for what was changed in the cloud by hand; 0 never looks.
+	// DriftPeriod is the time between two looks for what was changed in the cloud by hand, and for orphans; 0 never looks.
 	DriftPeriod time.Duration
 	// Drift says what is done about it.
 	Drift DriftMode
@@ -122,4 +124,5 @@ type DriftMode string
 const (
 	Repair DriftMode = "repair" // put it right and say so
 	Report DriftMode = "report" // say so, and put it right with the next change of the Service or its nodes
+	Off    DriftMode = "off"    // leave it and say nothing, until the Service or its nodes change
 )

@@ -36,8 +36,8 @@ type Targets struct {
 // ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not
 // marked for removal by the autoscaler, and not being deleted.
 //
-// Conditions remove nobody: a health check notices a node that does not answer, while removing every node that is NotReady would empty
-// all load balancers when it is the control plane that has the trouble. Only a node that never had a network is not added.
+// Conditions remove nobody: removing every node that is NotReady would empty all load balancers when it is the control plane that has
+// the trouble. A node that does not answer is for health checks to notice, where there are any. Only a node that never had a network is not added.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	for _, node := range nodes {

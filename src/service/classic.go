@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,24 +35,30 @@ type classic struct {
 // made is what a provider was called with when it last succeeded, and what it said.
 type made struct {
 	service *corev1.Service
-	nodes   []string
+	nodes   []string // as Identify names them, sorted
 	status  corev1.LoadBalancerStatus
 }
+
+// separator is in no name of a node.
+const separator = " "
 
 // Classic returns a provider that calls the methods of k8s.io/cloud-provider, with the name of the cluster they want.
 func Classic(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) loadbalancer.Provider {
 	return &classic{balancers: balancers, cluster: cluster, nodes: nodes, made: map[types.UID]made{}}
 }
 
-// Identify implements loadbalancer.Provider: such a provider takes whole nodes, and looks for their machines itself.
-func (c *classic) Identify(node *corev1.Node) (identity string, ours bool) { return node.Name, true }
+// Identify implements loadbalancer.Provider: such a provider takes whole nodes, and looks for their machines itself. It may leave out one
+// that does not say which machine it is yet, so a node that does is another one.
+func (c *classic) Identify(node *corev1.Node) (identity string, ours bool) {
+	return node.Name + separator + node.Spec.ProviderID, true
+}
 
 // Compare implements loadbalancer.Provider.
 func (c *classic) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
 	last, known := c.last(service.UID)
 	wanted := targets.Over(last.nodes)
 	name := c.balancers.GetLoadBalancerName(ctx, c.cluster, service)
-	found := loadbalancer.Comparison{Exists: known, Status: last.status, Targets: len(wanted)}
+	found := loadbalancer.Comparison{Exists: known, Status: last.status, Machines: wanted}
 	if known {
 		found.State = "ready"
 	}
@@ -99,10 +106,11 @@ func (c *classic) update(service *corev1.Service, names []string) func(context.C
 	}
 }
 
-// named are the nodes of those names that are still there.
+// named are those of the nodes that are still there.
 func (c *classic) named(names []string) ([]*corev1.Node, error) {
 	nodes := make([]*corev1.Node, 0, len(names))
-	for _, name := range names {
+	for _, identity := range names {
+		name, _, _ := strings.Cut(identity, separator)
 		if node, err := c.nodes.Get(name); err == nil {
 			nodes = append(nodes, node)
 		}

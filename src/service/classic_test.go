@@ -115,6 +115,21 @@ func TestClassicProvider(t *testing.T) {
 	})
 }
 
+// TestClassicProviderHearsOfTheMachine: a node that says which machine it is only after it joined is handed over once more, because the
+// provider may have left it out.
+func TestClassicProviderHearsOfTheMachine(t *testing.T) {
+	inRig(t, func(r *rig) {
+		cloud := &library{there: map[string]bool{}}
+		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "" })
+		r.startClassic(cloud)
+		r.addService("web")
+		r.settle()
+		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "plain://vm-b" })
+		r.settle()
+		wantList(r, "calls", cloud.called(), "ensure web of kubernetes on ab", "update web on ab")
+	})
+}
+
 // TestClassicProviderIsBusy: its time is heeded, and nobody waits meanwhile.
 func TestClassicProviderIsBusy(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -63,7 +63,9 @@ type Controller struct {
 	memories  memories[string] // by the Service's key
 	orphanage orphanage
 	sweeping  sweeping
-	synced    []cache.InformerSynced
+	// lookFailed says that the latest look for drift did; only the goroutine that looks uses it.
+	lookFailed bool
+	synced     []cache.InformerSynced
 }
 
 // New returns a controller that begins its work with Run. The error is that an informer runs already, and without what this one needs.
@@ -198,7 +200,7 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 
 // endpointEvents queues the Service whose externalTrafficPolicy is Local when its endpoints are on other nodes.
 func (c *Controller) endpointEvents() cache.ResourceEventHandler {
-	changed := func(before, after *discoveryv1.EndpointSlice, of *discoveryv1.EndpointSlice) {
+	changed := func(before, after, of *discoveryv1.EndpointSlice) {
 		key := serviceKeyOf(of)
 		if !c.local(key) {
 			return
@@ -219,7 +221,12 @@ func (c *Controller) endpointEvents() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*discoveryv1.EndpointSlice)
 			is, also := after.(*discoveryv1.EndpointSlice)
-			if ok && also {
+			switch {
+			case !ok || !also:
+			case serviceKeyOf(was) != serviceKeyOf(is): // it was given to another Service
+				changed(was, nil, was)
+				changed(nil, is, is)
+			default:
 				changed(was, is, is)
 			}
 		},
@@ -262,6 +269,7 @@ func (c *Controller) work(ctx context.Context) {
 		if ctx.Err() == nil {
 			c.serve(ctx, key)
 		}
+		c.queue.order.done(key)
 		c.queue.Done(key)
 	}
 }
@@ -279,14 +287,13 @@ func (c *Controller) serve(ctx context.Context, key string) {
 	switch after, asked := retryAfter(err); {
 	case err == nil:
 		c.queue.Forget(key)
-	case asked:
+	case asked && isWait(err):
 		klog.FromContext(ctx).V(2).Info("Service is looked at again later", "service", key, "after", after, "reason", err.Error())
 		c.queue.Forget(key)
 		c.queue.add(key, normal, after)
 	default:
-		klog.FromContext(ctx).Error(err, "Service has no load balancer as it should; it is tried again", "service", key)
-		c.queue.order.want(key, relaxed)
-		c.queue.AddRateLimited(key)
+		klog.FromContext(ctx).Error(err, "Work on a Service failed; it is tried again", "service", key)
+		c.queue.again(key, after)
 	}
 }
 

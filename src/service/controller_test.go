@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/service/helpers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // TestLifeOfAService: finalizer, load balancer, address, conditions and events; and nothing of it is left in the end.
@@ -223,30 +226,117 @@ func TestClasses(t *testing.T) {
 	})
 }
 
-// TestClassOfOthersFromNowOn: a Service that was ours, and is recreated, or changed twice, as that of others, leaves nothing of ours
-// behind; also when nobody looked.
+// TestClassOfOthersFromNowOn: a Service that was ours, and is that of others now, leaves nothing of ours behind when this process has
+// served it. When nobody looked, somebody else may serve what there is: it is an orphan, and removed only when that is configured.
 func TestClassOfOthersFromNowOn(t *testing.T) {
 	theirs := "example.com/theirs"
 	handOver := func(s *corev1.Service) { s.Spec.LoadBalancerClass = &theirs }
-	for _, looking := range []bool{true, false} {
-		t.Run(fmt.Sprintf("looking %v", looking), func(t *testing.T) {
+	tests := []struct {
+		looking, orphans bool
+		left             int
+	}{{true, false, 1}, {false, false, 2}, {false, true, 1}}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("looking %v, removing orphans %v", tt.looking, tt.orphans), func(t *testing.T) {
 			inRig(t, func(r *rig) {
+				r.behaviour.RemoveOrphans = tt.orphans
 				r.start(2)
+				r.addService("other")
 				r.addService("web")
 				r.settle()
-				if !looking {
+				if !tt.looking {
 					r.stop()
 				}
 				r.changeService("web", handOver)
-				if !looking {
+				if !tt.looking {
 					r.start(2)
 				}
-				time.Sleep(2 * driftPeriod)
-				want(r, "left in the cloud", len(r.cloud.has()), 0)
+				time.Sleep(3 * driftPeriod)
+				want(r, "left in the cloud", len(r.cloud.has()), tt.left)
 				want(r, "finalizer, which others may count on now", helpers.HasLBFinalizer(r.service("web")), true)
 			})
 		})
 	}
+}
+
+// TestFailedLookIsNoDrift: a change that could not be made at once is still one of the Service, or of the nodes, in every mode.
+func TestFailedLookIsNoDrift(t *testing.T) {
+	for _, mode := range []loadbalancer.DriftMode{loadbalancer.Repair, loadbalancer.Report, loadbalancer.Off} {
+		inRig(t, func(r *rig) {
+			r.behaviour.Drift = mode
+			r.start(1)
+			r.addService("web")
+			r.settle()
+			r.told()
+			r.cloud.set(func(p *plain) { p.blind = errAway })
+			r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+			r.deleteNode("b")
+			r.settle()
+			r.cloud.set(func(p *plain) { p.blind, p.refusing = nil, errors.New("quota exceeded") })
+			time.Sleep(time.Minute)
+			r.cloud.set(func(p *plain) { p.refusing = nil })
+			time.Sleep(5 * time.Minute)
+			want(r, "in mode "+string(mode)+" the cloud has", r.cloud.has()["web"], "81/TCP to 30080 on vm-a")
+			for _, event := range r.told() {
+				if strings.Contains(event, "Drift") || strings.Contains(event, "NotRepaired") {
+					t.Errorf("in mode %s: event %q", mode, event)
+				}
+			}
+		})
+	}
+}
+
+// TestNodeEventsDoNotRepeatFailures: the owner is told once per step of the back-off, whatever causes a look.
+func TestNodeEventsDoNotRepeatFailures(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.refusing = errors.New("quota exceeded")
+		r.start(1)
+		r.addService("web")
+		time.Sleep(10 * time.Minute)
+		r.told()
+		for i := range 20 {
+			r.addNode(fmt.Sprintf("n%d", i))
+			time.Sleep(2 * time.Second)
+		}
+		if told := r.told(); len(told) > 1 {
+			t.Errorf("twenty nodes within 40 seconds: events %q", told)
+		}
+	})
+}
+
+// TestOutageDoesNotHideThatItServes: what cannot be looked at has not stopped.
+func TestOutageDoesNotHideThatItServes(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		r.addService("web")
+		r.settle()
+		r.kubernetesWrites()
+		r.cloud.set(func(p *plain) { p.blind = errAway })
+		r.addNode("c")
+		time.Sleep(10 * time.Minute)
+		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
+		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+		r.cloud.set(func(p *plain) { p.blind, p.refusing = nil, errors.New("quota exceeded") })
+		time.Sleep(10 * time.Minute)
+		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "condition", r.condition("web", conditionSynced), "False Failed")
+		r.cloud.set(func(p *plain) { p.refusing = nil })
+		time.Sleep(10 * time.Minute)
+		want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
+	})
+}
+
+// TestStopIsNoFailure: what the process leaves unfinished the next one does.
+func TestStopIsNoFailure(t *testing.T) {
+	inRig(t, func(r *rig) {
+		writing := make(chan struct{}, 1)
+		r.cloud.during = func() { writing <- struct{}{}; time.Sleep(time.Second) }
+		r.cloud.twoSteps = true
+		r.start(1)
+		r.addService("web")
+		<-writing
+		r.stop()
+		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer")
+	})
 }
 
 // TestNodes: those that join together are written together, those that leave soon, and what says nothing about targets costs nothing.

@@ -60,12 +60,12 @@ func readyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
 
 // readyNodesOf are the nodes on which a Service has an endpoint that is ready.
 func readyNodesOf(endpoints cache.Indexer, key string) (map[string]bool, error) {
-	slices, err := endpoints.ByIndex(byService, key)
+	found, err := endpoints.ByIndex(byService, key)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the endpoints of Service %s: %w", key, err)
 	}
 	nodes := map[string]bool{}
-	for _, object := range slices {
+	for _, object := range found {
 		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
 			readyNodes(nodes, slice)
 		}

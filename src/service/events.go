@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
@@ -56,21 +57,35 @@ func (k *keeper) tellOnce(m *memory, service *corev1.Service, object, reason, me
 // tellNotices makes one event of each notice, unless the owner was told already.
 func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []loadbalancer.Notice) {
 	for _, notice := range notices {
-		if !slices.Contains(m.notices, notice) {
+		if !slices.Contains(m.notices, notice) && !toldBefore(service, notice) {
 			k.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
 		}
 	}
 	m.notices = notices
 }
 
-// notices are what the provider says about the Service, and what there is to say about its targets. Nodes that were not complained
-// about before are not, either, when it is the nodes that changed: one that joins may take a moment to say which machine it is, and
-// one whose machine is deleted goes itself. If that lasts, the next look for drift tells it.
+// toldBefore says whether a process before this one has told the owner.
+func toldBefore(service *corev1.Service, notice loadbalancer.Notice) bool {
+	condition, found := find(service.Status.Conditions, string(notice.Topic))
+	return found && condition.Status == metav1.ConditionFalse && strings.Contains(condition.Message, notice.Message)
+}
+
+// nodeGrace is for how long a node may be left out before the owner is told: one that joins may take a moment to say which machine it
+// is, and one whose machine is deleted goes itself.
+const nodeGrace = time.Minute
+
+// noticesOf are what the provider says about the Service, and what there is to say about its targets. Of nodes that were not complained
+// about before, nothing is said for a while, unless it is the Service that has changed.
 func noticesOf(m *memory, w wish, cause cause, found loadbalancer.Comparison) []loadbalancer.Notice {
-	var notices []loadbalancer.Notice
-	for _, notice := range found.Notices {
-		if cause != causeNodes || notice.Topic != loadbalancer.Nodes || slices.Contains(m.notices, notice) {
-			notices = append(notices, notice)
+	early := cause == causeNodes || (cause == causeDrift && (m.leftOut.IsZero() || time.Since(m.leftOut) < nodeGrace))
+	ofNodes := func(notice loadbalancer.Notice) bool { return notice.Topic == loadbalancer.Nodes }
+	notices := slices.Clone(found.Notices)
+	if early && slices.ContainsFunc(notices, ofNodes) {
+		notices = slices.DeleteFunc(notices, ofNodes)
+		for _, before := range m.notices {
+			if ofNodes(before) && before.Reason != reasonEndpoints && before.Reason != reasonUnavailable {
+				notices = append(notices, before)
+			}
 		}
 	}
 	switch {
@@ -86,15 +101,42 @@ func noticesOf(m *memory, w wish, cause cause, found loadbalancer.Comparison) []
 
 // tellDrift says what differs although nothing has changed in Kubernetes. The error is that it is not to be put right now.
 func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan loadbalancer.Plan) error {
-	m.repairing, m.drift = true, summary(plan)
+	if k.behaviour.Drift == loadbalancer.Off {
+		return errReported
+	}
+	what := summary(plan)
+	if !m.repairing || m.drift != what {
+		k.metrics.drifted(plan)
+	}
+	m.repairing, m.drift = true, what
 	if k.behaviour.Drift == loadbalancer.Report {
 		k.tellOnce(m, service, m.drift, reasonDrifted,
 			"What this Service has in the cloud is not what it should have, without a change in Kubernetes. As configured it is left as it is until the Service or its nodes change: %s.", m.drift)
 		return errReported
 	}
-	k.tellOnce(m, service, "", reasonDrifted,
-		"What this Service has in the cloud is not what it should have, without a change in Kubernetes. It is being put right: %s. To change it, change the Service.", m.drift)
+	k.tellRepair(m, service, what)
 	return nil
+}
+
+// maxRepairs is how often the same repair is told before it counts as one that somebody undoes.
+const maxRepairs = 3
+
+// tellRepair says that drift is being put right, unless it is the same again and again.
+func (k *keeper) tellRepair(m *memory, service *corev1.Service, what string) {
+	if _, begun := m.told[reasonDrifted]; begun {
+		return
+	}
+	if m.repair.what != what {
+		m.repair = repair{what: what}
+	}
+	message := "What this Service has in the cloud is not what it should have, without a change in Kubernetes. It is being put right: %s. To change it, change the Service."
+	switch m.repair.times++; {
+	case m.repair.times > maxRepairs:
+		return
+	case m.repair.times == maxRepairs:
+		message = "What this Service has in the cloud is not what it should have, for the third time in the same way: somebody else, or the cloud itself, keeps changing it. It is put right each time, and not told again: %s. Find out who does it; to change it, change the Service."
+	}
+	k.tellOnce(m, service, "", reasonDrifted, message, what)
 }
 
 // tellArrival says that the load balancer is as it should be, if it was not before.
@@ -113,18 +155,33 @@ func (k *keeper) tellArrival(m *memory, w wish, cause cause, status *corev1.Load
 	}
 }
 
-// tellFailure says why a Service's load balancer is not what it should be. It is called once for each step of the back-off.
+// tellFailure says why a Service's load balancer is not what it should be: once for each step of the back-off, whoever caused the look.
 func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
-	m.message = err.Error()
 	if _, told := errors.AsType[refusal](err); told {
 		return
 	}
-	if m.cause != causeDrift {
-		k.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, "Error syncing load balancer: %v", err)
+	if !m.repairing {
+		if m.failure.due(err.Error()) {
+			k.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, "Error syncing load balancer: %v", err)
+		}
 		return
 	}
 	if passing, _ := k.provider.Judge(err); !passing {
 		k.tellOnce(m, service, "", reasonNotRepaired,
 			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and putting it right fails: %v. It is tried again.", err)
 	}
+}
+
+// due says whether a failure is to be told: another one at once, the same ever more rarely.
+func (f *failure) due(text string) bool {
+	now := time.Now()
+	switch {
+	case f.text != text:
+		*f = failure{text: text, at: now, pause: minRetryDelay}
+		return true
+	case now.Sub(f.at) < f.pause:
+		return false
+	}
+	f.at, f.pause = now, min(2*f.pause, maxRetryDelay)
+	return true
 }

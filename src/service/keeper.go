@@ -43,11 +43,14 @@ type wish struct {
 // ensure makes what the Service has in the cloud what it should be, and returns its addresses. While the cloud is busy the error is an
 // *api.RetryError with the time of the next look.
 func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBalancerStatus, error) {
-	cause := m.causeOf(w)
+	var cause cause
 	for round := 1; ; round++ {
 		found, err := k.provider.Compare(ctx, w.service, w.targets)
 		if err != nil {
 			return nil, k.judged(err)
+		}
+		if round == 1 {
+			cause = m.causeOf(w.service, found.Machines)
 		}
 		m.seen(w.service, found)
 		k.tellNotices(m, w.service, noticesOf(m, w, cause, found))
@@ -63,13 +66,8 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 				return nil, err
 			}
 		}
-		began := time.Now()
 		m.wrote()
-		err = k.apply(ctx, found.Plan, cause)
-		if cause == causeNodes {
-			k.metrics.retargeted(time.Since(began), err)
-		}
-		if err != nil {
+		if err := k.applySome(ctx, found.Plan, cause); err != nil {
 			return nil, k.judged(err)
 		}
 	}
@@ -78,7 +76,6 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 // begin is what comes before the first write.
 func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan loadbalancer.Plan) error {
 	if cause == causeDrift {
-		k.metrics.drifted(plan)
 		if err := k.tellDrift(m, w.service, plan); err != nil {
 			return err
 		}
@@ -93,6 +90,22 @@ func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan
 		k.recorder.Event(w.service, corev1.EventTypeNormal, reasonEnsuring, "Ensuring load balancer: "+summary(plan))
 	}
 	return nil
+}
+
+// maxWrites bounds how many writes one look at a Service makes, so that one with very many ports does not hold a worker for minutes.
+const maxWrites = 25
+
+// applySome makes as many writes of a plan as one look may; the error is then one to go on at once.
+func (k *keeper) applySome(ctx context.Context, plan loadbalancer.Plan, cause cause) error {
+	began := time.Now()
+	err := k.apply(ctx, plan.Begin(maxWrites), cause)
+	if cause == causeNodes {
+		k.metrics.retargeted(time.Since(began), err)
+	}
+	if left := len(plan) - maxWrites; err == nil && left > 0 {
+		return api.NewRetryError(fmt.Sprintf("%d more writes follow", left), time.Millisecond)
+	}
+	return err
 }
 
 // apply makes the writes, and counts them.
@@ -122,7 +135,7 @@ func (k *keeper) arrived(m *memory, w wish, cause cause, found loadbalancer.Comp
 
 // refused is when something differs that may not be put right.
 func (k *keeper) refused(m *memory, w wish, cause cause, err error) error {
-	if passing, _ := k.provider.Judge(err); !passing && cause == causeDrift {
+	if passing, _ := k.provider.Judge(err); !passing && cause == causeDrift && k.behaviour.Drift != loadbalancer.Off {
 		m.repairing = true
 		k.tellOnce(m, w.service, "", reasonDrifted,
 			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %v", err)
@@ -170,7 +183,7 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, "Deleting load balancer")
 	}
 	if len(found.Plan) > 0 {
-		if err := k.apply(ctx, found.Plan, causeRemoval); err != nil {
+		if err := k.applySome(ctx, found.Plan, causeRemoval); err != nil {
 			return k.judged(err)
 		}
 		if found, err = k.provider.Remaining(ctx, service, true); err != nil {

@@ -31,10 +31,10 @@ const (
 type memory struct {
 	sync.Mutex
 
-	service *corev1.Service // as it was last seen to want a load balancer; nil: never
-	targets loadbalancer.Targets
-	settled bool // nothing differed with these
-	cause   cause
+	service  *corev1.Service // as it was last seen to want a load balancer; nil: never
+	machines []string        // that its traffic was to go to then
+	settled  bool            // nothing differed with these
+	cause    cause
 
 	foreign   bool // it has a loadBalancerClass of others, or had one when its type was another
 	abandoned bool // it is not ours, and the cloud has something of it that is
@@ -49,6 +49,9 @@ type memory struct {
 	told    map[string]telling    // by reason, since it last served
 	notices []loadbalancer.Notice // those that the owner was told
 	message string                // what is waited for, or why it goes on no further; "" when nothing
+	failure failure
+	repair  repair
+	leftOut time.Time // since when a target is not usable; zero: all are
 
 	facts atomic.Pointer[facts] // for whoever does not hold the lock
 }
@@ -68,25 +71,38 @@ type wait struct {
 	since  time.Time
 }
 
+// failure is the latest one that the owner was told, and for how long the same is not told again.
+type failure struct {
+	text  string
+	at    time.Time
+	pause time.Duration
+}
+
+// repair is what was put right last, and how often in a row it was the same.
+type repair struct {
+	what  string
+	times int
+}
+
 // telling is an event about a Service's load balancer.
 type telling struct {
 	object string // what it was about, so that another one is told again
 	at     time.Time
 }
 
-// causeOf says why something may differ for a wish, and remembers the wish.
-func (m *memory) causeOf(w wish) cause {
-	same := m.service != nil && sameWish(m.service, w.service)
-	targets := slices.Equal(m.targets.Identities, w.targets.Identities)
+// causeOf says why something may differ for a Service that wants this and whose traffic is to go to these machines. It remembers both.
+func (m *memory) causeOf(service *corev1.Service, machines []string) cause {
+	same := m.service != nil && sameWish(m.service, service)
 	switch {
-	case same && targets && (m.settled || m.cause == causeDrift):
+	case same && slices.Equal(m.machines, machines) && (m.settled || m.cause == causeDrift):
 		m.cause = causeDrift
 	case same && (m.settled || m.cause == causeNodes || m.cause == causeDrift):
 		m.cause = causeNodes
 	default:
 		m.cause = causeService
 	}
-	m.service, m.targets = w.service, w.targets
+	m.settled = m.settled && m.cause == causeDrift
+	m.service, m.machines = service, machines
 	return m.cause
 }
 
@@ -99,7 +115,7 @@ func sameWish(a, b *corev1.Service) bool {
 // seen remembers how things are, for metrics.
 func (m *memory) seen(service *corev1.Service, found loadbalancer.Comparison) {
 	differs := m.repairing || (m.cause == causeDrift && len(found.Plan) > 0)
-	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: found.Targets, repairing: differs})
+	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines), repairing: differs})
 }
 
 // wrote remembers that something was written.
@@ -108,7 +124,12 @@ func (m *memory) wrote() { m.changed, m.settled = true, false }
 // settle remembers that nothing differs from the wish, and that it serves.
 func (m *memory) settle(service *corev1.Service, found loadbalancer.Comparison) {
 	m.settled, m.ensuring, m.changed, m.removing, m.repairing, m.drift = true, false, false, false, false, ""
-	m.wait, m.told, m.message = wait{}, nil, ""
+	m.wait, m.told, m.message, m.failure = wait{}, nil, "", failure{}
+	if !found.LeftOut {
+		m.leftOut = time.Time{}
+	} else if m.leftOut.IsZero() {
+		m.leftOut = time.Now()
+	}
 	m.seen(service, found)
 }
 
@@ -117,9 +138,9 @@ func (m *memory) unsettle() { m.settled, m.cause = false, causeService }
 
 // reset is for a Service of which nothing is left in the cloud.
 func (m *memory) reset() {
-	m.service, m.targets, m.settled, m.cause, m.foreign, m.abandoned, m.elsewhere = nil, loadbalancer.Targets{}, false, "", false, false, false
+	m.service, m.machines, m.settled, m.cause, m.foreign, m.abandoned, m.elsewhere = nil, nil, false, "", false, false, false
 	m.ensuring, m.changed, m.removing, m.repairing, m.drift = false, false, false, false, ""
-	m.wait, m.told, m.notices, m.message = wait{}, nil, nil, ""
+	m.wait, m.told, m.notices, m.message, m.leftOut, m.failure, m.repair = wait{}, nil, nil, "", time.Time{}, failure{}, repair{}
 	m.facts.Store(nil)
 }
 

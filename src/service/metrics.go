@@ -21,6 +21,8 @@ type metrics struct {
 	writes   *prometheus.CounterVec
 	drift    *prometheus.CounterVec
 	shown    prometheus.Collector // what is counted when somebody asks
+	// patrolled is when the latest complete look for drift and orphans ended.
+	patrolled prometheus.Gauge
 
 	// Those that the service controller of k8s.io/cloud-provider has.
 	syncs       prometheus.Counter
@@ -49,6 +51,8 @@ func newMetrics() *metrics {
 			Help: "Writes to the cloud."}, []string{"verb", "kind", "cause", "result"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
 			Help: "Differences between what Services have in the cloud and what they should have, that nothing in Kubernetes explains."}, []string{"verb", "kind"}),
+		patrolled: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "patrol_timestamp_seconds",
+			Help: "When the latest complete look for drift and orphans ended; 0 before the first."}),
 		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "loadbalancer_sync_total",
 			Help: "Load balancers that were given other targets because nodes changed."}),
 		nodeErrors: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "nodesync_error_total",
@@ -104,7 +108,7 @@ func resultOf(err error) string {
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector {
 	m := c.metrics
-	return []prometheus.Collector{m.duration, m.writes, m.drift, m.shown, m.syncs, m.nodeErrors, m.nodeLatency, m.hostLatency}
+	return []prometheus.Collector{m.duration, m.writes, m.drift, m.shown, m.patrolled, m.syncs, m.nodeErrors, m.nodeLatency, m.hostLatency}
 }
 
 // census counts Services and what they left behind, when somebody asks.

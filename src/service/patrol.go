@@ -36,36 +36,48 @@ func (c *Controller) patrol(ctx context.Context) {
 
 // round is one look. All Services are compared with one set of lists.
 func (c *Controller) round(ctx context.Context) {
-	if err := c.provider.Refresh(ctx); err != nil {
-		klog.FromContext(ctx).V(1).Info("The cloud cannot be looked at for drift now; the next look follows by itself", "reason", err.Error())
-		return
+	err := c.provider.Refresh(ctx)
+	if err == nil {
+		if c.behaviour.Drift != loadbalancer.Off {
+			for _, key := range c.memories.keys() {
+				c.queue.add(key, relaxed, 0)
+			}
+		}
+		err = c.inspect(ctx)
 	}
-	for _, key := range c.memories.keys() {
-		c.queue.add(key, relaxed, 0)
-	}
-	if err := c.inspect(ctx); err != nil {
-		klog.FromContext(ctx).V(1).Info("The cloud cannot be looked at for what Services left behind; the next look follows by itself", "reason", err.Error())
+	logger := klog.FromContext(ctx)
+	switch was := c.lookFailed; {
+	case ctx.Err() != nil:
+	case err == nil:
+		c.metrics.patrolled.SetToCurrentTime()
+		c.lookFailed = false
+	case was:
+		logger.V(1).Info("The cloud cannot be looked at for drift and orphans", "reason", err.Error())
+	default:
+		c.lookFailed = true
+		logger.Error(err, "The cloud cannot be looked at for drift and orphans; the next look follows by itself")
 	}
 }
 
-// orphanage is what the cloud has of Services that are not in the cluster.
+// orphanage is what the cloud has of Services that are not in the cluster, or are those of others.
 type orphanage struct {
 	mu    sync.Mutex
-	found map[types.UID]orphan
+	found map[types.UID]*orphan
 }
 
 // orphan is what the cloud has of one Service that is gone.
 type orphan struct {
-	parts []loadbalancer.Owned
-	looks int // in a row that found it
-	told  bool
+	parts  []loadbalancer.Owned
+	looks  int // in a row that found it
+	told   bool
+	memory memory // of its removal
 }
 
 // minLooks is how many looks in a row must find an orphan before it counts as one: its Service may be on its way out, or, with a cache
 // that is behind, on its way in.
 const minLooks = 2
 
-// inspect looks for what belongs to Services that are not in the cluster any more, and to those that are somebody else's now.
+// inspect looks for what belongs to Services that are not in the cluster any more, or have load balancers of others.
 func (c *Controller) inspect(ctx context.Context) error {
 	owned, err := c.provider.Owned(ctx)
 	if err != nil {
@@ -79,21 +91,24 @@ func (c *Controller) inspect(ctx context.Context) error {
 	for _, service := range services {
 		known[service.UID] = service
 	}
-	lost := map[types.UID][]loadbalancer.Owned{}
+	lost, living := map[types.UID][]loadbalancer.Owned{}, map[types.UID]bool{}
 	for _, part := range owned {
-		if service, exists := known[part.UID]; exists {
+		switch service, exists := known[part.UID]; {
+		case !exists || ofOthers(c.behaviour, service):
+			lost[part.UID] = append(lost[part.UID], part)
+		default:
+			living[part.UID] = true
 			c.reclaim(service)
-			continue
 		}
-		lost[part.UID] = append(lost[part.UID], part)
 	}
-	for uid, one := range c.orphanage.admit(lost, c.tended()) {
-		c.handle(ctx, uid, one)
+	certain := c.orphanage.admit(lost, c.tended())
+	for uid, one := range certain {
+		c.handle(ctx, uid, one, len(certain) > len(living))
 	}
 	return nil
 }
 
-// reclaim has something removed that is ours, of a Service that is not.
+// reclaim has removed what is left of a Service that wants no load balancer any more, whoever took its finalizer.
 func (c *Controller) reclaim(service *corev1.Service) {
 	if claimOf(c.behaviour, service) != foreign {
 		return
@@ -117,21 +132,23 @@ func (c *Controller) tended() map[types.UID]bool {
 }
 
 // admit counts looks, and returns those that have been found often enough.
-func (o *orphanage) admit(lost map[types.UID][]loadbalancer.Owned, tended map[types.UID]bool) map[types.UID]orphan {
+func (o *orphanage) admit(lost map[types.UID][]loadbalancer.Owned, tended map[types.UID]bool) map[types.UID]*orphan {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.found
-	o.found = map[types.UID]orphan{}
-	certain := map[types.UID]orphan{}
+	o.found = map[types.UID]*orphan{}
+	certain := map[types.UID]*orphan{}
 	for uid, parts := range lost {
 		if tended[uid] {
 			continue
 		}
 		one := before[uid]
-		one.parts, one.looks = parts, one.looks+1
-		if one.looks >= minLooks {
+		if one == nil {
+			one = &orphan{}
+		}
+		one.parts = parts
+		if one.looks++; one.looks >= minLooks {
 			certain[uid] = one
-			one.told = true
 		}
 		o.found[uid] = one
 	}
@@ -151,42 +168,51 @@ func (o *orphanage) parts() []loadbalancer.Owned {
 	return parts
 }
 
-// handle reports an orphan, once, and removes it if that is wanted.
-func (c *Controller) handle(ctx context.Context, uid types.UID, one orphan) {
+// handle reports an orphan, once, and removes it if that is wanted. Most says that more than half of what the cluster has in the cloud
+// are orphans: then it is rather the cluster that is another one, or was restored, and nothing is removed.
+func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
 	former := formerOf(uid, one)
 	logger := klog.FromContext(ctx).WithValues("service", object(former), "uid", uid)
+	remove := c.behaviour.RemoveOrphans && !most && former.Name != "" && former.Namespace != ""
 	if !one.told {
-		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans."
-		if c.behaviour.RemoveOrphans {
+		one.told = true
+		advice := "Delete it in the cloud, or let the configuration remove orphans."
+		switch {
+		case remove:
 			advice = "It is being removed, as configured."
+		case c.behaviour.RemoveOrphans:
+			advice = "It is not removed although that is configured, because most of what this cluster has in the cloud belongs to no Service of it, or its labels are incomplete. Is it the right cluster? Delete it in the cloud."
 		}
 		c.recorder.Eventf(former, corev1.EventTypeWarning, reasonOrphaned,
-			"The cloud has %s of a Service that is not in the cluster any more (UID %s). %s", namesOf(one.parts), uid, advice)
+			"The cloud has %s of a Service that is not in this cluster any more, or has a load balancer of another class (UID %s). %s", namesOf(one.parts), uid, advice)
 		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.parts), "advice", advice)
 	}
-	if !c.behaviour.RemoveOrphans {
+	if !remove {
 		return
 	}
-	if err := c.removeOrphan(ctx, former); err != nil {
+	if err := c.removeOrphan(ctx, one, former); err != nil {
 		logger.V(1).Info("An orphan is not removed yet; the next look for drift goes on", "reason", err.Error())
 	}
 }
 
 // removeOrphan removes what a Service left behind, after the API server has said that it is gone: the cache may be behind.
-func (c *Controller) removeOrphan(ctx context.Context, former *corev1.Service) error {
+func (c *Controller) removeOrphan(ctx context.Context, one *orphan, former *corev1.Service) error {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, former.Name).String()}
 	current, err := c.client.CoreV1().Services(former.Namespace).List(ctx, options)
 	if err != nil {
 		return fmt.Errorf("asking whether Service %s is gone: %w", object(former), err)
 	}
-	if slices.ContainsFunc(current.Items, func(one corev1.Service) bool { return one.UID == former.UID }) {
+	needed := func(service corev1.Service) bool {
+		return service.UID == former.UID && !ofOthers(c.behaviour, &service)
+	}
+	if slices.ContainsFunc(current.Items, needed) {
 		return nil
 	}
-	return c.remove(ctx, &memory{}, former)
+	return c.remove(ctx, &one.memory, former)
 }
 
 // formerOf stands for a Service that is not there any more.
-func formerOf(uid types.UID, one orphan) *corev1.Service {
+func formerOf(uid types.UID, one *orphan) *corev1.Service {
 	name := one.parts[0].Service
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

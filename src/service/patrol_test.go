@@ -163,12 +163,44 @@ func TestOrphanWhoseServiceIsThereIsNone(t *testing.T) {
 			asked.Store(true)
 			return true, &corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lost", UID: "uid-lost"}}}}, nil
 		})
+		r.addService("web")
 		r.start(1)
 		started.Store(true)
 		r.orphan()
 		time.Sleep(4 * driftPeriod)
 		want(r, "asked", asked.Load(), true)
-		want(r, "load balancers", len(r.cloud.has()), 1)
+		want(r, "load balancers", len(r.cloud.has()), 2)
+	})
+}
+
+// TestMostAreOrphans: then it is rather the cluster that is another one, or was restored.
+func TestMostAreOrphans(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.RemoveOrphans = true
+		r.addService("web")
+		r.start(1)
+		r.orphan()
+		r.cloud.set(func(p *plain) {
+			p.balancers["uid-more"] = &plainBalancer{owner: namespaced("more"), address: "192.0.2.201"}
+		})
+		time.Sleep(4 * driftPeriod)
+		want(r, "load balancers", len(r.cloud.has()), 3)
+	})
+}
+
+// TestSomebodyKeepsChangingIt: it is put right each time, and told three times.
+func TestSomebodyKeepsChangingIt(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		web := r.addService("web")
+		r.settle()
+		r.told()
+		for range 10 {
+			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
+			time.Sleep(driftPeriod)
+			want(r, "the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+		}
+		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted")
 	})
 }
 
@@ -183,10 +215,11 @@ func TestOrphanIsKeptWhenNobodyAnswers(t *testing.T) {
 			}
 			return refuse(action)
 		})
+		r.addService("web")
 		r.start(1)
 		started.Store(true)
 		r.orphan()
 		time.Sleep(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 1)
+		want(r, "load balancers", len(r.cloud.has()), 2)
 	})
 }

@@ -26,6 +26,8 @@ type plain struct {
 	takes     time.Duration // until one that is new serves; less than 0: for ever
 	failing   error         // what every write and refresh ends with; nil: none does
 	refusing  error         // what every write ends with
+	blind     error         // what every comparison ends with
+	twoSteps  bool          // one is created without machines, and gets them afterwards
 	looks     int           // comparisons
 	refreshes int
 	writes    []string
@@ -59,11 +61,14 @@ func (p *plain) Compare(_ context.Context, service *corev1.Service, targets load
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
+	if p.blind != nil {
+		return loadbalancer.Comparison{}, p.blind
+	}
 	desired, err := loadbalancer.Desire(loadbalancer.OwnerOf("plain", service), service, targets)
 	if err != nil {
 		return loadbalancer.Comparison{}, err
 	}
-	found := loadbalancer.Comparison{Targets: len(targets.Identities)}
+	found := loadbalancer.Comparison{Machines: targets.Identities}
 	if service.Annotations["plain/wrong"] != "" {
 		found.Notices = []loadbalancer.Notice{{Topic: loadbalancer.Settings, Reason: "Wrong", Message: service.Annotations["plain/wrong"]}}
 	}
@@ -76,6 +81,9 @@ func (p *plain) Compare(_ context.Context, service *corev1.Service, targets load
 				machines: targets.Over(nil), address: fmt.Sprintf("192.0.2.%d", p.next), served: time.Now().Add(p.takes),
 			}
 		})}
+		if p.twoSteps {
+			found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, "its machines", func() {}))
+		}
 		return found, nil
 	}
 	found.Exists, found.State = true, balancer.status(p.takes)

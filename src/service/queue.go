@@ -10,7 +10,7 @@ import (
 // priority orders the Services that wait for a worker.
 type priority int
 
-// The priorities, most urgent first. Nothing starves for long: no Service costs a worker more than a few calls.
+// The priorities, most urgent first.
 const (
 	urgent  priority = iota // a target is to go: traffic is lost until it does
 	normal                  // somebody changed something
@@ -27,17 +27,18 @@ const (
 // queue hands out the keys of Services, the most urgent ones first. No two workers get the same key at a time.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[string]
-	order *order
+	limiter workqueue.TypedRateLimiter[string]
+	order   *order
 }
 
 func newQueue() *queue {
-	o := &order{wanted: map[string]priority{}, level: map[string]priority{}}
+	o := &order{wanted: map[string]priority{}, level: map[string]priority{}, taken: map[string]priority{}}
 	// The names are those of the library's service controller, and so those of its metrics.
 	const name = "service"
 	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: o})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Queue: base})
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay)
-	return &queue{order: o, TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+	return &queue{order: o, limiter: limiter, TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: name, DelayingQueue: delaying})}
 }
 
@@ -47,12 +48,51 @@ func (q *queue) add(key string, p priority, pause time.Duration) {
 	q.AddAfter(key, pause)
 }
 
+// again queues a Service whose work failed, as urgent as it was, after a pause that grows with each failure, and not before the cloud
+// wants to be asked again.
+func (q *queue) again(key string, notBefore time.Duration) {
+	q.add(key, q.order.was(key), max(notBefore, q.limiter.When(key)))
+}
+
 // order is what workqueue keeps its items in. It locks by itself, because urgency is told from outside.
 type order struct {
 	mu     sync.Mutex
 	wanted map[string]priority // how urgent an item is that is queued, or will be
 	level  map[string]priority // of each queued item
+	taken  map[string]priority // of each item that somebody works on
 	levels [levels][]string    // an item may also be left in a level that it has moved away from
+	pops   int
+}
+
+// Nothing starves, however long there is something more urgent: every few times it is the turn of those that are less so.
+const (
+	turnOfNormal  = 8
+	turnOfRelaxed = 32
+)
+
+// was is how urgent an item was when it was taken out.
+func (o *order) was(item string) priority {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.taken[item]
+}
+
+// first is the level to begin with.
+func (o *order) first() int {
+	switch o.pops++; {
+	case o.pops%turnOfRelaxed == 0:
+		return int(relaxed)
+	case o.pops%turnOfNormal == 0:
+		return int(normal)
+	}
+	return int(urgent)
+}
+
+// done forgets how urgent an item was that nobody works on any more.
+func (o *order) done(item string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.taken, item)
 }
 
 // want makes an item at least as urgent as p, the next time it is queued or touched.
@@ -101,13 +141,16 @@ func (o *order) Len() int {
 func (o *order) Pop() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for p := range o.levels {
+	first := o.first()
+	for i := range o.levels {
+		p := (first + i) % len(o.levels)
 		for len(o.levels[p]) > 0 {
 			item := o.levels[p][0]
 			o.levels[p] = o.levels[p][1:]
 			if at, queued := o.level[item]; queued && at == priority(p) {
 				delete(o.level, item)
 				delete(o.wanted, item)
+				o.taken[item] = priority(p)
 				return item
 			}
 		}

@@ -28,7 +28,7 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 	// A Service that was deleted without our finalizer, perhaps to make another one of that name.
 	if former := m.service; former != nil && (service == nil || service.UID != former.UID) {
 		if err := c.remove(ctx, m, former); err != nil {
-			return c.failed(m, former, err)
+			return c.failed(ctx, m, former, err)
 		}
 		m.reset()
 	}
@@ -72,7 +72,7 @@ func (m *memory) isForeign(b loadbalancer.Behaviour, service *corev1.Service) bo
 func (c *Controller) leave(ctx context.Context, key string, m *memory, service *corev1.Service) error {
 	if m.service != nil || m.abandoned {
 		if err := c.remove(ctx, m, service); err != nil {
-			return c.failed(m, service, err)
+			return c.failed(ctx, m, service, err)
 		}
 		m.reset()
 		m.foreign = ofOthers(c.behaviour, service)
@@ -100,28 +100,40 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		m.elsewhere = true
 		return c.writer.unprotect(ctx, service)
 	case errors.Is(err, errReported):
-		return c.writer.publish(ctx, service, nil, m.conditions(service, nil))
+		return c.writer.publish(ctx, service, nil, m.conditions(service, c.stateOf(service, err)))
+	case err != nil && ctx.Err() != nil:
+		return err // the process ends, and the next one goes on
 	case err != nil:
-		return errors.Join(c.failed(m, service, err), c.writer.publish(ctx, service, nil, m.conditions(service, err)))
+		return errors.Join(c.failed(ctx, m, service, err), c.writer.publish(ctx, service, nil, m.conditions(service, c.stateOf(service, err))))
 	}
 	// One that somebody took the finalizer from, or that was taken over without.
 	if err = c.writer.protect(ctx, service); err == nil {
-		err = c.writer.publish(ctx, service, status, m.conditions(service, nil))
+		err = c.writer.publish(ctx, service, status, m.conditions(service, c.stateOf(service, nil)))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return c.failed(m, service, err)
+		return c.failed(ctx, m, service, err)
+	}
+	if !m.leftOut.IsZero() { // a machine that is new may not be listed yet
+		c.queue.add(keyOf(service), relaxed, min(max(time.Since(m.leftOut), minLookAgain), maxLookAgain))
 	}
 	return nil
 }
 
+// While a target is not usable, it is looked for after as long a time again, within these bounds.
+const (
+	minLookAgain = 5 * time.Second
+	maxLookAgain = 5 * time.Minute
+)
+
 // end is for a Service that is to have no load balancer any more.
 func (c *Controller) end(ctx context.Context, key string, m *memory, service *corev1.Service) error {
 	m.service = service
-	if err := c.remove(ctx, m, service); err != nil {
-		return c.failed(m, service, err)
+	err := c.remove(ctx, m, service)
+	if err == nil {
+		err = c.writer.release(ctx, service)
 	}
-	if err := c.writer.release(ctx, service); err != nil && !apierrors.IsNotFound(err) {
-		return err
+	if err != nil && !apierrors.IsNotFound(err) {
+		return c.failed(ctx, m, service, err)
 	}
 	c.memories.forget(key)
 	return nil
@@ -140,9 +152,9 @@ func (c *Controller) targetsOf(service *corev1.Service) (loadbalancer.Targets, e
 	return targets.On(ready), nil
 }
 
-// failed tells the Service's owner why it is not as it should be, unless it is only waited for.
-func (c *Controller) failed(m *memory, service *corev1.Service, err error) error {
-	if !isWait(err) {
+// failed tells the Service's owner why it is not as it should be, unless it is only waited for, or by the next process.
+func (c *Controller) failed(ctx context.Context, m *memory, service *corev1.Service, err error) error {
+	if !isWait(err) && ctx.Err() == nil {
 		c.tellFailure(m, service, err)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ import (
 const (
 	// conditionProvisioned: the load balancer serves under the addresses of the status.
 	conditionProvisioned = "LoadBalancerProvisioned"
+	// conditionSynced: the cloud has what the Service asks for.
+	conditionSynced = "LoadBalancerSynced"
 	// conditionDrifted: the cloud has something else than the Service should have, and not because the Service changed.
 	conditionDrifted = "LoadBalancerDrifted"
 )
@@ -137,23 +140,30 @@ func (w writer) patch(ctx context.Context, from, to *corev1.Service) error {
 
 // conditionTypes are those of all conditions that are ours.
 func conditionTypes() []string {
-	return []string{conditionProvisioned, conditionDrifted, string(loadbalancer.Settings), string(loadbalancer.Nodes)}
+	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(loadbalancer.Settings), string(loadbalancer.Nodes)}
 }
 
-// conditions are what is known of a Service's load balancer. Nothing in them changes while nothing happens. err is why it is not as it
-// should be; nil when it serves.
-func (m *memory) conditions(service *corev1.Service, err error) []metav1.Condition {
-	provisioned := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonServing}
-	switch {
-	case err != nil && isWait(err):
-		provisioned = metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonWaiting, Message: short(cmp.Or(m.message, err.Error()))}
-	case err != nil:
-		provisioned = metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonTrouble, Message: short(err.Error())}
+// state is how a look at a Service ended.
+type state struct {
+	err error // nil: nothing differs, and it serves
+	// quiet says that nobody has to do anything about the error.
+	quiet bool
+	// serving says that the Service has had addresses, whatever the error is about.
+	serving bool
+}
+
+// stateOf judges an error.
+func (c *Controller) stateOf(service *corev1.Service, err error) state {
+	s := state{err: err, serving: len(service.Status.LoadBalancer.Ingress) > 0}
+	if err != nil {
+		s.quiet, _ = c.provider.Judge(err)
 	}
-	all := []metav1.Condition{provisioned}
-	for _, topic := range []loadbalancer.Topic{loadbalancer.Settings, loadbalancer.Nodes} {
-		all = append(all, m.conditionOf(topic))
-	}
+	return s
+}
+
+// conditions are what is known of a Service's load balancer. Nothing in them changes while nothing happens.
+func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition {
+	all := append(m.provisioned(s), m.conditionOf(loadbalancer.Settings), m.conditionOf(loadbalancer.Nodes))
 	_, drifted := find(service.Status.Conditions, conditionDrifted)
 	switch {
 	case m.drift != "":
@@ -161,7 +171,35 @@ func (m *memory) conditions(service *corev1.Service, err error) []metav1.Conditi
 	case drifted: // nobody needs to read that it never did
 		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionFalse, Reason: reasonAsWanted})
 	}
+	for i := range all {
+		all[i].ObservedGeneration = service.Generation
+	}
 	return all
+}
+
+// provisioned are the conditions about the load balancer itself. That something fails says nothing about one that serves.
+func (m *memory) provisioned(s state) []metav1.Condition {
+	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonServing}
+	synced := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: reasonAsWanted}
+	switch {
+	case s.err == nil:
+		return []metav1.Condition{serves, synced}
+	case errors.Is(s.err, errReported):
+		return nil
+	case isWait(s.err) && s.serving && m.message == "": // more is to be written
+		return nil
+	case isWait(s.err):
+		serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonWaiting, short(cmp.Or(m.message, s.err.Error()))
+		return []metav1.Condition{serves}
+	case s.serving && s.quiet:
+		return nil
+	}
+	synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonTrouble, short(s.err.Error())
+	if s.serving {
+		return []metav1.Condition{synced}
+	}
+	serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonTrouble, synced.Message
+	return []metav1.Condition{serves, synced}
 }
 
 // conditionOf is what the notices of a topic say.

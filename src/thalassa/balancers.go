@@ -56,7 +56,7 @@ func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { r
 
 // Compare implements loadbalancer.Provider.
 func (b *balancers) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
-	d, notices, err := b.desire(ctx, service, targets)
+	d, notices, unserved, err := b.desire(ctx, service, targets)
 	if err != nil {
 		return loadbalancer.Comparison{}, err
 	}
@@ -64,8 +64,10 @@ func (b *balancers) Compare(ctx context.Context, service *corev1.Service, target
 	if err != nil {
 		return loadbalancer.Comparison{}, err
 	}
-	found := loadbalancer.Comparison{Targets: len(d.Targets.Identities), Notices: append(notices, b.planner.removals.kept(d, o)...)}
+	found := loadbalancer.Comparison{Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+len(d.Targets.Joining) < len(targets.Machines()),
+		Notices: append(notices, b.planner.removals.kept(d, o)...)}
 	d.Ports, found.Refused = openable(service, d.Ports, o)
+	found.Refused = errors.Join(found.Refused, unserved)
 	switch {
 	case len(o.balancers) > 0:
 		b.compareWith(service, o.balancers[0], d, o, &found)
@@ -84,7 +86,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 	if balancer.Deleting() {
 		found.Refused = nil
 		found.Wait = &loadbalancer.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Going: true, Patient: true,
-			Message: fmt.Sprintf("load balancer %s is being deleted, not by this cluster; a new one follows once it is gone", balancer.Name)}
+			Message: fmt.Sprintf("load balancer %s is being deleted; a new one follows once it is gone", balancer.Name)}
 		return
 	}
 	found.Plan = b.planner.plan(d, o)
@@ -176,23 +178,15 @@ func (b *balancers) Judge(err error) (passing bool, after time.Duration) {
 	return passing, client.RetryAfter(err)
 }
 
-// desire is what the Service should have, and what its owner should know about that.
-func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (desired, []loadbalancer.Notice, error) {
+// desire is what the Service should have, and what its owner should know about that. Unserved is about the ports that cannot be had.
+func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (d desired, notices []loadbalancer.Notice, unserved, err error) {
 	usable, err := b.existing(ctx, targets)
 	if err != nil {
-		return desired{}, nil, err
+		return desired{}, nil, nil, err
 	}
-	common, err := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, usable)
-	if err != nil {
-		return desired{}, nil, err
-	}
-	for _, port := range common.Ports {
-		if p := port.Protocol; p != corev1.ProtocolTCP && p != corev1.ProtocolUDP {
-			return desired{}, nil, fmt.Errorf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, common.Owner, p)
-		}
-	}
+	common, unserved := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, usable)
+	unserved = errors.Join(unserved, withoutProtocols(&common))
 	settings, problems := b.annotations.read(service.Annotations)
-	var notices []loadbalancer.Notice
 	for _, problem := range problems {
 		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reasonAnnotation, Message: problem.String()})
 	}
@@ -205,7 +199,22 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets
 		name:        cloudprovider.DefaultLoadBalancerName(service),
 		labels:      ownerLabels(common.Owner, b.config.AdditionalLabels),
 		healthCheck: healthCheckOf(service, common.HealthCheckNodePort),
-	}, append(notices, leftOutOf(targets, usable).notices(b.config.VPCIdentity)...), nil
+	}, append(notices, leftOutOf(targets, usable).notices(b.config.VPCIdentity)...), unserved, nil
+}
+
+// withoutProtocols takes out the ports whose protocols the cloud does not have.
+func withoutProtocols(d *loadbalancer.Desired) error {
+	var problems []error
+	d.Ports = slices.DeleteFunc(d.Ports, func(port loadbalancer.Port) bool {
+		p := port.Protocol
+		if p == corev1.ProtocolTCP || p == corev1.ProtocolUDP {
+			return false
+		}
+		d.Unserved = append(d.Unserved, port.Key)
+		problems = append(problems, fmt.Errorf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, d.Owner, p))
+		return true
+	})
+	return errors.Join(problems...)
 }
 
 // observeSteady returns everything of the Service in the cloud. What is known may be older than the interval of looking again, and

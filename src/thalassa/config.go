@@ -50,7 +50,7 @@ type LoadBalancerConfig struct {
 const (
 	driftRepair = string(loadbalancer.Repair)
 	driftReport = string(loadbalancer.Report)
-	driftOff    = "off"
+	driftOff    = string(loadbalancer.Off)
 )
 
 // InstancesConfig is about nodes.
@@ -142,15 +142,11 @@ func (c LoadBalancerConfig) pollInterval() time.Duration { return seconds(c.Crea
 
 // behaviour is how Services are looked after.
 func (c LoadBalancerConfig) behaviour() loadbalancer.Behaviour {
-	b := loadbalancer.Behaviour{
+	return loadbalancer.Behaviour{
 		PollInterval: c.pollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
 		DriftPeriod: seconds(c.DriftPeriod), Drift: loadbalancer.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
 		Class: c.Class, OnlyClass: c.OnlyClass,
 	}
-	if c.Drift == driftOff {
-		b.DriftPeriod = 0
-	}
-	return b
 }
 
 func (c InventoryConfig) machineAge() time.Duration { return seconds(c.MachineAge) }

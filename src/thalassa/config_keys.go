@@ -125,7 +125,7 @@ func behaviourKeys() []config.Key {
 		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
 			Effect: "The time between two looks for what was changed in the cloud by hand, and for what Services that are gone left behind; 0 never looks."},
 		{Path: "loadBalancer.drift", Since: "0.1.0", Example: driftReport,
-			Effect: "What is done about what was changed in the cloud by hand: " + driftRepair + " puts it right and says so; " + driftReport + " says so, and puts it right with the next change of the Service or its nodes, or the next start; " + driftOff + " does not look.",
+			Effect: "What is done about what was changed in the cloud by hand: " + driftRepair + " puts it right and says so; " + driftReport + " says so, and puts it right with the next change of the Service or its nodes, or the next start; " + driftOff + " leaves it in the same way, and says nothing.",
 			Rule:   config.Matching(driftRepair+"|"+driftReport+"|"+driftOff, "one of "+driftRepair+", "+driftReport+", "+driftOff)},
 		{Path: "loadBalancer.removeOrphans", Since: "0.1.0", Example: "true",
 			Effect: "Deletes load balancers and target groups of this cluster whose Services are gone. Otherwise they are reported, by an event and a metric. Two looks in a row must find them so, and the API server must say so, too."},

@@ -142,7 +142,8 @@ func TestGoneMachineCostsNoSecondList(t *testing.T) {
 		l.emulator.ResetCounters()
 		const passes = 12
 		<-time.After(passes*driftPeriod + time.Second)
-		if lists := l.emulator.Counters()["GET /v1/machines"]; lists != passes {
+		const early = 5 // looks for machines that may only be late, after 5, 5, 10, 20, 40 … seconds
+		if lists := l.emulator.Counters()["GET /v1/machines"]; lists < passes || lists > passes+early {
 			t.Errorf("%d lists of all machines in %d passes", lists, passes)
 		}
 

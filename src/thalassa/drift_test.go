@@ -370,7 +370,7 @@ func TestStuckDeletionIsToldAndCostsLittle(t *testing.T) {
 		if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > 90 {
 			t.Errorf("%d lists in an hour", lists)
 		}
-		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, "is being deleted, not by this cluster") {
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, "is being deleted") {
 			t.Errorf("event = %q", event)
 		}
 		if more := l.nextEvent(); more != "" {

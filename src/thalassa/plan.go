@@ -101,6 +101,7 @@ func (p planner) plan(d desired, o observed) loadbalancer.Plan {
 	for _, port := range ports {
 		diff.targetGroup(port)
 	}
+	diff.spare(balancer)
 	if balancer == nil {
 		diff.createBalancer(ports)
 	} else {
@@ -109,6 +110,18 @@ func (p planner) plan(d desired, o observed) loadbalancer.Plan {
 	}
 	diff.surplus(o)
 	return diff.plan
+}
+
+// spare keeps what there is of ports that the Service has and that cannot be served as it is now.
+func (d *difference) spare(balancer *inventory.LoadBalancer) {
+	if balancer == nil {
+		return
+	}
+	for _, key := range d.desired.Unserved {
+		if listener := listenerOf(*balancer, key); listener != nil {
+			d.used[listener.ID], d.used[listener.TargetGroup] = true, true
+		}
+	}
 }
 
 // port is one port on its way from what it has to what it should have.
