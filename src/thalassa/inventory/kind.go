@@ -44,6 +44,7 @@ type kind[T any] struct {
 	index   map[string]map[string]bool // key -> identities
 	listed  time.Time                  // when the list began that the copy is made of; zero: never, or no longer to be trusted
 	lists   int                        // how many made the copy
+	changes uint64                     // how often it changed
 	flight  *flight                    // the list call under way, if any
 	missed  map[string]T               // what the copy had and a list left out, until somebody looks for it
 
@@ -178,6 +179,7 @@ func (k *kind[T]) next() uint64 {
 // replace wants mu held. It makes objects, listed by f, the copy, but keeps what we wrote since that list began.
 func (k *kind[T]) replace(objects []T, f *flight) {
 	previous := k.objects
+	k.changes++
 	k.objects, k.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
 	for _, object := range objects {
 		k.insert(object)
@@ -229,6 +231,25 @@ func (k *kind[T]) get(id string) (T, bool) {
 	return object, known
 }
 
+// current is the revision of the copy as it is: another number each time it changes.
+func (k *kind[T]) current() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changes
+}
+
+// each visits the objects with these identities in the copy as it is, and those that are not there, and returns its revision. listed is
+// when the list began that the copy is made of; zero when it is not to be trusted.
+func (k *kind[T]) each(ids []string, visit func(id string, object T, known bool, listed time.Time)) (revision uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		object, known := k.objects[id]
+		visit(id, object, known, k.listed)
+	}
+	return k.changes
+}
+
 // put makes the object, as our own write left it, part of the copy.
 func (k *kind[T]) put(object T) {
 	k.mu.Lock()
@@ -272,6 +293,7 @@ func (k *kind[T]) distrust() {
 
 func (k *kind[T]) insert(object T) {
 	id := k.id(object)
+	k.changes++
 	k.objects[id] = object
 	for _, key := range append(k.keys(object), id) {
 		if k.index[key] == nil {
@@ -287,6 +309,7 @@ func (k *kind[T]) remove(id string) {
 		return
 	}
 	delete(k.objects, id)
+	k.changes++
 	for _, key := range append(k.keys(object), id) {
 		delete(k.index[key], id)
 		if len(k.index[key]) == 0 {
