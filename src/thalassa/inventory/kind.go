@@ -46,6 +46,7 @@ type kind[T any] struct {
 	lists   int                        // how many made the copy
 	changes uint64                     // how often it changed
 	flight  *flight                    // the list call under way, if any
+	sought  map[string]uint64          // identity -> since when it was looked for in vain, in this copy
 	missed  map[string]T               // what the copy had and a list left out, until somebody looks for it
 
 	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
@@ -66,7 +67,7 @@ type flight struct {
 
 func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
-		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]T{},
+		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]T{}, sought: map[string]uint64{},
 		written: map[string]uint64{}, created: map[string]time.Time{}}
 }
 
@@ -124,6 +125,11 @@ func (k *kind[T]) refresh(ctx context.Context, maxAge time.Duration) error {
 	k.mu.Lock()
 	arrived := k.next()
 	k.mu.Unlock()
+	return k.refreshSince(ctx, maxAge, arrived)
+}
+
+// refreshSince is refresh for a reader who came when arrived was the number.
+func (k *kind[T]) refreshSince(ctx context.Context, maxAge time.Duration, arrived uint64) error {
 	for {
 		// A list that was under way already may be too old; the one after it began for us.
 		current := k.board(ctx, maxAge, arrived)
@@ -197,6 +203,7 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 			k.insert(ours)
 		}
 	}
+	maps.DeleteFunc(k.sought, func(_ string, since uint64) bool { return since < f.number })
 	k.copied = f.number
 	k.lists++
 	if k.doubted < f.number {
@@ -238,14 +245,25 @@ func (k *kind[T]) current() uint64 {
 	return k.changes
 }
 
-// each visits the objects with these identities in the copy as it is, and those that are not there, and returns its revision. listed is
-// when the list began that the copy is made of; zero when it is not to be trusted.
-func (k *kind[T]) each(ids []string, visit func(id string, object T, known bool, listed time.Time)) (revision uint64) {
+// sighting is whether an object is in the copy.
+type sighting[T any] struct {
+	object T
+	known  bool
+	listed time.Time // when the list began that the copy is made of; zero when it is not to be trusted
+	// sought is since when an object that is not there is looked for, by whoever was the first: a list that began later says enough.
+	sought uint64
+}
+
+// each visits the objects with these identities in the copy as it is, and those that are not there, and returns its revision.
+func (k *kind[T]) each(ids []string, visit func(id string, s sighting[T])) (revision uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, id := range ids {
 		object, known := k.objects[id]
-		visit(id, object, known, k.listed)
+		if _, before := k.sought[id]; !known && !before {
+			k.sought[id] = k.next()
+		}
+		visit(id, sighting[T]{object, known, k.listed, k.sought[id]})
 	}
 	return k.changes
 }

@@ -22,7 +22,11 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	if len(missing) == 0 {
 		return targets, nil
 	}
-	if err := i.machines.refresh(ctx, Anew); err != nil {
+	var since uint64
+	for _, s := range missing {
+		since = max(since, s.sought)
+	}
+	if err := i.machines.refreshSince(ctx, Anew, since); err != nil {
 		return nil, err
 	}
 	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
@@ -36,35 +40,36 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 
 // knownAbsent says of a machine that a list which began then lacks whether no further one is needed to believe it: either it was noted
 // lately, or the list began since, and none showed it in between.
-func (i *Inventory) knownAbsent(id string, listed time.Time) bool {
+func (i *Inventory) knownAbsent(id string, s sighting[Machine]) bool {
 	noted, known := i.absent.noted(id)
-	if known && listed.After(noted) {
+	if known && s.listed.After(noted) {
 		i.absent.note(id)
 		return true
 	}
 	return known && time.Since(noted) <= MachineAge
 }
 
-// siftTargets returns those of the machines that can receive traffic, and of those that are not listed when the list began.
-func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets []string, missing map[string]time.Time, err error) {
+// siftTargets returns those of the machines that can receive traffic, and those that are not listed.
+func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets []string, missing map[string]sighting[Machine], err error) {
 	if err := i.machines.refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
 	if i.complete.holds(ids, i.machines.current()) {
 		return ids, nil, nil
 	}
-	missing = map[string]time.Time{}
+	missing = map[string]sighting[Machine]{}
 	targets = make([]string, 0, len(ids))
-	revision := i.machines.each(ids, func(id string, machine Machine, known bool, listed time.Time) {
+	revision := i.machines.each(ids, func(id string, s sighting[Machine]) {
 		switch {
-		case !known:
-			missing[id] = listed
-		case machine.State != string(iaas.MachineStateDeleting):
+		case !s.known:
+			missing[id] = s
+		case s.object.State != string(iaas.MachineStateDeleting):
 			targets = append(targets, id)
 		}
 	})
 	if len(targets) == len(ids) {
 		i.complete.note(ids, revision)
+		return ids, nil, nil
 	}
 	return targets, missing, nil
 }
