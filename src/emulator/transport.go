@@ -36,11 +36,13 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// memory is a response that is kept in memory.
+// memory is a response that is kept in memory, in pieces: a list may be half a gigabyte, and growing one buffer for it would take longer
+// than making it.
 type memory struct {
 	header http.Header
 	status int
-	body   bytes.Buffer
+	pieces [][]byte
+	length int64
 	// dropped is why there is no response.
 	dropped error
 }
@@ -51,12 +53,28 @@ func (m *memory) Drop(reason error) { m.dropped = reason }
 // content is the body and its length; one that is shorter than was promised ends
 // as it would on a connection that is cut.
 func (m *memory) content() (io.Reader, int64) {
-	length := int64(m.body.Len())
+	length, body := m.length, &pieces{m.pieces}
+	m.pieces = nil
 	promised, err := strconv.ParseInt(m.header.Get("Content-Length"), 10, 64)
 	if err != nil || promised <= length {
-		return &m.body, length
+		return body, length
 	}
-	return io.MultiReader(&m.body, cut{}), promised
+	return io.MultiReader(body, cut{}), promised
+}
+
+// pieces is a body that lets go of what was read.
+type pieces struct{ left [][]byte }
+
+// Read implements io.Reader.
+func (p *pieces) Read(into []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(into, p.left[0])
+	if p.left[0] = p.left[0][n:]; len(p.left[0]) == 0 {
+		p.left[0], p.left = nil, p.left[1:]
+	}
+	return n, nil
 }
 
 // cut is the end of a connection in the middle of a body.
@@ -72,4 +90,10 @@ func (m *memory) Header() http.Header { return m.header }
 func (m *memory) WriteHeader(status int) { m.status = status }
 
 // Write implements http.ResponseWriter.
-func (m *memory) Write(content []byte) (int, error) { return m.body.Write(content) }
+func (m *memory) Write(content []byte) (int, error) {
+	if len(content) > 0 {
+		m.pieces = append(m.pieces, bytes.Clone(content))
+		m.length += int64(len(content))
+	}
+	return len(content), nil
+}

@@ -93,8 +93,8 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 	if err != nil {
 		return err
 	}
-	status, err := c.ensure(ctx, m, wish{service: service, targets: targets,
-		protect: func(ctx context.Context) error { return c.writer.protect(ctx, service) }})
+	protect := c.writer.protectOnce(service)
+	status, err := c.ensure(ctx, m, wish{service: service, targets: targets, protect: protect})
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
 		m.elsewhere = true
@@ -107,7 +107,7 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		return errors.Join(c.failed(ctx, m, service, err), c.writer.publish(ctx, service, nil, m.conditions(service, c.stateOf(service, err))))
 	}
 	// One that somebody took the finalizer from, or that was taken over without.
-	if err = c.writer.protect(ctx, service); err == nil {
+	if err = protect(ctx); err == nil {
 		err = c.writer.publish(ctx, service, status, m.conditions(service, c.stateOf(service, nil)))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

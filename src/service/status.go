@@ -78,6 +78,19 @@ func (w writer) unprotect(ctx context.Context, before *corev1.Service) error {
 	return nil
 }
 
+// protectOnce returns what protects a Service, and writes at most once: the Service as it was read does not show that it was.
+func (w writer) protectOnce(service *corev1.Service) func(context.Context) error {
+	done := false
+	return func(ctx context.Context) error {
+		if done {
+			return nil
+		}
+		err := w.protect(ctx, service)
+		done = err == nil
+		return err
+	}
+}
+
 // release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more.
 func (w writer) release(ctx context.Context, service *corev1.Service) error {
 	wanted := service.DeepCopy()

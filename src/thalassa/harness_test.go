@@ -27,7 +27,7 @@ import (
 
 // lab is a cloud provider in front of an emulated cloud.
 type lab struct {
-	*testing.T
+	testing.TB
 	emulator *emulator.Emulator
 	network  http.RoundTripper
 	config   Config
@@ -40,7 +40,7 @@ type lab struct {
 }
 
 // newLab starts an emulator with the given configuration; a missing seed is the default one. Calls are in process.
-func newLab(t *testing.T, c emulator.Config) *lab {
+func newLab(t testing.TB, c emulator.Config) *lab {
 	t.Helper()
 	if len(c.Seed.Organisations) == 0 {
 		c.Seed = emulator.DefaultSeed()
@@ -58,9 +58,9 @@ func newLab(t *testing.T, c emulator.Config) *lab {
 }
 
 // labIn is a cloud provider in front of a cloud that there is already.
-func labIn(t *testing.T, emulated *emulator.Emulator) *lab {
+func labIn(t testing.TB, emulated *emulator.Emulator) *lab {
 	t.Helper()
-	l := &lab{T: t, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
+	l := &lab{TB: t, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
 	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation = emulator.DefaultOrganisationSlug
 	l.config.VPCIdentity = emulator.DefaultVPC

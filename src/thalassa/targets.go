@@ -32,16 +32,25 @@ const maxNodes = 10
 
 // leftOutOf compares the targets that were chosen with the usable ones among them.
 func leftOutOf(chosen, usable loadbalancer.Targets) leftOut {
-	var serverless []string
-	for i, id := range chosen.Identities {
-		if _, used := slices.BinarySearch(usable.Identities, id); !used {
-			serverless = append(serverless, chosen.Names[i])
-		}
-	}
-	slices.Sort(serverless)
+	serverless := unusable(chosen, usable)
 	out := leftOut{unidentified: someOf(chosen.Unidentified), serverless: someOf(serverless)}
 	out.all = out != leftOut{} && len(usable.Identities) == 0
 	return out
+}
+
+// unusable are the names of the chosen nodes that are not among the usable ones, sorted.
+func unusable(chosen, usable loadbalancer.Targets) []string {
+	if len(chosen.Identities) == len(usable.Identities) {
+		return nil // which is so for almost all Services, all the time
+	}
+	var names []string
+	for i, id := range chosen.Identities {
+		if _, used := slices.BinarySearch(usable.Identities, id); !used {
+			names = append(names, chosen.Names[i])
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // someOf names the nodes, or as many of them as an event has room for.

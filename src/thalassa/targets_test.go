@@ -34,6 +34,7 @@ func TestNodesLeftOutAreTold(t *testing.T) {
 			t.Helper()
 			for range 3 {
 				l.settle(web, nodes)
+				<-time.After(2 * time.Minute) // a node that is left out for a moment is nothing to tell
 			}
 			told := l.toldLeftOut()
 			if (len(parts) > 0) != (len(told) == 1) || len(told) > 1 {

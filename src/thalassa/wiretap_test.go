@@ -12,7 +12,7 @@ import (
 
 // wiretap hears all writes on their way to the cloud, and can change the answers.
 type wiretap struct {
-	t    *testing.T
+	t    testing.TB
 	next http.RoundTripper
 
 	mu     sync.Mutex
@@ -26,7 +26,7 @@ type wiretap struct {
 // tap restarts the lab's provider with a wiretap between it and the cloud.
 func (l *lab) tap() *wiretap {
 	l.Helper()
-	w := &wiretap{t: l.T, next: l.network, bodies: map[string][]string{}}
+	w := &wiretap{t: l.TB, next: l.network, bodies: map[string][]string{}}
 	l.network = w
 	l.restart()
 	return w

@@ -15,6 +15,8 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	official "github.com/thalassa-cloud/client-go/pkg/client"
 	"github.com/thalassa-cloud/client-go/thalassa"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client/jsonstream"
 )
 
 // thing is as much of an object as these tests need.
@@ -204,7 +206,10 @@ func FuzzList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		var got []string
 		response := &http.Response{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
-		err := stream(response, func(item thing) { got = append(got, item.Identity) })
+		err := stream(response, func(r *jsonstream.Reader) error {
+			got = append(got, "item")
+			return r.Skip()
+		})
 		trimmed := strings.TrimSpace(body)
 		if err == nil && trimmed != "null" && (!strings.HasPrefix(trimmed, "[") || !strings.HasSuffix(trimmed, "]")) {
 			t.Errorf("%q was taken for a list of %d", body, len(got))

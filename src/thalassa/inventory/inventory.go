@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -44,8 +42,9 @@ type Inventory struct {
 	vpcs      *kind[VPC]
 	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed, and in all since
 	doubts    *recent // owners for whom a creation ended without an answer
-	owned     Labels  // of load balancers and target groups of this cluster
-	owner     string  // label whose value identifies the owner of a load balancer or target group
+	complete  complete
+	owned     Labels // of load balancers and target groups of this cluster
+	owner     string // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope says which objects are read.
@@ -79,58 +78,6 @@ func (i *Inventory) Refresh(ctx context.Context) error {
 }
 
 func ownerKey(owner string) string { return "owner/" + owner }
-
-// TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
-// is missing comes from one list that began after it was first missed, whoever asked for that, and is remembered for MachineAge; that
-// one is there may be known for maxAge.
-func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge time.Duration) ([]string, error) {
-	targets, missing, err := i.siftTargets(ctx, ids, maxAge)
-	if err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(missing, i.knownAbsent)
-	if len(missing) == 0 {
-		return targets, nil
-	}
-	if err := i.machines.refresh(ctx, Anew); err != nil {
-		return nil, err
-	}
-	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
-	for id := range missing {
-		i.absent.note(id)
-	}
-	targets = append(targets, late...)
-	slices.Sort(targets)
-	return targets, err
-}
-
-// knownAbsent says of a machine that a list which began then lacks whether no further one is needed to believe it: either it was noted
-// lately, or the list began since, and none showed it in between.
-func (i *Inventory) knownAbsent(id string, listed time.Time) bool {
-	noted, known := i.absent.noted(id)
-	if known && listed.After(noted) {
-		i.absent.note(id)
-		return true
-	}
-	return known && time.Since(noted) <= MachineAge
-}
-
-// siftTargets returns those of the machines that can receive traffic, and of those that are not listed when the list began.
-func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets []string, missing map[string]time.Time, err error) {
-	missing = map[string]time.Time{}
-	for _, id := range ids {
-		known, listed, err := i.machines.findIn(ctx, id, maxAge)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case len(known) == 0:
-			missing[id] = listed
-		case known[0].State != string(iaas.MachineStateDeleting):
-			targets = append(targets, id)
-		}
-	}
-	return targets, missing, nil
-}
 
 // MachineByID returns the machine with that identity; found is false when the list has none, which MachineExists confirms.
 // The answer is at most maxAge old; "not found" comes from a list that is at most seconds old.
@@ -205,7 +152,8 @@ func (i *Inventory) ourLoadBalancer(lb balancerItem) (LoadBalancer, bool) {
 }
 
 func (i *Inventory) listTargetGroups(ctx context.Context) ([]TargetGroup, error) {
-	return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, i.ourTargetGroup)
+	reading := groupReader{ours: i.ourTargetGroup, names: map[string]string{}}
+	return client.Stream(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, reading.read)
 }
 
 func (i *Inventory) getTargetGroup(ctx context.Context, id string) (TargetGroup, bool, error) {

@@ -44,7 +44,9 @@ type kind[T any] struct {
 	index   map[string]map[string]bool // key -> identities
 	listed  time.Time                  // when the list began that the copy is made of; zero: never, or no longer to be trusted
 	lists   int                        // how many made the copy
+	changes uint64                     // how often it changed
 	flight  *flight                    // the list call under way, if any
+	sought  map[string]uint64          // identity -> since when it was looked for in vain, in this copy
 	missed  map[string]T               // what the copy had and a list left out, until somebody looks for it
 
 	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
@@ -65,7 +67,7 @@ type flight struct {
 
 func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
-		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]T{},
+		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]T{}, sought: map[string]uint64{},
 		written: map[string]uint64{}, created: map[string]time.Time{}}
 }
 
@@ -123,6 +125,11 @@ func (k *kind[T]) refresh(ctx context.Context, maxAge time.Duration) error {
 	k.mu.Lock()
 	arrived := k.next()
 	k.mu.Unlock()
+	return k.refreshSince(ctx, maxAge, arrived)
+}
+
+// refreshSince is refresh for a reader who came when arrived was the number.
+func (k *kind[T]) refreshSince(ctx context.Context, maxAge time.Duration, arrived uint64) error {
 	for {
 		// A list that was under way already may be too old; the one after it began for us.
 		current := k.board(ctx, maxAge, arrived)
@@ -178,6 +185,7 @@ func (k *kind[T]) next() uint64 {
 // replace wants mu held. It makes objects, listed by f, the copy, but keeps what we wrote since that list began.
 func (k *kind[T]) replace(objects []T, f *flight) {
 	previous := k.objects
+	k.changes++
 	k.objects, k.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
 	for _, object := range objects {
 		k.insert(object)
@@ -195,6 +203,7 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 			k.insert(ours)
 		}
 	}
+	maps.DeleteFunc(k.sought, func(_ string, since uint64) bool { return since < f.number })
 	k.copied = f.number
 	k.lists++
 	if k.doubted < f.number {
@@ -227,6 +236,36 @@ func (k *kind[T]) get(id string) (T, bool) {
 	defer k.mu.Unlock()
 	object, known := k.objects[id]
 	return object, known
+}
+
+// current is the revision of the copy as it is: another number each time it changes.
+func (k *kind[T]) current() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changes
+}
+
+// sighting is whether an object is in the copy.
+type sighting[T any] struct {
+	object T
+	known  bool
+	listed time.Time // when the list began that the copy is made of; zero when it is not to be trusted
+	// sought is since when an object that is not there is looked for, by whoever was the first: a list that began later says enough.
+	sought uint64
+}
+
+// each visits the objects with these identities in the copy as it is, and those that are not there, and returns its revision.
+func (k *kind[T]) each(ids []string, visit func(id string, s sighting[T])) (revision uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		object, known := k.objects[id]
+		if _, before := k.sought[id]; !known && !before {
+			k.sought[id] = k.next()
+		}
+		visit(id, sighting[T]{object, known, k.listed, k.sought[id]})
+	}
+	return k.changes
 }
 
 // put makes the object, as our own write left it, part of the copy.
@@ -272,6 +311,7 @@ func (k *kind[T]) distrust() {
 
 func (k *kind[T]) insert(object T) {
 	id := k.id(object)
+	k.changes++
 	k.objects[id] = object
 	for _, key := range append(k.keys(object), id) {
 		if k.index[key] == nil {
@@ -287,6 +327,7 @@ func (k *kind[T]) remove(id string) {
 		return
 	}
 	delete(k.objects, id)
+	k.changes++
 	for _, key := range append(k.keys(object), id) {
 		delete(k.index[key], id)
 		if len(k.index[key]) == 0 {

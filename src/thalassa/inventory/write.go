@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
@@ -150,7 +149,8 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 	return nil
 }
 
-// SetMachines makes machines, sorted identities, the whole set of a target group, in one write.
+// SetMachines makes machines, sorted identities, the whole set of a target group, in one write. Nobody may change machines afterwards:
+// all groups with this set share it.
 func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines []string) error {
 	// An empty list must be sent as such: without it the cloud would leave the set alone.
 	attachments := make([]iaas.AttachTarget, 0, len(machines))
@@ -167,7 +167,7 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 	if latest, known := i.groups.get(group.ID); known {
 		group = latest
 	}
-	group.Machines = slices.Clone(machines)
+	group.Machines = machines
 	i.groups.put(group)
 	return nil
 }

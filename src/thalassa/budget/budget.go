@@ -1,0 +1,94 @@
+// Package budget says what looking after Services may cost, in one table: tests hold the provider to what is counted, `make bench`
+// measures the rest, and the documentation shows all of it.
+package budget
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Budget is the most that some work may cost.
+type Budget struct {
+	Name  string // "restart-calls": what tests and benchmarks call it
+	Work  string // for people
+	Limit float64
+	Unit  string // of the limit: "calls"
+	// Measured says that it depends on the machine, so that a figure a little above the limit proves nothing. The others are counted.
+	Measured bool
+}
+
+// Slack is how many times a limit that is measured may be exceeded before it counts as broken: machines differ, and are busy.
+const Slack = 3
+
+// All returns all budgets, in the order in which people read them.
+func All() []Budget {
+	const (
+		city       = "1,000 Services on 1,000 nodes"
+		metropolis = "1,000 Services on 5,000 nodes"
+	)
+	all := []Budget{
+		{Name: "restart-calls", Work: "a restart with " + city, Limit: 10, Unit: "calls"},
+		{Name: "restart-writes", Work: "a restart: writes to cloud and Kubernetes, and events", Limit: 0, Unit: "writes"},
+		{Name: "unchanged-calls", Work: "a look at 1,000 unchanged Services", Limit: 0, Unit: "calls"},
+		{Name: "unchanged-writes", Work: "a look at 1,000 unchanged Services: writes to cloud and Kubernetes, and events", Limit: 0, Unit: "writes"},
+		{Name: "quiet-calls", Work: "a quiet minute, looks for drift included", Limit: 10, Unit: "calls"},
+		{Name: "quiet-writes", Work: "a quiet quarter of an hour: writes to cloud and Kubernetes, and events", Limit: 0, Unit: "writes"},
+		{Name: "nodes-writes", Work: "nodes join or leave within a second, however many: for each target group", Limit: 1, Unit: "writes"},
+		{Name: "nodes-lists", Work: "nodes join within a second: lists, of machines", Limit: 1, Unit: "calls"},
+		{Name: "create-writes", Work: "a new Service with two ports", Limit: 5, Unit: "writes"},
+		{Name: "create-separately-writes", Work: "the same where the cloud takes no listeners at creation", Limit: 7, Unit: "writes"},
+		{Name: "create-protections", Work: "a new Service: writes of its finalizer", Limit: 1, Unit: "writes"},
+		{Name: "rush-seconds", Work: "200 new Services at once have addresses, when the cloud takes 30 s for each, at 50 requests a second", Limit: 60, Unit: "s"},
+		{Name: "rush-refusals", Work: "the same at 10 requests a second, in a cloud that takes no more: refusals (429)", Limit: 0, Unit: "calls"},
+	}
+	all = append(all, measured("", city, 5, 0.2, 512, 128)...)
+	return append(all, measured("metropolis-", metropolis, 25, 1, 1024, 640)...)
+}
+
+// measured are the budgets of a cluster of some size: seconds, MiB and MiB a minute.
+func measured(prefix, size string, start, pass, memory, traffic float64) []Budget {
+	return []Budget{
+		{Name: prefix + "start-cpu", Work: "a start with " + size, Limit: start, Unit: "CPU s", Measured: true},
+		{Name: prefix + "pass-cpu", Work: "a look at all unchanged Services of " + size, Limit: pass, Unit: "CPU s", Measured: true},
+		{Name: prefix + "heap", Work: "live memory with " + size, Limit: memory, Unit: "MiB", Measured: true},
+		{Name: prefix + "memory", Work: "the process's memory at its highest, with " + size, Limit: memory, Unit: "MiB", Measured: true},
+		{Name: prefix + "traffic", Work: "read from the cloud in a quiet minute with " + size, Limit: traffic, Unit: "MiB", Measured: true},
+		{Name: prefix + "first-address", Work: "a new Service has its address, when the cloud takes no time, with " + size, Limit: 1, Unit: "s", Measured: true},
+	}
+}
+
+// Named returns the budget with that name.
+func Named(name string) (Budget, error) {
+	for _, b := range All() {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return Budget{}, fmt.Errorf("there is no budget %q: add it to package budget", name)
+}
+
+// Kept says whether a figure is within the budget, or not far enough beyond it to be told from a busy machine.
+func (b Budget) Kept(figure float64) bool {
+	if b.Measured {
+		return figure <= Slack*b.Limit
+	}
+	return figure <= b.Limit
+}
+
+// Format is a figure with two digits behind the point at most.
+func Format(figure float64) string {
+	text := strconv.FormatFloat(figure, 'f', 2, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// Table is all budgets of one sort as a table in Markdown.
+func Table(measured bool) string {
+	text := "| Work | At most |\n|---|---|\n"
+	for _, b := range All() {
+		if b.Measured == measured {
+			text += fmt.Sprintf("| %s | %s %s |\n", b.Work, Format(b.Limit), b.Unit)
+		}
+	}
+	return text
+}

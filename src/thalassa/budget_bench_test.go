@@ -1,0 +1,264 @@
+package thalassa
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// BenchmarkServices measures what looking after 1,000 Services takes, as the budgets name it. The cloud is a process of its own, so that
+// CPU and memory are the provider's; what stands for the API server is part of them, and small.
+func BenchmarkServices(b *testing.B) {
+	const services = 1000
+	b.Run("city", func(b *testing.B) { measure(b, "", services, 1000) })
+	b.Run("metropolis", func(b *testing.B) { measure(b, "metropolis-", services, 5000) })
+}
+
+// mebi is a MiB.
+const mebi = 1 << 20
+
+// measure reports what the budgets with that prefix limit.
+func measure(b *testing.B, prefix string, services, nodes int) {
+	b.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
+	city := newMetropolis(b, services, nodes)
+	city.restart()
+	city.forgetMemory()
+	began, received := city.processor(), city.received.Load()
+	defer city.run(manyWorkers)()
+	city.looked(services)
+	start := city.processor() - began
+	lists := float64(city.received.Load() - received) // as many as in one look for drift
+
+	began = city.processor()
+	passes := 0
+	for b.Loop() {
+		city.twin()
+		city.looked(services)
+		passes++
+	}
+	// Metrics from before the loop are forgotten by it.
+	b.ReportMetric((city.processor()-began).Seconds()/float64(passes), prefix+"pass-cpu")
+	b.ReportMetric(start.Seconds(), prefix+"start-cpu")
+	b.ReportMetric(lists/mebi/(float64(city.config.LoadBalancer.DriftPeriod)/60), prefix+"traffic")
+
+	if err := city.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
+		b.Fatal(err)
+	}
+	b.ReportMetric(city.highest(), prefix+"memory")
+	b.ReportMetric(live(), prefix+"heap")
+	if writes := city.patches.Load() + int64(city.told.total()); writes > 0 {
+		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, city.told.seen())
+	}
+	asked := time.Now()
+	city.order(1, 1)
+	city.until(func() bool { return city.addressless() == 0 })
+	b.ReportMetric(time.Since(asked).Seconds(), prefix+"first-address")
+}
+
+// metropolis is a town whose cloud is another process.
+type metropolis struct {
+	*town
+	received *atomic.Int64 // bytes of answers
+}
+
+// newMetropolis is a cluster with everything in place, whose controller runs no more. Its Services have one port and two in turn.
+func newMetropolis(b *testing.B, services, nodes int) metropolis {
+	b.Helper()
+	cloud := startCloud(b, nodes)
+	scale := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
+	l := &lab{TB: b, network: scale, config: DefaultConfig()}
+	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
+	l.config.API = APIConfig{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
+	l.restart()
+	m := metropolis{newTown(l), &scale.received}
+	m.populate(cloud.Machines)
+	m.order(services/2, 1)
+	m.order(services-services/2, 2)
+	stop := m.run(manyWorkers)
+	m.until(func() bool { return m.addressless() == 0 })
+	stop()
+	m.patches.Store(0)
+	m.told.forget()
+	return m
+}
+
+// until returns once something is so.
+func (m metropolis) until(so func() bool) {
+	m.Helper()
+	const often, long = 5 * time.Millisecond, 10 * time.Minute
+	late := time.After(long)
+	for tick := time.NewTicker(often); !so(); {
+		select {
+		case <-tick.C:
+		case <-late:
+			m.Fatalf("nothing comes of it: events %v", m.told.seen())
+		}
+	}
+}
+
+// looked returns once that many Services were looked at since the last time.
+func (m metropolis) looked(services int) {
+	m.Helper()
+	m.until(func() bool { return m.compared.Load() >= int64(services) })
+	m.compared.Store(0)
+}
+
+// processor is the CPU time that this process has used.
+func (m metropolis) processor() time.Duration {
+	m.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		m.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// forgetMemory gives back what is not in use, and lets the highest memory be measured anew where the system can do that.
+func (m metropolis) forgetMemory() {
+	m.compared.Store(0)
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // Linux; elsewhere the highest memory is that of the whole benchmark
+}
+
+// highest is the most memory that the process has had, in MiB; what Go has from the system where that is not known.
+func (m metropolis) highest() float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if _, after, found := bytes.Cut(status, []byte("VmHWM:")); err == nil && found {
+		if fields := bytes.Fields(after); len(fields) > 0 {
+			if kilobytes, err := strconv.ParseFloat(string(fields[0]), 64); err == nil {
+				return kilobytes / 1024
+			}
+		}
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return float64(memory.Sys) / mebi
+}
+
+// live is the memory that is reachable, in MiB.
+func live() float64 {
+	runtime.GC()
+	runtime.GC() // what the first one has only taken out of pools
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return float64(memory.HeapAlloc) / mebi
+}
+
+// scale is a network that weighs what comes through it.
+type scale struct {
+	next     http.RoundTripper
+	received atomic.Int64
+}
+
+func (s *scale) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := s.next.RoundTrip(request)
+	if err == nil {
+		response.Body = weighed{response.Body, &s.received}
+	}
+	return response, err
+}
+
+// weighed is a body of which the bytes are counted.
+type weighed struct {
+	io.ReadCloser
+	received *atomic.Int64
+}
+
+func (w weighed) Read(into []byte) (int, error) {
+	n, err := w.ReadCloser.Read(into)
+	w.received.Add(int64(n))
+	return n, err
+}
+
+// cloudEnvironment makes a cloud of the test's own program, with so many machines.
+const cloudEnvironment = "THALASSA_TEST_CLOUD"
+
+// place is where a cloud in another process is, and what it has.
+type place struct {
+	URL      string
+	Machines []string // identities
+}
+
+// startCloud starts a cloud in a process of its own, until the benchmark ends.
+func startCloud(b *testing.B, machines int) place {
+	b.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cloud := exec.Command(program)
+	cloud.Env, cloud.Stderr = append(os.Environ(), fmt.Sprintf("%s=%d", cloudEnvironment, machines)), os.Stderr
+	lifeline, err := cloud.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	said, err := cloud.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cloud.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := errors.Join(lifeline.Close(), cloud.Wait()); err != nil {
+			b.Error(err)
+		}
+	})
+	var at place
+	if err := json.NewDecoder(bufio.NewReader(said)).Decode(&at); err != nil {
+		b.Fatal(err)
+	}
+	return at
+}
+
+// serveCloud is a cloud with so many machines, which says where it is on standard output and ends with standard input.
+func serveCloud(machines string) error {
+	n, err := strconv.Atoi(machines)
+	if err != nil {
+		return err
+	}
+	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	if err != nil {
+		return err
+	}
+	defer emulated.Close()
+	identities, err := emulated.AddMachines(n)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: emulated, ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = server.Close()
+	}()
+	if err := json.NewEncoder(os.Stdout).Encode(place{"http://" + listener.Addr().String(), identities}); err != nil {
+		return err
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package thalassa
+
+import (
+	"maps"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+)
+
+// within fails the test when a figure is not within its budget.
+func (t *town) within(name string, figure float64) {
+	t.Helper()
+	b, err := budget.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Kept(figure) {
+		t.Errorf("%s (%s): %s %s, at most %s; calls %v, events %v", b.Name, b.Work, budget.Format(figure), b.Unit, budget.Format(b.Limit), t.emulator.Counters(), t.told.seen())
+	}
+}
+
+// forget begins to count anew.
+func (t *town) forget() {
+	t.emulator.ResetCounters()
+	t.patches.Store(0)
+	t.protections.Store(0)
+	t.compared.Store(0)
+	t.told.forget()
+}
+
+// counted are the calls since, without the token's.
+func (t *town) counted() (calls, writes int) {
+	for operation, n := range t.emulator.Counters() {
+		switch {
+		case operation == "POST /oidc/token":
+		case operation[:3] == http.MethodGet:
+			calls += n
+		default:
+			calls, writes = calls+n, writes+n
+		}
+	}
+	return calls, writes
+}
+
+// allWrites are the writes to cloud and Kubernetes, and the events.
+func (t *town) allWrites() float64 {
+	_, writes := t.counted()
+	return float64(writes) + float64(t.patches.Load()) + float64(t.told.total())
+}
+
+// newCity is a cluster with everything in place, whose controller runs no more. Its Services have one port: half of the emulator's time
+// goes into target groups.
+func newCity(t *testing.T, services, nodes int) *town {
+	t.Helper()
+	l := newLab(t, emulator.Config{})
+	l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
+	l.restart()
+	city := newTown(l)
+	machines, err := l.emulator.AddMachines(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	city.populate(machines)
+	city.order(services, 1)
+	stop := city.run(manyWorkers)
+	<-time.After(time.Minute)
+	stop()
+	if missing := city.addressless(); missing > 0 {
+		t.Fatalf("%d Services have no address: %v", missing, city.told.seen())
+	}
+	l.restart()
+	city.forget()
+	return city
+}
+
+// manyWorkers is how many Services are worked on at a time, as by default.
+const manyWorkers = 10
+
+// TestBudgetsOfALargeCluster in which nothing happens: it costs a few lists, and no write, when the process starts, when everything is
+// looked at, and in a quarter of an hour.
+func TestBudgetsOfALargeCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		city := newCity(t, citySize, citySize)
+		defer city.run(manyWorkers)()
+		<-time.After(time.Minute)
+		calls, _ := city.counted()
+		city.within("restart-calls", float64(calls))
+		city.within("restart-writes", city.allWrites())
+
+		city.forget()
+		city.twin()
+		<-time.After(time.Minute)
+		if looked := city.compared.Load(); looked != citySize {
+			t.Errorf("%d Services were looked at, want %d", looked, citySize)
+		}
+		calls, _ = city.counted()
+		city.within("unchanged-calls", float64(calls))
+		city.within("unchanged-writes", city.allWrites())
+
+		city.forget()
+		<-time.After(quietMinutes * time.Minute)
+		if looked := city.compared.Load(); looked < citySize*quietMinutes/5 {
+			t.Errorf("%d looks for drift, want %d", looked, citySize*quietMinutes/5)
+		}
+		calls, _ = city.counted()
+		city.within("quiet-calls", float64(calls)/quietMinutes)
+		city.within("quiet-writes", city.allWrites())
+	})
+}
+
+// TestBudgetsOfNodes: however many join or leave within a second, each target group is written once.
+func TestBudgetsOfNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		city := newCity(t, citySize, citySize)
+		defer city.run(manyWorkers)()
+		<-time.After(time.Minute)
+		for _, k := range []int{1, 50} {
+			city.forget()
+			machines, err := city.emulator.AddMachines(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			city.populate(machines)
+			<-time.After(time.Minute)
+			city.retargeted()
+		}
+		city.forget()
+		for _, object := range city.nodes.all()[:1] {
+			city.nodes.remove(keyOf(object))
+		}
+		<-time.After(time.Minute)
+		city.retargeted()
+	})
+}
+
+// retargeted checks what a change of nodes has cost.
+func (t *town) retargeted() {
+	t.Helper()
+	const attach, machines = "POST /v1/loadbalancer-target-groups/{id}/attachments", "GET /v1/machines"
+	counters := t.emulator.Counters()
+	if written := counters[attach]; written < citySize {
+		t.Errorf("%d target groups were written, want %d", written, citySize)
+	}
+	t.within("nodes-writes", float64(counters[attach])/citySize)
+	t.within("nodes-lists", float64(counters[machines]))
+	delete(counters, attach)
+	delete(counters, machines)
+	delete(counters, "POST /oidc/token")
+	if len(counters) > 0 {
+		t.Errorf("calls besides: %v", counters)
+	}
+	if patches := t.patches.Load(); patches > 0 {
+		t.Errorf("%d writes to Kubernetes", patches)
+	}
+}
+
+// TestBudgetOfCreation, also where the cloud ignores or refuses listeners at creation.
+func TestBudgetOfCreation(t *testing.T) {
+	for listeners, name := range map[emulator.InlineListeners]string{
+		emulator.AcceptListeners: "create-writes", emulator.IgnoreListeners: "create-separately-writes", emulator.RefuseListeners: "create-separately-writes",
+	} {
+		t.Run(string(listeners), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: listeners}})
+				town := newTown(l)
+				machines, err := l.emulator.AddMachines(3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				town.populate(machines)
+				defer town.run(manyWorkers)()
+				town.order(1, 2)
+				<-time.After(time.Minute)
+				town.forget() // the refusal is learned from the first one
+				town.order(1, 2)
+				<-time.After(time.Minute)
+				if missing := town.addressless(); missing > 0 {
+					t.Errorf("%d Services have no address: %v", missing, town.told.seen())
+				}
+				_, writes := town.counted()
+				town.within(name, float64(writes))
+				town.within("create-protections", float64(town.protections.Load()))
+			})
+		})
+	}
+}
+
+// TestBudgetOfARush: 200 Services at once, each of which the cloud takes 30 seconds for.
+func TestBudgetOfARush(t *testing.T) {
+	for _, rate := range []int{50, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			c := emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 30 * time.Second}}
+			if rate == 10 {
+				c.Switches.RequestsPerSecond = rate
+			}
+			l := newLab(t, c)
+			refused := &refusals{next: l.network}
+			l.network = refused
+			if rate == 10 {
+				l.config.API.RequestsPerSecond, l.config.API.Burst = rate, rate
+			}
+			l.restart()
+			town := newTown(l)
+			machines, err := l.emulator.AddMachines(10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			town.populate(machines)
+			defer town.run(manyWorkers)()
+			began := time.Now()
+			town.order(200, 1)
+			for town.addressless() > 0 && time.Since(began) < 10*time.Minute {
+				<-time.After(time.Second)
+			}
+			took := time.Since(began)
+			t.Logf("at %d requests a second all addresses are there after %s; calls %v", rate, took, l.emulator.Counters())
+			if town.addressless() > 0 {
+				t.Errorf("%d Services have no address: %v", town.addressless(), town.told.seen())
+			}
+			if rate == 50 {
+				town.within("rush-seconds", took.Seconds())
+			}
+			town.within("rush-refusals", float64(refused.counted.Load()))
+		})
+	}
+}
+
+// refusals counts answers that ask for fewer requests.
+type refusals struct {
+	next    http.RoundTripper
+	counted atomic.Int64
+}
+
+func (r *refusals) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusTooManyRequests {
+		r.counted.Add(1)
+	}
+	return response, err
+}
+
+// forget begins to count anew.
+func (t *tally) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events = nil
+}
+
+// seen are the events by type and reason.
+func (t *tally) seen() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.events)
+}

@@ -1,0 +1,96 @@
+package inventory
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+)
+
+// TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
+// is missing comes from one list that began after it was first missed, whoever asked for that, and is remembered for MachineAge; that
+// one is there may be known for maxAge. Nobody may change ids afterwards: most Services ask for the same set, which is looked at once.
+func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge time.Duration) ([]string, error) {
+	targets, missing, err := i.siftTargets(ctx, ids, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(missing, i.knownAbsent)
+	if len(missing) == 0 {
+		return targets, nil
+	}
+	var since uint64
+	for _, s := range missing {
+		since = max(since, s.sought)
+	}
+	if err := i.machines.refreshSince(ctx, Anew, since); err != nil {
+		return nil, err
+	}
+	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
+	for id := range missing {
+		i.absent.note(id)
+	}
+	targets = append(targets, late...)
+	slices.Sort(targets)
+	return targets, err
+}
+
+// knownAbsent says of a machine that a list which began then lacks whether no further one is needed to believe it: either it was noted
+// lately, or the list began since, and none showed it in between.
+func (i *Inventory) knownAbsent(id string, s sighting[Machine]) bool {
+	noted, known := i.absent.noted(id)
+	if known && s.listed.After(noted) {
+		i.absent.note(id)
+		return true
+	}
+	return known && time.Since(noted) <= MachineAge
+}
+
+// siftTargets returns those of the machines that can receive traffic, and those that are not listed.
+func (i *Inventory) siftTargets(ctx context.Context, ids []string, maxAge time.Duration) (targets []string, missing map[string]sighting[Machine], err error) {
+	if err := i.machines.refresh(ctx, maxAge); err != nil {
+		return nil, nil, err
+	}
+	if i.complete.holds(ids, i.machines.current()) {
+		return ids, nil, nil
+	}
+	missing = map[string]sighting[Machine]{}
+	targets = make([]string, 0, len(ids))
+	revision := i.machines.each(ids, func(id string, s sighting[Machine]) {
+		switch {
+		case !s.known:
+			missing[id] = s
+		case s.object.State != string(iaas.MachineStateDeleting):
+			targets = append(targets, id)
+		}
+	})
+	if len(targets) == len(ids) {
+		i.complete.note(ids, revision)
+		return ids, nil, nil
+	}
+	return targets, missing, nil
+}
+
+// complete is the latest set of machines of which every one could receive traffic. The zero value is ready to use.
+type complete struct {
+	mu       sync.Mutex
+	ids      []string
+	revision uint64 // of the machines
+}
+
+func (c *complete) note(ids []string, revision uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids, c.revision = ids, revision
+}
+
+// holds says whether it is that very set, and the machines have not changed since. Sets are not compared: one that was made anew is
+// looked at anew.
+func (c *complete) holds(ids []string, revision uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(ids) > 0 && len(ids) == len(c.ids) && &ids[0] == &c.ids[0] && revision == c.revision
+}

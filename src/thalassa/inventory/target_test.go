@@ -1,0 +1,101 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// someMachines is an inventory of the machines of a cloud that takes a second for a list, and how often they were listed.
+func someMachines(t *testing.T, there *[]Machine) (known *Inventory, lists *int) {
+	t.Helper()
+	cloud, err := client.New(client.Options{Endpoint: "http://cloud.test", Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, lists = New(cloud, Scope{VPC: "vpc-1"}), new(int)
+	known.machines.list = func(context.Context) ([]Machine, error) {
+		*lists++
+		now := slices.Clone(*there)
+		<-time.After(time.Second)
+		return now, nil
+	}
+	return known, lists
+}
+
+// TestMachinesThatJoinAreListedOnce, although the Services come to ask for them one after the other while the list is under way.
+func TestMachinesThatJoinAreListedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := []Machine{{ID: "vm-1"}}
+		known, lists := someMachines(t, &there)
+		if _, err := known.TargetMachines(t.Context(), []string{"vm-1"}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		there = append(there, Machine{ID: "vm-2"})
+		var asking sync.WaitGroup
+		for i := range 100 {
+			<-time.After(50 * time.Millisecond)
+			asking.Go(func() {
+				if got, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
+					t.Errorf("reader %d: %v, error %v", i, got, err)
+				}
+			})
+		}
+		asking.Wait()
+		if *lists != 2 {
+			t.Errorf("%d lists, want the first and one more", *lists)
+		}
+	})
+}
+
+// TestMachineThatIsMissedLaterIsListedAnew: a list that began before it was missed says nothing.
+func TestMachineThatIsMissedLaterIsListedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := []Machine{{ID: "vm-1"}}
+		known, lists := someMachines(t, &there)
+		for i, want := range []string{"[vm-1]", "[vm-1 vm-2]"} {
+			go func() {
+				_ = known.machines.refresh(t.Context(), Anew) // one that somebody else asked for
+			}()
+			<-time.After(500 * time.Millisecond)
+			if i == 1 {
+				there = append(there, Machine{ID: "vm-2"})
+			}
+			<-time.After(2 * MachineAge * time.Duration(i))
+			got, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour)
+			if err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%v, error %v after %d lists; want %s", got, err, *lists, want)
+			}
+		}
+	})
+}
+
+// TestCompleteSetIsLookedAtOnce until the machines change.
+func TestCompleteSetIsLookedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := []Machine{{ID: "vm-1"}, {ID: "vm-2"}}
+		known, _ := someMachines(t, &there)
+		ids := []string{"vm-1", "vm-2"}
+		for _, want := range []string{"[vm-1 vm-2]", "[vm-1 vm-2]", "[vm-1]"} {
+			if want == "[vm-1]" {
+				there[1].State = StatusDeleting
+				if err := known.machines.refresh(t.Context(), Anew); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := known.TargetMachines(t.Context(), ids, time.Hour)
+			if err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%v, error %v; want %s", got, err, want)
+			}
+			if shared := &got[0] == &ids[0]; shared != (len(got) == len(ids)) {
+				t.Errorf("%v is the set that was asked for: %v", got, shared)
+			}
+		}
+	})
+}
