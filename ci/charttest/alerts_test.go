@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,11 +174,68 @@ func programScenes() []scene {
 	}
 }
 
+func serviceScenes() []scene {
+	service := func(metric, pod, more, samples string) string {
+		return "  service_lb_" + metric + pod + more + "} " + samples + "\n"
+	}
+	looks := func(result, samples string) string {
+		return service("reconcile_duration_seconds_count", podA, `, result="`+result+`"`, samples)
+	}
+	age := func(kind, samples string) string {
+		return `  cloudprovider_thalassa_inventory_age_seconds` + podA + `, kind="` + kind + `"} ` + samples + "\n"
+	}
+	const failing, drifted, orphans, old = "ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans", "ThalassaCCMInventoryOld"
+	// One that fails is tried again ever more rarely, down to every five minutes: every tenth sample.
+	rarely := "1x10 2x10 3x10 4x10 5x10 6x10 7x10 8x10 9x10 10x10 11x10 12x10"
+	return []scene{
+		{failing, "one fails again and again", looks("failed", rarely), time.Hour, true, nil},
+		{failing, "one failed for a while", looks("failed", "1x10 2x10 3x100"), time.Hour, false, nil},
+		{failing, "all go well", looks("done", "0+5x120") + looks("waiting", "0+1x120"), time.Hour, false, nil},
+		{drifted, "it is left as it is", service("drifted", podA, "", "1x120"), time.Hour, true, nil},
+		{drifted, "it was put right", service("drifted", podA, "", "0x10 2x10 0x100"), time.Hour, false, nil},
+		{drifted, "that of one elsewhere", service("drifted", elsewhere, "", "1x120"), time.Hour, false, nil},
+		{orphans, "something is left", service("orphans", podA, `, kind="target group"`, "2x120"), time.Hour, true, nil},
+		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour, false, nil},
+		{old, "load balancers cannot be listed", age("load balancer", "0+30x120"), time.Hour, true, nil},
+		{old, "they are listed every five minutes", age("load balancer", "0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9"), 39 * time.Minute, false, nil},
+		{old, "a standby knows the VPC", age("VPC", "0+30x120"), time.Hour, false, nil},
+		{old, "they are looked at every hour", age("load balancer", "0+30x120"), time.Hour, false, []string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
+		{old, "nobody looks", age("load balancer", "0+30x120"), time.Hour, false, []string{"cloudConfig.loadBalancer.drift=off"}},
+		{old, "nobody looks for load balancers", age("machine", "0+30x120"), time.Hour, true, []string{"cloudConfig.loadBalancer.drift=off"}},
+	}
+}
+
+// TestAlertsFollowControllers: without load balancers nothing is wrong with them, and without nodes nobody lists machines.
+func TestAlertsFollowControllers(t *testing.T) {
+	ofServices := []string{"ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans"}
+	const noNodes, noServices = "cloudConfig.instancesV2.enabled=false", "cloudConfig.loadBalancer.enabled=false"
+	for name, test := range map[string]struct {
+		sets          []string
+		services, old bool
+	}{
+		"all":                           {nil, true, true},
+		"no load balancers":             {[]string{noServices}, false, true},
+		"no nodes":                      {[]string{noNodes}, true, true},
+		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.drift=off"}, true, false},
+		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false},
+	} {
+		alerts := alerting(t, test.sets...)
+		for _, alert := range ofServices {
+			if (alerts[alert] != nil) != test.services {
+				t.Errorf("%s: there is %s: %v, want %v", name, alert, alerts[alert] != nil, test.services)
+			}
+		}
+		if (alerts["ThalassaCCMInventoryOld"] != nil) != test.old {
+			t.Errorf("%s: there is an alert about old lists: %v, want %v", name, !test.old, test.old)
+		}
+	}
+}
+
 // TestAlerts lets Prometheus' own rule engine see what happens: each alert fires when it should and not otherwise. Where one fires,
 // the same of a sibling release's pods is none of ours.
 func TestAlerts(t *testing.T) {
 	seen := map[string]map[bool]bool{}
-	for _, s := range append(append(leaderScenes(), apiScenes()...), programScenes()...) {
+	for _, s := range slices.Concat(leaderScenes(), apiScenes(), programScenes(), serviceScenes()) {
 		t.Run(s.alert+" "+s.what, func(t *testing.T) {
 			rule := alerting(t, s.sets...)[s.alert]
 			if rule == nil {

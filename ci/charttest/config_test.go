@@ -29,10 +29,11 @@ func TestCloudConfig(t *testing.T) {
 		"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789", "cluster": "production",
 		"endpoint": "https://api.thalassa.cloud", "insecure": false, "additionalLabels": map[string]any{},
 		"cloudCredentials": map[string]any{"directory": "/etc/thalassa-ccm/credentials"},
-		"loadBalancer":     map[string]any{"enabled": true, "creationPollInterval": 5.0, "creationPollTimeout": 300.0, "driftPeriod": 300.0},
-		"instancesV2":      map[string]any{"enabled": true, "zoneAndRegionEnabled": true},
-		"inventory":        map[string]any{"machineAge": 60.0, "balancerAge": 300.0},
-		"api":              map[string]any{"callTimeout": 30.0, "requestsPerSecond": 50.0, "burst": 100.0},
+		"loadBalancer": map[string]any{"enabled": true, "creationPollInterval": 5.0, "creationPollTimeout": 300.0, "driftPeriod": 300.0,
+			"drift": "repair", "removeOrphans": false, "onlyClass": false, "class": ""},
+		"instancesV2": map[string]any{"enabled": true, "zoneAndRegionEnabled": true},
+		"inventory":   map[string]any{"machineAge": 60.0, "balancerAge": 300.0},
+		"api":         map[string]any{"callTimeout": 30.0, "requestsPerSecond": 50.0, "burst": 100.0},
 	}
 	if diff := cmp.Diff(want, cloudConfig(t)); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

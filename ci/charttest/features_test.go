@@ -41,9 +41,10 @@ func TestPermissionsFollowControllers(t *testing.T) {
 		"events": {"create", "patch"}, "authentication.k8s.io/tokenreviews": {"create"}, "authorization.k8s.io/subjectaccessreviews": {"create"},
 	}
 	noLifecycle := map[string][]string{"nodes": {"get", "list", "patch", "update", "watch"}, "nodes/status": {"patch"},
-		"services": {"get", "list", "watch"}, "services/status": {"patch"}}
+		"services": {"list", "watch"}, "services/status": {"patch"}, "discovery.k8s.io/endpointslices": {"list", "watch"}}
 	onlyLifecycle := map[string][]string{"nodes": {"delete", "get", "list", "patch", "watch"}}
-	onlyServices := map[string][]string{"nodes": {"list", "watch"}, "services": {"get", "list", "watch"}, "services/status": {"patch"}}
+	onlyServices := map[string][]string{"nodes": {"list", "watch"}, "services": {"list", "watch"}, "services/status": {"patch"},
+		"discovery.k8s.io/endpointslices": {"list", "watch"}}
 	onlyNodes := map[string][]string{"nodes": {"delete", "get", "list", "patch", "update", "watch"}, "nodes/status": {"patch"}}
 	for name, test := range map[string]struct {
 		sets []string
@@ -77,11 +78,11 @@ func TestAccountsOfControllers(t *testing.T) {
 	rendered := objects(t, minimal(t, enabled))
 	events := []string{"create", "patch"}
 	for name, want := range map[string]map[string][]string{
-		"thalassa-ccm": {"nodes": {"list", "watch"}, "services": {"list", "watch"}, "events": {"create"},
+		"thalassa-ccm": {"nodes": {"list", "watch"}, "services": {"list", "watch"}, "events": {"create"}, "discovery.k8s.io/endpointslices": {"list", "watch"},
 			"authentication.k8s.io/tokenreviews": {"create"}, "authorization.k8s.io/subjectaccessreviews": {"create"}},
 		"thalassa-ccm-node-controller":         {"nodes": {"delete", "get", "patch", "update"}, "nodes/status": {"patch"}, "events": events},
 		"thalassa-ccm-service-controller":      {"services/status": {"patch"}, "events": events},
-		"thalassa-ccm-cloud-provider-thalassa": {"services": {"get"}, "events": events},
+		"thalassa-ccm-cloud-provider-thalassa": {"events": events},
 	} {
 		if diff := cmp.Diff(want, grants(find[*rbacv1.ClusterRole](t, rendered, name).Rules)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -109,6 +110,45 @@ func TestAccountsOfControllers(t *testing.T) {
 	}
 	if flags(t, enabled)["use-service-account-credentials"] != "true" {
 		t.Error("the program is not told")
+	}
+}
+
+// TestAccountsOfWhatIsConfigured: the cloud has something to say about files with secrets only, and whether a Service is gone is asked
+// only before something is removed.
+func TestAccountsOfWhatIsConfigured(t *testing.T) {
+	const enabled = "useServiceAccountCredentials.enabled=true"
+	identity := []string{enabled, "credentials.existingSecret=", "credentials.workloadIdentity.enabled=true", "credentials.workloadIdentity.serviceAccountID=sa-1"}
+	idle := []string{"controllers.cloud-node-controller=false", "controllers.cloud-node-lifecycle-controller=false", "controllers.service-lb-controller=false"}
+	const cloud, nodes, services = "cloud-provider-thalassa", "node-controller", "service-controller"
+	for name, test := range map[string]struct {
+		sets, accounts []string
+		asks           bool
+	}{
+		"a Secret":                         {[]string{enabled}, []string{cloud, nodes, services}, false},
+		"a workload identity":              {identity, []string{nodes, services}, false},
+		"and certificates":                 {append(slices.Clone(identity), "caBundle.existing.name=a"), []string{cloud, nodes, services}, false},
+		"a workload identity and no work":  {append(slices.Clone(identity), idle...), nil, false},
+		"orphans are removed":              {[]string{enabled, "cloudConfig.loadBalancer.removeOrphans=true"}, []string{cloud, nodes, services}, true},
+		"a file of which nothing is known": {append(whole(enabled), "credentials.existingSecret="), []string{cloud, nodes, services}, true},
+	} {
+		rendered := objects(t, minimal(t, test.sets...))
+		role := grants(find[*rbacv1.Role](t, rendered, "thalassa-ccm").Rules)
+		for _, account := range []string{cloud, nodes, services} {
+			want := slices.Contains(test.accounts, account)
+			if has := slices.Contains(kindNames(t, rendered), "ClusterRole thalassa-ccm-"+account); has != want || (role["serviceaccounts/token:"+account] != nil) != want {
+				t.Errorf("%s: account %s has a role: %v, and tokens: %v, want %v", name, account, has, role["serviceaccounts/token:"+account], want)
+			}
+		}
+		if role["serviceaccounts/token"] != nil {
+			t.Errorf("%s: tokens of every account may be made", name)
+		}
+		if test.accounts == nil {
+			continue
+		}
+		asks := grants(find[*rbacv1.ClusterRole](t, rendered, "thalassa-ccm-"+services).Rules)["services"] != nil
+		if asks != test.asks {
+			t.Errorf("%s: the service controller may list Services: %v, want %v", name, asks, test.asks)
+		}
 	}
 }
 
@@ -168,8 +208,10 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 		}
 		set := "cloudConfig." + entry.Path + "=" + map[string]string{config.TypeNumber: "7", config.TypeText: "https://a", config.TypeBool: "false"}[entry.Type]
 		switch {
-		case entry.Path == "insecure":
-			set = "cloudConfig.insecure=true"
+		case entry.Default == "false":
+			set = "cloudConfig." + entry.Path + "=true"
+		case entry.Path == "loadBalancer.drift":
+			set = "cloudConfig.loadBalancer.drift=report"
 		case entry.Type == config.TypeMapping:
 			set = "cloudConfig." + entry.Path + ".a=b"
 		case entry.Type == config.TypeText && entry.Path != "endpoint":

@@ -43,7 +43,8 @@ func TestGrants(t *testing.T) {
 	cluster := map[string][]string{
 		"nodes":                              {"delete", "get", "list", "patch", "update", "watch"},
 		"nodes/status":                       {"patch"},
-		"services":                           {"get", "list", "watch"},
+		"services":                           {"list", "watch"},
+		"discovery.k8s.io/endpointslices":    {"list", "watch"},
 		"services/status":                    {"patch"},
 		"events":                             {"create", "patch"},
 		"authentication.k8s.io/tokenreviews": {"create"},

@@ -12,11 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/workqueue"
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
@@ -24,8 +26,12 @@ import (
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
+	collectors, err := manager.Collectors(cloud(t), build.Current())
+	if err != nil {
+		t.Fatal(err)
+	}
 	descriptions := make(chan *prometheus.Desc, 100)
-	for _, collector := range cloud(t).(manager.Measurer).Collectors() {
+	for _, collector := range collectors {
 		collector.Describe(descriptions)
 	}
 	close(descriptions)
@@ -51,7 +57,7 @@ func exported(t *testing.T) map[string][]string {
 }
 
 // cloud returns the provider as the program makes it, with credentials nobody asks for.
-func cloud(t *testing.T) any {
+func cloud(t *testing.T) cloudprovider.Interface {
 	t.Helper()
 	folder := t.TempDir()
 	writeFile(t, filepath.Join(folder, "personalAccessToken"), "token")
@@ -163,7 +169,7 @@ func selectors(expr parser.Expr) []*parser.VectorSelector {
 
 // TestReasonsOfErrorsExist compares the reasons in the rules with those on the reference page.
 func TestReasonsOfErrorsExist(t *testing.T) {
-	page := readFile(t, "../../docs/reference/metrics-and-events.md")
+	page := readFile(t, "../../docs/reference/metrics.md")
 	count := 0
 	for name, text := range expressions(t) {
 		for _, match := range regexp.MustCompile(`reason!?="([a-z_]+)"`).FindAllStringSubmatch(text, -1) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,8 +48,8 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{plane, controlplanetest.Client(t, plane), cloud.Start(t, emulator.DefaultSeed()), authority.New(t)}
 }
 
-// forget makes what follows the first installation in the cluster: no event about credentials has been told, and the one account
-// that Kubernetes has no use for itself does not exist.
+// forget makes what follows the first installation in the cluster: no event about credentials has been told, and the accounts that
+// Kubernetes' own controllers do not use do not exist.
 func (c *cluster) forget(t *testing.T) {
 	t.Helper()
 	core := c.client.CoreV1()
@@ -56,9 +57,11 @@ func (c *cluster) forget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = core.ServiceAccounts(metav1.NamespaceSystem).Delete(t.Context(), "cloud-provider-thalassa", metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
+	for _, account := range []string{"cloud-provider-thalassa", "service-controller"} {
+		err = core.ServiceAccounts(metav1.NamespaceSystem).Delete(t.Context(), account, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -158,11 +161,11 @@ type reader struct {
 	certificate *tls.Certificate
 }
 
-// readMetrics asks the program for its metrics, and returns the status of the answer.
-func readMetrics(ctx context.Context, address string, who reader) (int, error) {
+// readMetrics asks the program for its metrics, and returns the status of the answer and what it says.
+func readMetrics(ctx context.Context, address string, who reader) (status int, text string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	config := &tls.Config{InsecureSkipVerify: true}
 	if who.token != "" {
@@ -174,18 +177,27 @@ func readMetrics(ctx context.Context, address string, who reader) (int, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}}
 	response, err := client.Do(request)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, err
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
 }
 
-// deleteListener deletes a listener of a load balancer by hand.
-func (c *cluster) deleteListener(t *testing.T, balancer, listener string) {
+// subjectToken is a token that the cloud takes for one of its own.
+func (c *cluster) subjectToken(t *testing.T) string {
 	t.Helper()
-	path := "/v1/loadbalancers/" + balancer + "/listeners/" + listener
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, c.cloud.URL+path, nil)
+	token, err := c.cloud.SubjectToken("", "", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// byHand calls the cloud as somebody who changes things by hand.
+func (c *cluster) byHand(t *testing.T, method, path, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, c.cloud.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,6 +210,6 @@ func (c *cluster) deleteListener(t *testing.T, balancer, listener string) {
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
 		text, _ := io.ReadAll(response.Body)
-		t.Fatalf("deleting the listener: %s: %s", response.Status, text)
+		t.Fatalf("%s %s by hand: %s: %s", method, path, response.Status, text)
 	}
 }

@@ -70,8 +70,9 @@ What the chart permits the program, with the default values but for those named.
 less. There are no wildcards, and no access to Secrets or, but for one by name that Kubernetes publishes, ConfigMaps.
 
 That the rules are what the program uses is proven by its tests: with accounts shared, with an account for every controller, and as
-the managed profile, it is run with each set of controllers, also with none, against a real API server and does everything it can do.
-What its accounts did by the audit log is compared with the rules, in both directions; whoever else used one of them fails the test.
+the managed profile, it is run with each set of controllers, also with none, and with what else changes the rules, against a real API
+server and does everything it can do. What its accounts did by the audit log is compared with the rules, in both directions; whoever
+else used one of them fails the test.
 One rule is left over: with profile managed, where readers of metrics show certificates, ` + "`tokenreviews`" + ` is used only if somebody
 shows a token.
 
@@ -88,9 +89,11 @@ func page(t *testing.T) string {
 	text.WriteString(pageBegin)
 	for _, section := range []struct{ title, note, values, role string }{
 		{"Minimal", "The default.", "", ""},
-		{"An account for every controller", "`useServiceAccountCredentials.enabled: true`. The accounts are in kube-system. Where kube-controller-manager runs with accounts of its own,\n" +
+		{"An account for every controller", "`useServiceAccountCredentials.enabled: true`, and `cloudConfig.loadBalancer.removeOrphans: true`, for which alone its account may list\n" +
+			"`services`. There is no account `cloud-provider-thalassa` with a workload identity and without a CA bundle: then no file has secrets, of\n" +
+			"which the cloud could have something to say. The accounts are in kube-system. Where kube-controller-manager runs with accounts of its own,\n" +
 			"as in most clusters, it has the accounts `node-controller` and `service-controller`, too, and Kubernetes binds them to the roles\n" +
-			"`system:controller:node-controller` and `system:controller:service-controller`, which permit more: deleting pods, for example.", "useServiceAccountCredentials: {enabled: true}", ""},
+			"`system:controller:node-controller` and `system:controller:service-controller`, which permit more: deleting pods, for example.", accounts + removeOrphans, ""},
 		{"As specified", "`rbac.mode: spec`. It is the [specification](https://kubernetes.io/docs/concepts/architecture/cloud-controller/#authorization)\n" +
 			"of Kubernetes, parts of which the program does not use, and what it needs beyond. With an account for every controller, the\n" +
 			"specification is in the role of the program's own account.", "rbac: {mode: spec}", ""},

@@ -95,7 +95,10 @@ func (p *pod) mount(volume string) string {
 
 // path replaces the mount paths in text by those of the files that stand for them.
 func (p *pod) path(text string) string {
-	return strings.ReplaceAll(text, "/etc/thalassa-ccm/", p.root+"/etc/thalassa-ccm/")
+	for _, folder := range []string{"/etc/thalassa-ccm/", "/var/run/secrets/thalassa/"} {
+		text = strings.ReplaceAll(text, folder, p.root+folder)
+	}
+	return text
 }
 
 // write writes the files of a volume.

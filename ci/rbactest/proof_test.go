@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -39,15 +40,24 @@ type profile struct {
 	reload int
 	// accounts says that every controller has one of its own.
 	accounts bool
+	// orphans says that what Services left behind is removed.
+	orphans bool
 	// managed says that the program holds a kubeconfig of the cluster only.
 	managed bool
 }
+
+// Parts of values.
+const (
+	accounts         = "useServiceAccountCredentials: {enabled: true}\n"
+	removeOrphans    = "cloudConfig: {loadBalancer: {removeOrphans: true}}\n"
+	workloadIdentity = "credentials: {existingSecret: null, workloadIdentity: {enabled: true, serviceAccountID: " + emulator.DefaultServiceAccount + "}}\n"
+)
 
 // installations are the ways to install the chart that permit different accounts something.
 func installations() []profile {
 	return []profile{
 		{name: "self-managed"},
-		{name: "accounts", values: "useServiceAccountCredentials: {enabled: true}\n", accounts: true},
+		{name: "accounts", values: accounts, accounts: true},
 		{name: "managed", managed: true, values: `profile: managed
 tenant: {kubeconfig: {existingSecret: tenant}, subject: {kind: ServiceAccount, name: tenant-ccm, namespace: kube-system}}
 metrics: {clientCA: {existingSecret: clients}, readers: [{kind: User, name: prometheus}]}
@@ -67,6 +77,10 @@ func profiles() []profile {
 		profile{name: "configured for nodes", values: "cloudConfig: {loadBalancer: {enabled: false}}", nodes: true, lifecycle: true},
 		profile{name: "configured for services", values: "cloudConfig: {instancesV2: {enabled: false}}", services: true},
 		profile{name: "accounts of the release", values: "useServiceAccountCredentials: {enabled: true, createAccounts: true}", nodes: true, lifecycle: true, services: true},
+		profile{name: "orphans by accounts", values: accounts + removeOrphans, nodes: true, lifecycle: true, services: true, accounts: true, orphans: true, reload: 2},
+		profile{name: "workload identity by accounts", values: accounts + workloadIdentity, nodes: true, lifecycle: true, services: true, accounts: true},
+		profile{name: "workload identity without controllers", accounts: true,
+			values: accounts + workloadIdentity + "controllers: {cloud-node-controller: false, cloud-node-lifecycle-controller: false, service-lb-controller: false}\n"},
 		profile{name: "new credentials", nodes: true, lifecycle: true, services: true, reload: 1},
 	)
 }
@@ -74,7 +88,7 @@ func profiles() []profile {
 // with is the installation with these controllers.
 func (p profile) with(nodes, lifecycle, services bool) profile {
 	p.nodes, p.lifecycle, p.services = nodes, lifecycle, services
-	if idle := !nodes && !lifecycle && !services; idle || p.accounts && !services {
+	if idle := !nodes && !lifecycle && !services; idle || p.accounts {
 		p.reload = 2 // all that the cloud itself then does: an event about it, and another
 	}
 	on := p.controllers()
@@ -148,6 +162,7 @@ func prove(t *testing.T, program string, p profile) {
 		account = "tenant-ccm"
 	}
 	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.Namespace(t), pod: newPod(t, program, workload, c.identity(t, namespace, account), c.clients)}
+	s.pod.write(t, s.pod.mount("token"), map[string]string{"token": c.subjectToken(t)})
 	t.Cleanup(func() { tellForbidden(t, log, begin) })
 	s.play()
 	requests, err := log.since(begin)

@@ -27,6 +27,7 @@ const (
 	eventSynced       = "Synced"
 	eventReloaded     = "CloudSecretsReloaded"
 	eventDrifted      = "LoadBalancerDrifted"
+	eventOrphaned     = "LoadBalancerOrphaned"
 	eventEnsured      = "EnsuredLoadBalancer"
 	readerName        = "rbac-test-reader"
 	metricsReaderName = "rbac-test-metrics"
@@ -57,6 +58,9 @@ func (s *story) play() {
 	if s.profile.services {
 		s.serve()
 		s.drift()
+		if s.profile.orphans {
+			s.orphan()
+		}
 		s.endService() // which takes seconds, in which other things happen
 	}
 	s.metrics()
@@ -225,9 +229,32 @@ func (s *story) drift() {
 			return nil
 		})
 		balancer := s.cloud.State().LoadBalancers[0]
-		s.deleteListener(s.t, balancer.Identity, balancer.Listeners[0].Identity)
+		s.byHand(s.t, http.MethodDelete, "/v1/loadbalancers/"+balancer.Identity+"/listeners/"+balancer.Listeners[0].Identity, "")
 		s.event(s.namespace, eventDrifted, i+1)
 	}
+}
+
+// orphan makes something by hand that belongs to a Service which is not there, and waits until it is removed.
+func (s *story) orphan() {
+	s.t.Helper()
+	var labels []string
+	for name, value := range map[string]string{
+		"kubernetes-cluster": "rbac", "cloud-provider-managed": "true", "kubernetes-service-name": "gone", "kubernetes-service-namespace": s.namespace,
+		"kubernetes-service-uid": "7a1c0000-0000-4000-8000-000000000001", "kubernetes-service-port": "80", "kubernetes-service-protocol": "tcp",
+	} {
+		labels = append(labels, fmt.Sprintf("%q:%q", "k8s.thalassa.cloud/"+name, value))
+	}
+	s.byHand(s.t, http.MethodPost, "/v1/loadbalancer-target-groups", fmt.Sprintf(`{"name":"gone","vpc":%q,"targetPort":80,"protocol":"tcp","labels":{%s}}`,
+		emulator.DefaultVPC, strings.Join(labels, ",")))
+	s.event(s.namespace, eventOrphaned, 1)
+	controlplanetest.Eventually(s.t, patience, "the orphan is removed", func(context.Context) error {
+		for _, group := range s.cloud.State().TargetGroups {
+			if group.Name == "gone" {
+				return errors.New("it is still there")
+			}
+		}
+		return nil
+	})
 }
 
 // metrics reads the metrics as somebody who may, and as somebody who may not.
@@ -235,9 +262,12 @@ func (s *story) metrics() {
 	s.t.Helper()
 	for who, want := range s.readers() {
 		controlplanetest.Eventually(s.t, patience, "somebody asks for metrics", func(ctx context.Context) error {
-			status, err := readMetrics(ctx, s.pod.listen, who)
+			status, text, err := readMetrics(ctx, s.pod.listen, who)
 			if err == nil && status != want {
 				err = fmt.Errorf("status %d, want %d", status, want)
+			}
+			if err == nil && status == http.StatusOK {
+				wantDescribed(s.t, text)
 			}
 			return err
 		})
@@ -278,7 +308,7 @@ func (s *story) answers() {
 		who.token = "nonsense"
 	}
 	controlplanetest.Eventually(s.t, patience, "the HTTPS port answers", func(ctx context.Context) error {
-		_, err := readMetrics(ctx, s.pod.listen, who)
+		_, _, err := readMetrics(ctx, s.pod.listen, who)
 		return err
 	})
 }

@@ -178,6 +178,8 @@ func TestUnderscoresInFlags(t *testing.T) {
 func TestFlagsOfTheLibrary(t *testing.T) {
 	different := map[string]string{
 		"concurrent-service-syncs": "10",
+		"kube-api-burst":           "100",
+		"kube-api-qps":             "50",
 		"cloud-provider":           "only",
 	}
 	defaults, err := options.NewCloudControllerManagerOptions()

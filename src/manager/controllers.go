@@ -41,6 +41,9 @@ type controller struct {
 	check func(cloudprovider.Interface, *config.CloudControllerManagerConfiguration) error
 	// construct makes it, on the leader.
 	construct func(environment) (loop, error)
+	// describe returns metrics like those it will have, for whoever describes
+	// them; nil if it has none but the library's.
+	describe func() []prometheus.Collector
 }
 
 // loop is a controller that is ready to run.
@@ -103,7 +106,7 @@ func table() map[string]controller {
 		},
 		names.ServiceLBController: {
 			account: "service-controller", watches: []watch{watchNodes, watchServices, watchEndpointSlices},
-			check: needsLoadBalancers, construct: newServiceController,
+			check: needsLoadBalancers, construct: newServiceController, describe: service.Described,
 		},
 		names.NodeRouteController: {
 			account: "route-controller", watches: []watch{watchNodes},

@@ -3,15 +3,40 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/config"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 )
 
+// Collectors are all metrics that a process with this cloud shows, beside those of Kubernetes' libraries: its own, the cloud's, and
+// those of each controller that has something to do with it. They are for whoever describes them: nothing runs. The error is that
+// a controller cannot work with this cloud.
+func Collectors(cloud cloudprovider.Interface, info build.Info) ([]prometheus.Collector, error) {
+	settings := &config.CloudControllerManagerConfiguration{}
+	settings.Generic.Controllers = []string{"*"}
+	chosen, _, err := choose(table(), cloud, settings)
+	if err != nil {
+		return nil, err
+	}
+	all := collectors(cloud, info)
+	for _, name := range slices.Sorted(maps.Keys(chosen)) {
+		if describe := chosen[name].describe; describe != nil {
+			all = append(all, describe()...)
+		}
+	}
+	return all, nil
+}
+
 // collectors are the process's own metrics, and the cloud's if it has any.
-func (p *process) collectors() []prometheus.Collector {
-	own := []prometheus.Collector{p.build.Collector(strings.ReplaceAll(componentName, "-", "_"))}
-	if measurer, ok := p.cloud.(Measurer); ok {
+func collectors(cloud cloudprovider.Interface, info build.Info) []prometheus.Collector {
+	own := []prometheus.Collector{info.Collector(strings.ReplaceAll(componentName, "-", "_"))}
+	if measurer, ok := cloud.(Measurer); ok {
 		return append(own, measurer.Collectors()...)
 	}
 	return own

@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 )
 
 // TestMeasure: what is registered goes again, also when only half of it could be.
@@ -33,17 +36,44 @@ func TestMeasure(t *testing.T) {
 
 // TestCollectors: every process says which build it is, whatever cloud it serves.
 func TestCollectors(t *testing.T) {
-	without, with := &process{cloud: &fakecloud.Cloud{}}, &process{cloud: newTestCloud()}
-	if own, all := len(without.collectors()), len(with.collectors()); own != 1 || all != 2 {
+	without := collectors(&fakecloud.Cloud{}, build.Info{})
+	if own, all := len(without), len(collectors(newTestCloud(), build.Info{})); own != 1 || all != 2 {
 		t.Errorf("%d metrics without those of a cloud, %d with them; want 1 and 2", own, all)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	if _, err := measure(registry, without.collectors()); err != nil {
+	if _, err := measure(registry, without); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
 	if err != nil || len(families) != 1 || families[0].GetName() != "cloud_controller_manager_build_info" {
 		t.Errorf("metrics %v, error %v", families, err)
+	}
+}
+
+// TestCollectorsOfControllers: who describes the metrics has those of every controller that the cloud has work for.
+func TestCollectorsOfControllers(t *testing.T) {
+	names := func(cloud cloudprovider.Interface) map[string]bool {
+		found, err := Collectors(cloud, build.Info{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		descriptions := make(chan *prometheus.Desc, 100)
+		for _, collector := range found {
+			collector.Describe(descriptions)
+		}
+		close(descriptions)
+		names := map[string]bool{}
+		for description := range descriptions {
+			names[strings.Split(description.String(), `"`)[1]] = true
+		}
+		return names
+	}
+	const ofServices, ofBuild = "service_lb_writes_total", "cloud_controller_manager_build_info"
+	if all := names(&fakecloud.Cloud{EnableInstancesV2: true, DisableRoutes: true}); !all[ofServices] || !all[ofBuild] {
+		t.Errorf("some are missing: %v", all)
+	}
+	if all := names(&fakecloud.Cloud{DisableInstances: true, DisableLoadBalancers: true, DisableRoutes: true}); all[ofServices] || !all[ofBuild] {
+		t.Errorf("a cloud without load balancers has %v", all)
 	}
 }
 

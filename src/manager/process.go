@@ -106,7 +106,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	defer configz.Delete(configzName)
 	controllers.Register()
-	unmeasure, err := measure(legacyregistry.Registerer(), p.collectors())
+	unmeasure, err := measure(legacyregistry.Registerer(), collectors(p.cloud, p.build))
 	if err != nil {
 		return err
 	}

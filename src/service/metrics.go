@@ -111,6 +111,13 @@ func (c *Controller) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.duration, m.writes, m.drift, m.shown, m.patrolled, m.syncs, m.nodeErrors, m.nodeLatency, m.hostLatency}
 }
 
+// Described are metrics like those of a controller, with nothing to tell, for whoever describes them.
+func Described() []prometheus.Collector {
+	c := &Controller{keeper: keeper{metrics: newMetrics()}}
+	c.metrics.observe(c)
+	return c.Collectors()
+}
+
 // census counts Services and what they left behind, when somebody asks.
 type census struct {
 	*Controller

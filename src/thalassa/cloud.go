@@ -145,10 +145,11 @@ func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
 
 // Collectors are the provider's metrics.
 func (c *Cloud) Collectors() []prometheus.Collector {
+	all := append(c.client.Collectors(), c.inventory.Collector())
 	if c.reloader == nil {
-		return c.client.Collectors()
+		return all
 	}
-	return append(c.client.Collectors(), c.reloader.collectors()...)
+	return append(all, c.reloader.collectors()...)
 }
 
 // newReloader keeps the cloud's secrets as read finds them; inUse are those that it has now.

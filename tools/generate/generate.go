@@ -29,7 +29,7 @@ type Generator struct {
 // All returns the generators of this repository.
 func All() []Generator {
 	return []Generator{
-		annotationPage(thalassa.Annotations()), admissionPolicy(thalassa.Annotations()), cloudConfigPages(), budgetPage(), chartFiles(),
+		annotationPage(thalassa.Annotations()), admissionPolicy(thalassa.Annotations()), cloudConfigPages(), metricsPage(), budgetPage(), chartFiles(),
 		{Name: "Kustomize bases", Files: bases.Files},
 	}
 }

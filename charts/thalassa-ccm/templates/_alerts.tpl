@@ -55,6 +55,46 @@
   "expr" (printf `sum by (namespace) (rate(rest_client_requests_total{%s, code=~"5..|<error>|401|403"}[5m])) / sum by (namespace) (rate(rest_client_requests_total{%s}[5m])) > 0.1` .pods .pods)
   "summary" "More than a tenth of the requests to the Kubernetes API fail or are refused."
 ) .) }}
+{{- if (include "thalassa-ccm.work" .root | fromJson).services }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMServicesFailing" "severity" "warning" "for" "30m"
+  "expr" (printf `sum by (namespace) (increase(service_lb_reconcile_duration_seconds_count{%s, result="failed"}[15m])) > 0` .pods)
+  "summary" "Some Service does not get the load balancer it should have."
+) .) }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMDrifted" "severity" "warning" "for" "30m"
+  "expr" (printf `sum by (namespace) (service_lb_drifted{%s}) > 0` .pods)
+  "summary" "What some Service has in the cloud was changed by hand, and is not put right."
+) .) }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMOrphans" "severity" "warning" "for" "30m"
+  "expr" (printf `sum by (namespace) (service_lb_orphans{%s}) > 0` .pods)
+  "summary" "The cloud has load balancers or parts of them whose Services are gone; they may cost money."
+) .) }}
+{{- end }}
+{{- with include "thalassa-ccm.followed" .root }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMInventoryOld" "severity" "warning" "for" "15m"
+  "expr" (printf `max by (namespace) (cloudprovider_thalassa_inventory_age_seconds{%s, kind=~"%s"}) > %s` $.pods . (include "thalassa-ccm.oldAge" $.root))
+  "summary" "What is known of the cloud is old: it cannot be listed, or takes very long."
+) $) }}
+{{- end }}
+{{- end -}}
+
+{{/* The kinds of objects that are listed again and again, as a regular expression. Empty: none are for certain. */}}
+{{- define "thalassa-ccm.followed" -}}
+{{- $work := include "thalassa-ccm.work" . | fromJson -}}
+{{- if and $work.services (not (include "thalassa-ccm.neverLooks" .)) -}}
+machine|load balancer|target group
+{{- else if or $work.nodes $work.lifecycle -}}
+machine
+{{- end -}}
+{{- end -}}
+
+{{/* Seconds after which a list is old: half an hour, or three times as long as until the next one. */}}
+{{- define "thalassa-ccm.oldAge" -}}
+{{- $period := (.Values.cloudConfig.loadBalancer).driftPeriod | default 0 | int -}}
+{{- mul 3 (max 600 $period) -}}
 {{- end -}}
 
 {{/* An alert. Its runbook is the heading of the same name. */}}

@@ -67,6 +67,13 @@ the specification does not cover. "Needed by" says which code needs it neverthel
   verbs: [create]
 {{- end }}
 {{- end }}
+{{- if $work.services }}
+# Caches: service controller follows the endpoints of Services whose externalTrafficPolicy is Local.
+# Needed by src/service, endpoints.go.
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [list, watch]
+{{- end }}
 {{- if not (.Values.useServiceAccountCredentials).enabled }}
 {{- include "thalassa-ccm.rules.events" . }}
 {{- end }}
@@ -126,27 +133,28 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 
 {{- define "thalassa-ccm.rules.services" }}
 {{- if not (include "thalassa-ccm.allSpecified" .) }}
-# Service controller: addresses of the load balancer, and the finalizer on the Services
-# it serves, which it patches through the status, too.
+# Service controller: addresses and conditions of the Services it serves, and their
+# finalizer, which it patches through the status, too.
 - apiGroups: [""]
   resources: [services/status]
   verbs: [patch]
 {{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.rules.cloud" }}
-{{- if not (include "thalassa-ccm.allSpecified" .) }}
-# The cloud's look for what was changed by hand: reads Services.
+{{- if and (.Values.useServiceAccountCredentials).enabled (include "thalassa-ccm.removesOrphans" .) }}
+# Service controller: asks once more whether a Service is gone before it removes what is left of it.
 - apiGroups: [""]
   resources: [services]
-  verbs: [get]
+  verbs: [list]
 {{- end }}
 {{- end -}}
 
-{{/* Accounts of controllers in kube-system, as the program names them: {"items": [...]}. */}}
+{{/*
+Accounts of controllers in kube-system, as the program names them: {"items": [...]}. That of the
+cloud itself has to say something only about files with secrets.
+*/}}
 {{- define "thalassa-ccm.accounts" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- $accounts := list "cloud-provider-thalassa" -}}
+{{- $accounts := list -}}
+{{- if include "thalassa-ccm.secretFiles" . -}}{{- $accounts = append $accounts "cloud-provider-thalassa" -}}{{- end -}}
 {{- if or $work.nodes $work.lifecycle -}}{{- $accounts = append $accounts "node-controller" -}}{{- end -}}
 {{- if $work.services -}}{{- $accounts = append $accounts "service-controller" -}}{{- end -}}
 {{- dict "items" $accounts | toJson -}}

@@ -1,7 +1,7 @@
 {{/* Stops the installation with one sentence for each value that is missing or in the wrong place. */}}
 {{- define "thalassa-ccm.validate" -}}
 {{- $problems := list -}}
-{{- range list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags" -}}
+{{- range list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "balancers" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags" -}}
 {{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $) -}}
 {{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
 {{- end -}}
@@ -143,6 +143,7 @@ cloudConfig.cluster is required: it is a name no other cluster of the organisati
 {{- $defaults := dict
   "endpoint" "https://api.thalassa.cloud"
   "loadBalancer.enabled" true "loadBalancer.creationPollInterval" 5 "loadBalancer.creationPollTimeout" 300 "loadBalancer.driftPeriod" 300
+  "loadBalancer.drift" "repair" "loadBalancer.removeOrphans" false "loadBalancer.class" "" "loadBalancer.onlyClass" false
   "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true
   "inventory.machineAge" 60 "inventory.balancerAge" 300
   "api.callTimeout" 30 "api.requestsPerSecond" 50 "api.burst" 100
@@ -159,6 +160,27 @@ cloudConfig.cluster is required: it is a name no other cluster of the organisati
 {{- end -}}
 {{- end -}}
 {{- dict "items" $set | toJson -}}
+{{- end -}}
+
+{{/* Keys under cloudConfig.loadBalancer that leave nothing to do for one of them. */}}
+{{- define "thalassa-ccm.validate.balancers" -}}
+{{- $balancers := .Values.cloudConfig.loadBalancer | default dict -}}
+{{- $work := include "thalassa-ccm.work" . | fromJson -}}
+{{- if kindIs "bool" $balancers.drift }}
+cloudConfig.loadBalancer.drift is {{ $balancers.drift }}: without quotes YAML takes off for false, write "off" or leave it out
+{{- else if and (include "thalassa-ccm.hosting" .) $work.services (not (include "thalassa-ccm.configExisting" . | fromJson).name) }}
+{{- if and $balancers.onlyClass (not $balancers.class) }}
+cloudConfig.loadBalancer.onlyClass without cloudConfig.loadBalancer.class serves nobody: name the class there, or set cloudConfig.loadBalancer.enabled=false
+{{- end }}
+{{- if include "thalassa-ccm.neverLooks" . }}
+{{- if $balancers.removeOrphans }}
+cloudConfig.loadBalancer.removeOrphans and cloudConfig.loadBalancer.{{ ternary "drift=off" "driftPeriod=0" (eq (toString $balancers.drift) "off") }} exclude each other: orphans are found by the look for drift, leave one of them out
+{{- end }}
+{{- if eq (toString $balancers.drift) "report" }}
+cloudConfig.loadBalancer.drift=report and cloudConfig.loadBalancer.driftPeriod=0 exclude each other: nobody would look for what to report, leave one of them out
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.credentials" -}}

@@ -42,7 +42,8 @@ type kind[T any] struct {
 	mu      sync.Mutex
 	objects map[string]T
 	index   map[string]map[string]bool // key -> identities
-	listed  time.Time                  // when the list began that the copy is made of; zero: never, or no longer to be trusted
+	listed  time.Time                  // the same as made; zero: never, or no longer to be trusted
+	made    time.Time                  // when the list began that the copy is made of; zero: never
 	lists   int                        // how many made the copy
 	changes uint64                     // how often it changed
 	flight  *flight                    // the list call under way, if any
@@ -204,7 +205,7 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 		}
 	}
 	maps.DeleteFunc(k.sought, func(_ string, since uint64) bool { return since < f.number })
-	k.copied = f.number
+	k.copied, k.made = f.number, f.began
 	k.lists++
 	if k.doubted < f.number {
 		k.listed = f.began

@@ -112,6 +112,26 @@ rollingUpdate:
 {{- end -}}
 
 {{/*
+"true" if the configuration names files with secrets, credentials or certificates, which are read
+again when they change. The token of a workload identity is none of them.
+*/}}
+{{- define "thalassa-ccm.secretFiles" -}}
+{{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
+{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (not $identity.enabled) (include "thalassa-ccm.caFile" .) -}}true{{- end -}}
+{{- end -}}
+
+{{/* "true" if nobody looks in the cloud for what was changed by hand, or left behind. */}}
+{{- define "thalassa-ccm.neverLooks" -}}
+{{- $balancers := .Values.cloudConfig.loadBalancer | default dict -}}
+{{- if or (eq (toString $balancers.drift) "off") (eq (toString $balancers.driftPeriod) "0") -}}true{{- end -}}
+{{- end -}}
+
+{{/* "true" if what Services left behind is removed, or nobody here can tell. */}}
+{{- define "thalassa-ccm.removesOrphans" -}}
+{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.loadBalancer).removeOrphans -}}true{{- end -}}
+{{- end -}}
+
+{{/*
 Which work is done in the cluster that is served, as {"nodes", "lifecycle", "services"}: a
 controller that is off, or that the configuration leaves nothing to do, needs no permissions.
 */}}

@@ -1,0 +1,61 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// wantAges compares what is told about ages with lines of kind and seconds.
+func wantAges(t *testing.T, i *Inventory, want string) {
+	t.Helper()
+	const name = "cloudprovider_thalassa_inventory_age_seconds"
+	text := "# HELP " + name + " Time since the list began that the copy of all objects of a kind is made of; there is none before the first list.\n# TYPE " + name + " gauge\n"
+	if want == "" {
+		text = ""
+	}
+	for line := range strings.Lines(want) {
+		kind, seconds, _ := strings.Cut(strings.TrimSpace(line), "/")
+		text += name + `{kind="` + kind + `"} ` + seconds + "\n"
+	}
+	if err := testutil.CollectAndCompare(i.Collector(), strings.NewReader(text)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		i := New(nil, Scope{})
+		i.machines.list = func(ctx context.Context) ([]Machine, error) { _, err := s.list(ctx); return nil, err }
+		i.balancers.list = func(ctx context.Context) ([]LoadBalancer, error) { _, err := s.list(ctx); return nil, err }
+		wantAges(t, i, "")
+		refresh := func() error { return i.machines.refresh(t.Context(), Anew) }
+		if err := refresh(); err != nil {
+			t.Fatal(err)
+		}
+		wantAges(t, i, "machine/1") // a list takes a second
+		<-time.After(time.Minute)
+		if err := i.balancers.refresh(t.Context(), Anew); err != nil {
+			t.Fatal(err)
+		}
+		wantAges(t, i, "load balancer/1\nmachine/62")
+		s.err = errors.New("away")
+		if refresh() == nil {
+			t.Fatal("a list that failed is believed")
+		}
+		wantAges(t, i, "load balancer/2\nmachine/63")
+		i.machines.distrust()
+		wantAges(t, i, "load balancer/2\nmachine/63") // it is what there is
+		s.err = nil
+		if err := refresh(); err != nil {
+			t.Fatal(err)
+		}
+		wantAges(t, i, "load balancer/3\nmachine/1")
+	})
+}

@@ -1,0 +1,197 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+)
+
+// metricsFile is the reference page of the program's own metrics.
+const metricsFile = "docs/reference/metrics.md"
+
+// metricsPage makes the page from the collectors that also count, so that neither can lie and none can be forgotten.
+func metricsPage() Generator {
+	return Generator{Name: "metrics", Files: func(ctx context.Context, _ string) (map[string][]byte, error) {
+		all, err := programCollectors(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found, err := describe(all)
+		if err != nil {
+			return nil, err
+		}
+		return map[string][]byte{metricsFile: []byte(renderMetrics(found))}, nil
+	}}
+}
+
+// programCollectors are those of a program that has all metrics: its configuration names files with secrets, which nobody uses. That
+// no part of the program is missing is looked after by a test, because the whole of it would be much to link here.
+func programCollectors(ctx context.Context) (all []prometheus.Collector, err error) {
+	folder, err := os.MkdirTemp("", "metrics")
+	if err != nil {
+		return nil, fmt.Errorf("describing metrics: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	settings := "organisation: a\nvpcIdentity: vpc-1\ncluster: a\ncloudCredentials: {directory: " + folder + "}\n"
+	for name, text := range map[string]string{"personalAccessToken": "none", "cloud-config.yaml": settings} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("describing metrics: %w", err)
+		}
+	}
+	cloud, err := thalassa.New("", func(string) string { return "" })(ctx, filepath.Join(folder, "cloud-config.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	measured, ok := cloud.(interface{ Collectors() []prometheus.Collector })
+	if !ok {
+		return nil, errors.New("describing metrics: the cloud has none any more")
+	}
+	return slices.Concat(measured.Collectors(), service.Described(), []prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
+}
+
+// metric is one row of the page.
+type metric struct {
+	name, kind, help string
+	labels           []string
+}
+
+// describe returns all metrics of the collectors by name.
+func describe(collectors []prometheus.Collector) ([]metric, error) {
+	var found []metric
+	for _, collector := range collectors {
+		descriptions := make(chan *prometheus.Desc)
+		go func() {
+			defer close(descriptions)
+			collector.Describe(descriptions)
+		}()
+		for description := range descriptions {
+			one, err := parseDescription(description.String())
+			if err != nil {
+				return nil, err
+			}
+			one.kind = kindOf(collector)
+			found = append(found, one)
+		}
+	}
+	slices.SortFunc(found, func(a, b metric) int { return strings.Compare(a.name, b.name) })
+	return found, nil
+}
+
+// parseDescription reads what the library tells about a metric, which it does only as text for people.
+func parseDescription(text string) (metric, error) {
+	parts := regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "[^"]*", )?constLabels: \{(.*)\}, variableLabels: \{([^}]*)\}\}$`).FindStringSubmatch(text)
+	if parts == nil {
+		return metric{}, fmt.Errorf("reading the description %s: it is written in another way than the library's used to be", text)
+	}
+	name, err := strconv.Unquote(parts[1])
+	if err != nil {
+		return metric{}, fmt.Errorf("reading the description %s: %w", text, err)
+	}
+	help, err := strconv.Unquote(parts[2])
+	if err != nil {
+		return metric{}, fmt.Errorf("reading the description %s: %w", text, err)
+	}
+	one := metric{name: name, help: help}
+	for _, match := range regexp.MustCompile(`(\w+)="(?:[^"\\]|\\.)*"`).FindAllStringSubmatch(parts[3], -1) {
+		one.labels = append(one.labels, match[1])
+	}
+	if parts[4] != "" {
+		one.labels = append(one.labels, strings.Split(parts[4], ",")...)
+	}
+	return one, nil
+}
+
+// kindOf is the type of a collector's metrics. Collectors of our own count when somebody asks, and that are gauges; that it is so is
+// compared with a running program by the tests of permissions.
+func kindOf(collector prometheus.Collector) string {
+	switch collector.(type) {
+	case *prometheus.HistogramVec, prometheus.Histogram:
+		return "histogram"
+	case *prometheus.CounterVec:
+		return "counter"
+	case *prometheus.GaugeVec, prometheus.Gauge:
+		return "gauge"
+	case prometheus.Counter:
+		return "counter"
+	}
+	return "gauge"
+}
+
+const metricsIntroduction = `# Metrics
+
+<!-- Made by "make generate" from the collectors that count: their names, types, labels and help. -->
+
+Served on ` + "`/metrics`" + ` of the secure port, to whom the cluster permits it ([guide](../guides/monitoring.md)), beside those of the Kubernetes
+libraries: ` + "`workqueue_*` (Services wait in the queue `service`), `rest_client_*`, `leader_election_master_status`, `running_managed_controllers`" + `.
+`
+
+// metricsGroups are the tables of the page, by how names begin; the last one takes every name.
+func metricsGroups() []struct{ prefix, title, note string } {
+	return []struct{ prefix, title, note string }{
+		{"cloudprovider_thalassa_api_", "Calls to the cloud", "Each attempt of a call counts."},
+		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "They exist when the configuration names files with secrets: `cloudCredentials.directory` or `caBundle`."},
+		{"cloudprovider_thalassa_", "What is known of the cloud", "A standby knows the VPC only."},
+		{"service_lb_", "Services", "On the leader. [Services and their load balancers](../guides/services.md) says what drift and orphans are."},
+		{"service_controller_", "Services, under the library's names", "The service controller of Kubernetes' library has them, too, so that what is built on them goes on."},
+		{"", "The program", "Which version runs."},
+	}
+}
+
+// renderMetrics writes a table for each group that has metrics, and one of the labels' values.
+func renderMetrics(all []metric) string {
+	var page strings.Builder
+	page.WriteString(metricsIntroduction)
+	for _, group := range metricsGroups() {
+		var rows strings.Builder
+		all = slices.DeleteFunc(slices.Clone(all), func(one metric) bool {
+			if !strings.HasPrefix(one.name, group.prefix) {
+				return false
+			}
+			rows.WriteString(one.row())
+			return true
+		})
+		if rows.Len() > 0 {
+			fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| Metric | Type | Labels | What it tells |\n|---|---|---|---|\n%s", group.title, group.note, rows.String())
+		}
+	}
+	page.WriteString(metricsLabels)
+	return page.String()
+}
+
+func (m metric) row() string {
+	labels := make([]string, 0, len(m.labels))
+	for _, label := range m.labels {
+		labels = append(labels, "`"+label+"`")
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.name, m.kind, strings.Join(labels, ", "), strings.ReplaceAll(m.help, "|", `\|`))
+}
+
+// metricsLabels says what values labels have. A test compares it with the labels there are.
+const metricsLabels = `
+## Labels
+
+| Label | Values |
+|---|---|
+| ` + "`request`" + ` | method and path of a request, as in ` + "`GET /v1/loadbalancers/{id}`" + ` |
+| ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `unavailable`, `malformed`, `refused` or `other`" + ` |
+| ` + "`result`" + ` | of a look at a Service: ` + "`done`, `waiting` (for the cloud) or `failed`; of a write to the cloud: `done` or `failed`; of new secrets: `adopted`, `refused`, `untried` or `unreadable`" + ` |
+| ` + "`cause`" + ` | why something is written: ` + "`service` (it is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing did) or `removal`" + ` |
+| ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`" + ` |
+| ` + "`kind`" + ` | of what is written, differs, is left behind or known: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
+| ` + "`state`" + ` | the cloud's word for a load balancer, ` + "`ready`" + ` for example, or ` + "`none`" + ` |
+| ` + "`version`, `revision`, `committed`, `go_version`" + ` | of the build |
+`
