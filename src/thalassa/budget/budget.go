@@ -84,11 +84,12 @@ func Format(figure float64) string {
 
 // Table is all budgets of one sort as a table in Markdown.
 func Table(measured bool) string {
-	text := "| Work | At most |\n|---|---|\n"
+	var text strings.Builder
+	text.WriteString("| Work | At most |\n|---|---|\n")
 	for _, b := range All() {
 		if b.Measured == measured {
-			text += fmt.Sprintf("| %s | %s %s |\n", b.Work, Format(b.Limit), b.Unit)
+			fmt.Fprintf(&text, "| %s | %s %s |\n", b.Work, Format(b.Limit), b.Unit)
 		}
 	}
-	return text
+	return text.String()
 }

@@ -3,8 +3,8 @@ package inventory
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +13,7 @@ import (
 )
 
 // someMachines is an inventory of the machines of a cloud that takes a second for a list, and how often they were listed.
-func someMachines(t *testing.T, there *[]Machine) (known *Inventory, lists *int) {
+func someMachines(t *testing.T, there *atomic.Pointer[[]Machine]) (known *Inventory, lists *int) {
 	t.Helper()
 	cloud, err := client.New(client.Options{Endpoint: "http://cloud.test", Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: "pat"}}})
 	if err != nil {
@@ -22,7 +22,7 @@ func someMachines(t *testing.T, there *[]Machine) (known *Inventory, lists *int)
 	known, lists = New(cloud, Scope{VPC: "vpc-1"}), new(int)
 	known.machines.list = func(context.Context) ([]Machine, error) {
 		*lists++
-		now := slices.Clone(*there)
+		now := *there.Load()
 		<-time.After(time.Second)
 		return now, nil
 	}
@@ -32,12 +32,13 @@ func someMachines(t *testing.T, there *[]Machine) (known *Inventory, lists *int)
 // TestMachinesThatJoinAreListedOnce, although the Services come to ask for them one after the other while the list is under way.
 func TestMachinesThatJoinAreListedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		there := []Machine{{ID: "vm-1"}}
+		var there atomic.Pointer[[]Machine]
+		there.Store(&[]Machine{{ID: "vm-1"}})
 		known, lists := someMachines(t, &there)
 		if _, err := known.TargetMachines(t.Context(), []string{"vm-1"}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		there = append(there, Machine{ID: "vm-2"})
+		there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2"}})
 		var asking sync.WaitGroup
 		for i := range 100 {
 			<-time.After(50 * time.Millisecond)
@@ -57,34 +58,37 @@ func TestMachinesThatJoinAreListedOnce(t *testing.T) {
 // TestMachineThatIsMissedLaterIsListedAnew: a list that began before it was missed says nothing.
 func TestMachineThatIsMissedLaterIsListedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		there := []Machine{{ID: "vm-1"}}
+		var there atomic.Pointer[[]Machine]
+		there.Store(&[]Machine{{ID: "vm-1"}})
 		known, lists := someMachines(t, &there)
-		for i, want := range []string{"[vm-1]", "[vm-1 vm-2]"} {
-			go func() {
-				_ = known.machines.refresh(t.Context(), Anew) // one that somebody else asked for
-			}()
-			<-time.After(500 * time.Millisecond)
-			if i == 1 {
-				there = append(there, Machine{ID: "vm-2"})
-			}
-			<-time.After(2 * MachineAge * time.Duration(i))
-			got, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour)
-			if err != nil || fmt.Sprint(got) != want {
-				t.Errorf("%v, error %v after %d lists; want %s", got, err, *lists, want)
-			}
+		if err := known.machines.refresh(t.Context(), Anew); err != nil {
+			t.Fatal(err)
 		}
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			if err := known.machines.refresh(t.Context(), Anew); err != nil { // by somebody else, and without the new one
+				t.Error(err)
+			}
+		})
+		<-time.After(time.Second / 2)
+		there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2"}})
+		if got, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
+			t.Errorf("%v, error %v after %d lists", got, err, *lists)
+		}
+		asking.Wait()
 	})
 }
 
 // TestCompleteSetIsLookedAtOnce until the machines change.
 func TestCompleteSetIsLookedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		there := []Machine{{ID: "vm-1"}, {ID: "vm-2"}}
+		var there atomic.Pointer[[]Machine]
+		there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2"}})
 		known, _ := someMachines(t, &there)
 		ids := []string{"vm-1", "vm-2"}
 		for _, want := range []string{"[vm-1 vm-2]", "[vm-1 vm-2]", "[vm-1]"} {
 			if want == "[vm-1]" {
-				there[1].State = StatusDeleting
+				there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2", State: StatusDeleting}})
 				if err := known.machines.refresh(t.Context(), Anew); err != nil {
 					t.Fatal(err)
 				}

@@ -17,6 +17,7 @@ package jsonstream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -147,13 +148,13 @@ func (r *Reader) expect(want byte) error {
 
 // End checks that nothing follows.
 func (r *Reader) End() error {
-	switch _, err := r.next(); err {
-	case io.EOF:
+	switch _, err := r.next(); {
+	case errors.Is(err, io.EOF):
 		return nil
-	case nil:
-		return r.wrong("the end")
-	default:
+	case err != nil:
 		return err
+	default:
+		return r.wrong("the end")
 	}
 }
 
