@@ -103,7 +103,7 @@ func TestClassicProvider(t *testing.T) {
 		r.addService("web")
 		r.settle()
 		want(r, "address", fmt.Sprint(addressesOf(r.service("web").Status.LoadBalancer)), "[192.0.2.1]")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		r.addNode("c")
 		r.settle()
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
@@ -136,7 +136,7 @@ func TestClassicProviderIsBusy(t *testing.T) {
 		cloud := &library{there: map[string]bool{}, ensure: api.NewRetryError("not yet", time.Minute)}
 		r.startClassic(cloud)
 		r.addService("web")
-		time.Sleep(150 * time.Second)
+		<-time.After(150 * time.Second)
 		want(r, "calls", len(cloud.called()), 3)
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Waiting")
 		for _, event := range r.told() {
@@ -145,7 +145,7 @@ func TestClassicProviderIsBusy(t *testing.T) {
 			}
 		}
 		cloud.set(func(l *library) { l.ensure = nil })
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
 	})
 }
@@ -156,7 +156,7 @@ func TestClassicProviderOfOthers(t *testing.T) {
 		cloud := &library{there: map[string]bool{}, ensure: cloudprovider.ImplementedElsewhere}
 		r.startClassic(cloud)
 		r.addService("web")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		wantList(r, "calls", cloud.called(), "ensure web of kubernetes on ab")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
@@ -173,10 +173,10 @@ func TestClassicProviderFails(t *testing.T) {
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
 		cloud.set(func(l *library) { l.nothing, l.unknown = false, errors.New("it is dark") })
 		r.deleteService("web")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
 		cloud.set(func(l *library) { l.unknown = nil })
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }

@@ -25,7 +25,7 @@ func TestLifeOfAService(t *testing.T) {
 		wantList(r, "writes", r.cloud.done(), "create load balancer web")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
 		want(r, "while it is made", r.condition("web", conditionProvisioned), "False Waiting")
-		time.Sleep(30 * time.Second)
+		<-time.After(30 * time.Second)
 		service := r.service("web")
 		want(r, "address", fmt.Sprint(addressesOf(service.Status.LoadBalancer)), "[192.0.2.1]")
 		want(r, "provisioned", r.condition("web", conditionProvisioned), "True Serving")
@@ -55,7 +55,7 @@ func TestUnchangedServiceCostsNothing(t *testing.T) {
 		r.cloud.done()
 		r.told()
 		r.kubernetesWrites()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		wantList(r, "writes", r.cloud.done())
 		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
 		wantList(r, "events", r.told())
@@ -79,12 +79,12 @@ func TestNobodyWaits(t *testing.T) {
 		r.settle()
 		want(r, "load balancers", len(r.cloud.has()), 20)
 		r.told()
-		time.Sleep(6 * time.Minute)
+		<-time.After(6 * time.Minute)
 		slow := r.told()
 		want(r, "told to be slow", len(slow), 20)
 		want(r, "event", slow[0], "Warning LoadBalancerSlow")
 		r.cloud.set(func(p *plain) { p.takes = 0 })
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		want(r, "serves in the end", r.condition("web-07", conditionProvisioned), "True Serving")
 	})
 }
@@ -98,7 +98,7 @@ func TestFailureIsToldOncePerStep(t *testing.T) {
 		r.settle()
 		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Warning SyncLoadBalancerFailed")
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
-		time.Sleep(10 * time.Minute) // 5, 10, 20, 40, 80, 160, 300
+		<-time.After(10 * time.Minute) // 5, 10, 20, 40, 80, 160, 300
 		if told := r.told(); len(told) < 6 || len(told) > 8 || slices.ContainsFunc(told, func(one string) bool { return one != "Warning SyncLoadBalancerFailed" }) {
 			r.Errorf("events in ten minutes: %q", told)
 		}
@@ -172,7 +172,7 @@ func TestFinalizerIsNeverPutBack(t *testing.T) {
 		wantList(r, "finalizers", r.service("web").Finalizers, "example.com/other")
 		r.kubernetesWrites()
 		r.addNode("d")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
 		want(r, "left in the cloud", len(r.cloud.has()), 0)
 	})
@@ -184,7 +184,7 @@ func TestFinalizerComesFirst(t *testing.T) {
 		r.cluster.PrependReactor("patch", "services", refuse)
 		r.start(1)
 		r.addService("web")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		want(r, "made", len(r.cloud.has()), 0)
 	})
 }
@@ -213,7 +213,7 @@ func TestClasses(t *testing.T) {
 			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &theirs
 		})
 		r.deleteService("theirs")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
 		want(r, "finalizer of others", helpers.HasLBFinalizer(r.service("theirs")), true)
 	})
@@ -250,7 +250,7 @@ func TestClassOfOthersFromNowOn(t *testing.T) {
 				if !tt.looking {
 					r.start(2)
 				}
-				time.Sleep(3 * driftPeriod)
+				<-time.After(3 * driftPeriod)
 				want(r, "left in the cloud", len(r.cloud.has()), tt.left)
 				want(r, "finalizer, which others may count on now", helpers.HasLBFinalizer(r.service("web")), true)
 			})
@@ -272,9 +272,9 @@ func TestFailedLookIsNoDrift(t *testing.T) {
 			r.deleteNode("b")
 			r.settle()
 			r.cloud.set(func(p *plain) { p.blind, p.refusing = nil, errors.New("quota exceeded") })
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			r.cloud.set(func(p *plain) { p.refusing = nil })
-			time.Sleep(5 * time.Minute)
+			<-time.After(5 * time.Minute)
 			want(r, "in mode "+string(mode)+" the cloud has", r.cloud.has()["web"], "81/TCP to 30080 on vm-a")
 			for _, event := range r.told() {
 				if strings.Contains(event, "Drift") || strings.Contains(event, "NotRepaired") {
@@ -291,11 +291,11 @@ func TestNodeEventsDoNotRepeatFailures(t *testing.T) {
 		r.cloud.refusing = errors.New("quota exceeded")
 		r.start(1)
 		r.addService("web")
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		r.told()
 		for i := range 20 {
 			r.addNode(fmt.Sprintf("n%d", i))
-			time.Sleep(2 * time.Second)
+			<-time.After(2 * time.Second)
 		}
 		if told := r.told(); len(told) > 1 {
 			t.Errorf("twenty nodes within 40 seconds: events %q", told)
@@ -312,15 +312,15 @@ func TestOutageDoesNotHideThatItServes(t *testing.T) {
 		r.kubernetesWrites()
 		r.cloud.set(func(p *plain) { p.blind = errAway })
 		r.addNode("c")
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
 		r.cloud.set(func(p *plain) { p.blind, p.refusing = nil, errors.New("quota exceeded") })
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
 		want(r, "condition", r.condition("web", conditionSynced), "False Failed")
 		r.cloud.set(func(p *plain) { p.refusing = nil })
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
 	})
 }
@@ -329,7 +329,7 @@ func TestOutageDoesNotHideThatItServes(t *testing.T) {
 func TestStopIsNoFailure(t *testing.T) {
 	inRig(t, func(r *rig) {
 		writing := make(chan struct{}, 1)
-		r.cloud.during = func() { writing <- struct{}{}; time.Sleep(time.Second) }
+		r.cloud.during = func() { writing <- struct{}{}; <-time.After(time.Second) }
 		r.cloud.twoSteps = true
 		r.start(1)
 		r.addService("web")
@@ -349,7 +349,7 @@ func TestNodes(t *testing.T) {
 		r.told()
 		for _, name := range []string{"c", "d", "e"} {
 			r.addNode(name)
-			time.Sleep(200 * time.Millisecond)
+			<-time.After(200 * time.Millisecond)
 		}
 		r.settle()
 		wantList(r, "three nodes join", r.cloud.done(), "update load balancer web: [vm-a vm-b] becomes [vm-a vm-b vm-c vm-d vm-e]")
@@ -366,13 +366,13 @@ func TestNodes(t *testing.T) {
 		r.changeNode("c", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}
 		})
-		time.Sleep(leaveWindow + time.Millisecond)
+		<-time.After(leaveWindow + time.Millisecond)
 		wantList(r, "marked by the autoscaler", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-c vm-d vm-e] becomes [vm-a vm-b vm-d vm-e]")
 		r.deleteNode("d")
-		time.Sleep(leaveWindow + time.Millisecond)
+		<-time.After(leaveWindow + time.Millisecond)
 		wantList(r, "deleted", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-d vm-e] becomes [vm-a vm-b vm-e]")
 		r.changeNode("e", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} })
-		time.Sleep(leaveWindow + time.Millisecond)
+		<-time.After(leaveWindow + time.Millisecond)
 		wantList(r, "excluded", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-e] becomes [vm-a vm-b]")
 	})
 }
@@ -452,7 +452,7 @@ func TestLocal(t *testing.T) {
 		r.settle()
 		want(r, "two nodes", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-c")
 		r.setEndpoints("web", "c")
-		time.Sleep(leaveWindow + time.Millisecond)
+		<-time.After(leaveWindow + time.Millisecond)
 		want(r, "soon after one left", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
 		r.told()
 		r.setEndpoints("web")
@@ -477,7 +477,7 @@ func TestLocal(t *testing.T) {
 func TestStopFinishesTheWrite(t *testing.T) {
 	inRig(t, func(r *rig) {
 		writing := make(chan struct{})
-		r.cloud.during = func() { close(writing); time.Sleep(10 * time.Second) }
+		r.cloud.during = func() { close(writing); <-time.After(10 * time.Second) }
 		r.start(1)
 		r.addService("one")
 		r.addService("two")
@@ -509,7 +509,7 @@ func TestNotices(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "one"} })
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		wantList(r, "events", r.told(), "Warning Wrong", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
 		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
 		want(r, "serves all the same", r.condition("web", conditionProvisioned), "True Serving")

@@ -37,7 +37,7 @@ func TestLibrary(t *testing.T) {
 		if again, asked := errors.AsType[*api.RetryError](err); !asked || again.RetryAfter() != r.behaviour.PollInterval {
 			t.Errorf("error %v, want one to come back in %s", err, r.behaviour.PollInterval)
 		}
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		if status, err := l.EnsureLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil || status.Ingress[0].IP != "192.0.2.1" {
 			t.Errorf("status %v, error %v", status, err)
 		}

@@ -30,10 +30,10 @@ func TestMetrics(t *testing.T) {
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
 		r.settle()
 		r.cloud.set(func(p *plain) { p.failing = nil })
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		r.orphan()
 		r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"}; p.takes = -1 })
-		time.Sleep(2 * driftPeriod)
+		<-time.After(2 * driftPeriod)
 		const expected = `
 # HELP service_lb_drift_total Differences between what Services have in the cloud and what they should have, that nothing in Kubernetes explains.
 # TYPE service_lb_drift_total counter

@@ -44,7 +44,7 @@ func TestDrift(t *testing.T) {
 				r.settle()
 				r.told()
 				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
-				time.Sleep(3 * driftPeriod)
+				<-time.After(3 * driftPeriod)
 				want(r, "the cloud has", r.cloud.has()["web"], tt.has)
 				wantList(r, "events", r.told(), tt.events...)
 				want(r, "condition", r.condition("web", conditionDrifted), tt.condition)
@@ -70,7 +70,7 @@ func TestOtherDriftIsReportedAgain(t *testing.T) {
 		r.told()
 		for _, machines := range []string{"vm-x", "vm-y"} {
 			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{machines} })
-			time.Sleep(3 * driftPeriod)
+			<-time.After(3 * driftPeriod)
 			wantList(r, "events", r.told(), "Warning LoadBalancerDrifted")
 		}
 		wantList(r, "writes", r.cloud.done(), "create load balancer web")
@@ -85,10 +85,10 @@ func TestDriftThatCannotBeRepaired(t *testing.T) {
 		r.settle()
 		r.told()
 		r.cloud.set(func(p *plain) { delete(p.balancers, web.UID); p.refusing = errors.New("quota exceeded") })
-		time.Sleep(3 * driftPeriod)
+		<-time.After(3 * driftPeriod)
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerNotRepaired")
 		r.cloud.set(func(p *plain) { p.refusing = nil })
-		time.Sleep(2 * driftPeriod)
+		<-time.After(2 * driftPeriod)
 		wantList(r, "events", r.told(), "Warning LoadBalancerRepaired")
 		want(r, "address", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.2")
 	})
@@ -103,7 +103,7 @@ func TestOutageIsNoDrift(t *testing.T) {
 		r.told()
 		looks := r.looks()
 		r.cloud.set(func(p *plain) { p.failing = errAway })
-		time.Sleep(3 * driftPeriod)
+		<-time.After(3 * driftPeriod)
 		wantList(r, "events", r.told())
 		want(r, "looks", r.looks()-looks, 0)
 	})
@@ -128,14 +128,14 @@ func TestOrphans(t *testing.T) {
 			r.start(1)
 			r.addService("web")
 			r.orphan()
-			time.Sleep(driftPeriod + time.Second)
+			<-time.After(driftPeriod + time.Second)
 			r.told()
 			want(r, "after one look", len(r.cloud.has()), 2)
-			time.Sleep(driftPeriod)
+			<-time.After(driftPeriod)
 			if told := r.told(); len(told) == 0 || told[0] != "Warning LoadBalancerOrphaned" {
 				t.Errorf("events %q", told)
 			}
-			time.Sleep(3 * driftPeriod)
+			<-time.After(3 * driftPeriod)
 			left := 2
 			if remove {
 				left = 1
@@ -167,7 +167,7 @@ func TestOrphanWhoseServiceIsThereIsNone(t *testing.T) {
 		r.start(1)
 		started.Store(true)
 		r.orphan()
-		time.Sleep(4 * driftPeriod)
+		<-time.After(4 * driftPeriod)
 		want(r, "asked", asked.Load(), true)
 		want(r, "load balancers", len(r.cloud.has()), 2)
 	})
@@ -183,7 +183,7 @@ func TestMostAreOrphans(t *testing.T) {
 		r.cloud.set(func(p *plain) {
 			p.balancers["uid-more"] = &plainBalancer{owner: namespaced("more"), address: "192.0.2.201"}
 		})
-		time.Sleep(4 * driftPeriod)
+		<-time.After(4 * driftPeriod)
 		want(r, "load balancers", len(r.cloud.has()), 3)
 	})
 }
@@ -197,7 +197,7 @@ func TestSomebodyKeepsChangingIt(t *testing.T) {
 		r.told()
 		for range 10 {
 			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
-			time.Sleep(driftPeriod)
+			<-time.After(driftPeriod)
 			want(r, "the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
 		}
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted")
@@ -219,7 +219,7 @@ func TestOrphanIsKeptWhenNobodyAnswers(t *testing.T) {
 		r.start(1)
 		started.Store(true)
 		r.orphan()
-		time.Sleep(4 * driftPeriod)
+		<-time.After(4 * driftPeriod)
 		want(r, "load balancers", len(r.cloud.has()), 2)
 	})
 }

@@ -26,7 +26,7 @@ func TestQueueHandsOutTheMostUrgentFirst(t *testing.T) {
 			q.Done(key)
 			order = append(order, key)
 			if len(order) == 5 {
-				time.Sleep(2 * time.Second)
+				<-time.After(2 * time.Second)
 				synctest.Wait()
 			}
 		}

@@ -81,7 +81,7 @@ func (r *rig) startWith(provider loadbalancer.Provider, workers int) {
 // settle waits until all that can be done within a few seconds is done.
 func (r *rig) settle() {
 	r.Helper()
-	time.Sleep(3 * time.Second)
+	<-time.After(3 * time.Second)
 	synctest.Wait()
 }
 
