@@ -76,7 +76,7 @@ func profiles() []profile {
 	return append(all,
 		profile{name: "configured for nodes", values: "cloudConfig: {loadBalancer: {enabled: false}}", nodes: true, lifecycle: true},
 		profile{name: "configured for services", values: "cloudConfig: {instancesV2: {enabled: false}}", services: true},
-		profile{name: "accounts of the release", values: "useServiceAccountCredentials: {enabled: true, createAccounts: true}", nodes: true, lifecycle: true, services: true},
+		profile{name: "accounts of the release", values: "useServiceAccountCredentials: {enabled: true, createAccounts: true}", nodes: true, lifecycle: true, services: true, accounts: true, reload: 2},
 		profile{name: "orphans by accounts", values: accounts + removeOrphans, nodes: true, lifecycle: true, services: true, accounts: true, orphans: true, reload: 2},
 		profile{name: "workload identity by accounts", values: accounts + workloadIdentity, nodes: true, lifecycle: true, services: true, accounts: true},
 		profile{name: "workload identity without controllers", accounts: true,
