@@ -34,6 +34,7 @@ const (
 	never    end = iota
 	unheard      // before the cloud heard of the call
 	unspoken     // after the cloud did what was asked, before anybody heard of it
+	relieved     // with its work, which is told to end while the cloud does what was asked
 )
 
 // slowness is how long a slow answer takes, and lateness how long a deletion
@@ -47,7 +48,10 @@ const (
 // hourglass is what a throttled client is asked to wait.
 const hourglass = 7 * time.Second
 
-var errDied = errors.New("the process has ended")
+var (
+	errDied     = errors.New("the process has ended")
+	errRelieved = errors.New("the process is told to end")
+)
 
 // mishaps are all that a process survives.
 func mishaps() []*mishap {
@@ -95,6 +99,9 @@ func deaths() []*mishap {
 	return []*mishap{{name: "before", ends: unheard}, {name: "after", ends: unspoken}}
 }
 
+// relief is how a process ends in good order.
+func relief() *mishap { return &mishap{name: "during", ends: relieved} }
+
 // hasBody says that the answer had content that can be lost.
 func hasBody(c call) bool { return c.size > 0 }
 
@@ -121,6 +128,11 @@ func (m *mishap) befalls(c call) bool {
 func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*http.Request) (answer, error)) (answer, error) {
 	if m.ends == unheard {
 		return answer{}, errDied
+	}
+	if m.ends == relieved {
+		if err := sleep(request.Context(), slowness); err != nil {
+			return answer{}, err // it gave up
+		}
 	}
 	if m.repeats && earlier != nil {
 		return *earlier, nil
