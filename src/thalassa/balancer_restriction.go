@@ -23,14 +23,9 @@ func restricting(name string) bool {
 func openable(service *corev1.Service, ports []loadbalancer.Port, o observed) ([]loadbalancer.Port, error) {
 	asked := restrictionOf(service)
 	if asked == "" {
-		return ports, nil
+		return fitting(service, ports, o)
 	}
-	var open []loadbalancer.Port
-	for _, port := range ports {
-		if len(o.balancers) > 0 && listenerOf(o.balancers[0], port.Key) != nil {
-			open = append(open, port)
-		}
-	}
+	open := openOf(ports, o)
 	if len(open) == len(ports) {
 		return ports, nil
 	}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
@@ -65,29 +64,6 @@ func (l *lab) through(network http.RoundTripper) process {
 	return anew.process()
 }
 
-// ensuring is a process that makes the Service's load balancer what it should be.
-func (l *lab) ensuring(s *corev1.Service, nodes []*corev1.Node) trial.Start {
-	return l.repeating(func(b process) func(context.Context) error { return b.ensuring(s, nodes) })
-}
-
-// following is a process that hands the Service's load balancer the nodes.
-func (l *lab) following(s *corev1.Service, nodes []*corev1.Node) trial.Start {
-	return l.repeating(func(b process) func(context.Context) error { return b.following(s, nodes) })
-}
-
-// deleting is a process that removes the Service's load balancer.
-func (l *lab) deleting(s *corev1.Service) trial.Start {
-	return l.repeating(func(b process) func(context.Context) error { return b.deleting(s) })
-}
-
-// repeating is a process that does one thing until it succeeds.
-func (l *lab) repeating(of func(process) func(context.Context) error) trial.Start {
-	return func(network http.RoundTripper) trial.Work {
-		do := of(l.through(network))
-		return func(ctx context.Context) error { return attempt(ctx, do) }
-	}
-}
-
 // ensuring is one attempt to make the Service's load balancer what it should be.
 func (b process) ensuring(s *corev1.Service, nodes []*corev1.Node) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -110,26 +86,5 @@ func (b process) deleting(s *corev1.Service) func(context.Context) error {
 			return unasked(err)
 		}
 		return unasked(b.EnsureLoadBalancerDeleted(ctx, "test", s))
-	}
-}
-
-// repairing is a process that looks for drift. The first one has left the Service as it should be, with the status; one that takes
-// over begins like any other.
-func (l *lab) repairing(web *corev1.Service, nodes []*corev1.Node, status *corev1.LoadBalancerStatus) trial.Start {
-	web = web.DeepCopy()
-	web.Status.LoadBalancer = *status
-	return func(network http.RoundTripper) trial.Work {
-		anew := *l
-		anew.network = network
-		anew.restart()
-		ensure := anew.process().ensuring(web, nodes)
-		return func(ctx context.Context) error {
-			return attempt(ctx, func(ctx context.Context) error {
-				if err := anew.cloud.balancers.Refresh(ctx); err != nil {
-					return err
-				}
-				return ensure(ctx)
-			})
-		}
 	}
 }

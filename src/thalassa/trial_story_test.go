@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
 
 // story is something that happens to a Service.
@@ -22,9 +24,8 @@ type story struct {
 	has []string
 	// stays are the ports that are open all the time.
 	stays []string
-	// sampled says that not every call meets every fault, because the calls are like those of another story, or faults of the same
-	// kind are in the story itself.
-	sampled bool
+	// complete says that every call meets every fault. The others, most of whose calls are like those, meet some.
+	complete bool
 	// doubles is how many writes the process may need to make and remove what is there already; then it does not matter which of
 	// two target groups of the same port is left.
 	doubles int
@@ -81,8 +82,8 @@ func both() []string { return []string{"80/tcp", "443/tcp"} }
 // stories are all of them. Those about a change begin with what the Service had before.
 func stories() []story {
 	all := []story{
-		{name: "create", has: asBefore(), under: making, begin: (*lab).ensuring},
-		{name: "port", has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"}, under: updating,
+		{name: "create", complete: true, has: asBefore(), under: making, begin: (*lab).creating},
+		{name: "port", complete: true, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp"}, under: updating,
 			begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Port = 8443 })},
 		{name: "port-name", has: asBefore(), stays: both(), begin: changing(func(web *corev1.Service) { web.Spec.Ports[1].Name = "tls" })},
 		{name: "node-port", has: []string{"443/tcp to 31000 on a b", "80/tcp to 30080 on a b"}, stays: both(), under: merging,
@@ -104,11 +105,11 @@ func stories() []story {
 			return l.ensuring(web, nodes)
 		}},
 		{name: "drift", has: asBefore(), stays: []string{"80/tcp"}, begin: (*lab).drifted},
-		{name: "restart-stale", sampled: true, doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
-		{name: "project-create", has: asBefore(), inProject: true, sampled: true, begin: (*lab).ensuring},
-		{name: "project-delete", inProject: true, sampled: true, begin: (*lab).deletingWhole},
+		{name: "restart-stale", doubles: 3, has: []string{"80/tcp to 30080 on a b", "8443/tcp to 30443 on a b"}, stays: []string{"80/tcp", "8443/tcp"}, begin: (*lab).restarted},
+		{name: "project-create", has: asBefore(), inProject: true, begin: (*lab).creating},
+		{name: "project-delete", inProject: true, begin: (*lab).deletingWhole},
 	}
-	return slices.Concat(nodeStories(), endings(), togetherStories(), all)
+	return slices.Concat(nodeStories(), endings(), claimStories(), policyStories(), togetherStories(), all)
 }
 
 // published makes the Service's load balancer and, as the service controller does, its status.
@@ -121,20 +122,19 @@ func (l *lab) published(web *corev1.Service, nodes []*corev1.Node) {
 func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*corev1.Node) trial.Start {
 	return func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 		l.published(web, nodes)
-		change(web)
-		return l.ensuring(web, nodes)
+		return l.kept(web, nodes, edits(change))
 	}
 }
 
 func nodeStories() []story {
 	return []story{
-		{name: "node-joins", under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "node-joins", complete: true, under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.published(web, nodes)
-			return l.following(web, append(nodes, known("c")...))
+			return l.kept(web, nodes, creates(known("c")[0]))
 		}},
 		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.published(web, nodes)
-			return l.following(web, nodes[:1])
+			return l.kept(web, nodes, deletes(nodes[1]))
 		}},
 		{name: "server-deleted", has: []string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"}, stays: both(), under: machines,
 			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
@@ -142,7 +142,7 @@ func nodeStories() []story {
 				if err := l.emulator.DeleteMachine("b"); err != nil {
 					l.Fatal(err)
 				}
-				return l.following(web, append(nodes, known("c")...)) // the node of b is still there
+				return l.kept(web, nodes, creates(known("c")[0])) // the node of b is still there
 			}},
 	}
 }
@@ -150,7 +150,7 @@ func nodeStories() []story {
 // endings are the ways in which a Service is deleted.
 func endings() []story {
 	return []story{
-		{name: "delete", under: endless, begin: (*lab).deletingWhole},
+		{name: "delete", complete: true, under: endless, begin: (*lab).deletingWhole},
 		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.published(web, nodes)
 			l.byHand(web)
@@ -169,16 +169,29 @@ func endings() []story {
 func (l *lab) deletingWhole(web *corev1.Service, nodes []*corev1.Node) trial.Start {
 	l.Helper()
 	l.published(web, nodes)
-	return l.deleting(web)
+	return l.kept(web, nodes, deletes(web))
+}
+
+// creating is a process in whose cluster the Service is made.
+func (l *lab) creating(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+	l.Helper()
+	return l.kept(nil, nodes, creates(web))
 }
 
 // drifted is a process that finds, looking around, that somebody closed a port and took all machines out of the other's group.
 func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
 	l.Helper()
-	status := l.settle(web, nodes)
+	l.published(web, nodes)
+	t := l.village(web, nodes, func(*cluster.Cluster) error { return l.damage(web) })
+	t.patrolled, t.met = true, l.has(asBefore())
+	return t.start
+}
+
+// damage closes a port of the Service's load balancer and takes all machines out of the target group of the other one.
+func (l *lab) damage(web *corev1.Service) error {
 	balancer, err := l.api().GetLoadbalancer(l.Context(), l.ours(web))
 	if err != nil {
-		l.Fatal(err)
+		return err
 	}
 	for _, listener := range balancer.LoadbalancerListeners {
 		if listener.Port == 443 {
@@ -188,10 +201,20 @@ func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			err = l.api().SetTargetGroupServerAttachments(l.Context(), batch)
 		}
 		if err != nil {
-			l.Fatal(err)
+			return err
 		}
 	}
-	return l.repairing(web, nodes, status)
+	return nil
+}
+
+// has says whether the cloud has that of our cluster, see holdings.
+func (l *lab) has(want []string) func() error {
+	return func() error {
+		if found := l.holdings(); !slices.Equal(found, want) {
+			return fmt.Errorf("the cloud has %q, want %q", found, want)
+		}
+		return nil
+	}
 }
 
 // restarted is a process that starts while the cloud's lists lag: for half a minute they do not show the change of a port that the

@@ -20,6 +20,15 @@ func crashes(calls []call) []disturbance {
 	return all
 }
 
+// handovers are the changes of processes at each of the calls.
+func handovers(calls []call) []disturbance {
+	var all []disturbance
+	for i, c := range calls {
+		all = append(all, single(relief(), i+1, 1, c))
+	}
+	return all
+}
+
 // faults are all mishaps at each of the calls, and at each and the two after it.
 func faults(calls []call) []disturbance {
 	var all []disturbance
@@ -100,9 +109,9 @@ func anything(seed uint64) func(int, call) *mishap {
 	}
 }
 
-// mixture is some of the mishaps and crashes, at least one.
+// mixture is some of the mishaps, crashes and handovers, at least one.
 func mixture(random *rand.Rand) []*mishap {
-	all := append(mishaps(), deaths()...)
+	all := append(append(mishaps(), deaths()...), relief())
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:1+random.IntN(len(all))]
 }

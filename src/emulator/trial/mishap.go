@@ -1,7 +1,10 @@
 package trial
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -34,6 +37,7 @@ const (
 	never    end = iota
 	unheard      // before the cloud heard of the call
 	unspoken     // after the cloud did what was asked, before anybody heard of it
+	relieved     // with its work, which is told to end while the cloud does what was asked
 )
 
 // slowness is how long a slow answer takes, and lateness how long a deletion
@@ -47,7 +51,10 @@ const (
 // hourglass is what a throttled client is asked to wait.
 const hourglass = 7 * time.Second
 
-var errDied = errors.New("the process has ended")
+var (
+	errDied     = errors.New("the process has ended")
+	errRelieved = errors.New("the process is told to end")
+)
 
 // mishaps are all that a process survives.
 func mishaps() []*mishap {
@@ -95,6 +102,9 @@ func deaths() []*mishap {
 	return []*mishap{{name: "before", ends: unheard}, {name: "after", ends: unspoken}}
 }
 
+// relief is how a process ends in good order.
+func relief() *mishap { return &mishap{name: "during", ends: relieved} }
+
 // hasBody says that the answer had content that can be lost.
 func hasBody(c call) bool { return c.size > 0 }
 
@@ -116,11 +126,50 @@ func (m *mishap) befalls(c call) bool {
 	return (m.only == nil || m.only(c)) && (m.matters == nil || m.matters(c))
 }
 
+// relieve makes a call that takes its time. Who gives up waiting for a write
+// only never hears of it: the cloud does it all the same, when the next process
+// is at work.
+func relieve(request *http.Request, forward func(*http.Request) (answer, error)) (answer, error) {
+	if request.Method == http.MethodGet {
+		if err := sleep(request.Context(), slowness); err != nil {
+			return answer{}, err
+		}
+		return forward(request)
+	}
+	late := request.Clone(context.WithoutCancel(request.Context()))
+	if request.Body != nil {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			return answer{}, err
+		}
+		late.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	type result struct {
+		answer
+		error
+	}
+	done := make(chan result, 1)
+	go func() {
+		<-time.After(slowness)
+		a, err := forward(late)
+		done <- result{a, err}
+	}()
+	select {
+	case r := <-done:
+		return r.answer, r.error
+	case <-request.Context().Done():
+		return answer{}, context.Cause(request.Context())
+	}
+}
+
 // befall makes the call, which goes wrong. Earlier is what the same question was
 // answered the last time; nil when it was not asked yet.
 func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*http.Request) (answer, error)) (answer, error) {
 	if m.ends == unheard {
 		return answer{}, errDied
+	}
+	if m.ends == relieved {
+		return relieve(request, forward)
 	}
 	if m.repeats && earlier != nil {
 		return *earlier, nil

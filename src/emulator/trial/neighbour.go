@@ -54,6 +54,9 @@ func (n *Neighbour) join(ctx context.Context, t *testing.T, cloud *emulator.Emul
 	}
 }
 
+// Wait lets virtual time pass. The error is that ctx ended before, and why.
+func Wait(ctx context.Context, d time.Duration) error { return sleep(ctx, d) }
+
 // sleep waits, not longer than ctx lives.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d == 0 {

@@ -80,16 +80,18 @@ type network struct {
 	disturb func(n int, c call) *mishap // nil: no more
 	calls   []call
 	hits    int // calls that were disturbed
+	costly  int // those of them that may cost a write
 	earlier map[string]answer
 }
 
 // calm ends all disturbance, and the bound on calls. It returns the calls until
-// then, and how many were disturbed.
-func (n *network) calm() (calls []call, hits int) {
+// then, how many were disturbed, and how many of those so that they may cost a
+// write.
+func (n *network) calm() (calls []call, hits, costly int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.disturb, n.most = nil, 0
-	return slices.Clone(n.calls), n.hits
+	return slices.Clone(n.calls), n.hits, n.costly
 }
 
 // errEndless ends a work that makes more calls than any good one.
@@ -115,6 +117,9 @@ func (n *network) begin(request *http.Request) (number int, m *mishap, earlier *
 	}
 	if m != nil {
 		n.hits++
+		if m.ends != relieved {
+			n.costly++
+		}
 		c.mishap = m.name
 	}
 	n.calls = append(n.calls, c)
@@ -152,13 +157,17 @@ type process struct {
 	*network
 	ctx context.Context
 	end context.CancelCauseFunc
+	// duty ends with ctx at the latest, and before when the process is relieved.
+	duty    context.Context
+	relieve context.CancelCauseFunc
 }
 
 // process is the way to the network of a new instance, which ends with ctx at
 // the latest.
 func (n *network) process(ctx context.Context) *process {
 	life, end := context.WithCancelCause(ctx)
-	return &process{network: n, ctx: life, end: end}
+	duty, relieve := context.WithCancelCause(life)
+	return &process{network: n, ctx: life, end: end, duty: duty, relieve: relieve}
 }
 
 // RoundTrip makes one call of the instance.
@@ -183,11 +192,14 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 	if m == nil {
 		m = &mishap{}
 	}
+	if m.ends == relieved {
+		p.relieve(errRelieved)
+	}
 	p.guard.look(fmt.Sprintf("before %scall %02d", p.caller, number+1))
 	a, err := m.befall(request, earlier, p.forward)
 	p.finish(number, a, err)
 	p.guard.look(fmt.Sprintf("after %scall %02d", p.caller, number+1))
-	if m.ends != never {
+	if m.ends == unheard || m.ends == unspoken {
 		p.end(errDied)
 	}
 	if err != nil {

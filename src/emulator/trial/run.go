@@ -35,6 +35,7 @@ type outcome struct {
 	cloud   *emulator.Emulator
 	calls   []call
 	hits    int
+	costly  int               // hits that may cost writes
 	spare   int               // writes that each hit may cost, see Scenario.Spare
 	certain bool              // that there had to be a hit
 	end     error             // nil when the work was done
@@ -112,7 +113,7 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 	neighbour := s.Neighbour.join(ctx, t, at.cloud, guard)
 	work, end := n.survive(ctx, at.start)
 	got := outcome{cloud: at.cloud, end: end, certain: d.certain, spare: s.Spare, writes: s.Neighbour.others(at.cloud.Writes())}
-	got.calls, got.hits = n.calm()
+	got.calls, got.hits, got.costly = n.calm()
 	got.end = cmp.Or(got.end, neighbour())
 	<-time.After(settling)
 	after := at.look(t, nil)
@@ -201,10 +202,11 @@ func (n *network) survive(ctx context.Context, start Start) (Work, error) {
 		p := n.process(ctx)
 		stop := context.AfterFunc(limited, func() { p.end(context.Cause(limited)) })
 		work := start(p)
-		err := work(p.ctx)
+		err := work(p.duty)
 		stop()
-		cause := context.Cause(p.ctx)
-		if errors.Is(cause, errDied) {
+		cause := context.Cause(p.duty)
+		if errors.Is(cause, errRelieved) || errors.Is(cause, errDied) {
+			p.end(errDied)
 			continue
 		}
 		return work, cmp.Or(cause, err)
@@ -255,11 +257,21 @@ func (o outcome) problems(undisturbed *outcome) []string {
 			gocmp.Diff(values(undisturbed.state), values(o.state)))
 	}
 	needed, made := done(undisturbed.writes), done(o.writes)
-	if most := len(needed) + max(1, o.spare)*o.hits; len(made) > most {
+	if most := len(needed) + o.surplus(); len(made) > most {
 		complain("%d writes, at most %d are good for %d disturbed calls and a work of %d writes:\n%s",
 			len(made), most, o.hits, len(needed), listed(made))
 	}
 	return all
+}
+
+// surplus is how many writes the disturbance may cost. A process that is
+// relieved costs none, where one that starts anew cannot be wrong about what
+// there is.
+func (o outcome) surplus() int {
+	if o.spare > 1 {
+		return o.spare * o.hits
+	}
+	return o.costly
 }
 
 // done are the writes that the cloud did. How often it is asked for what it

@@ -8,8 +8,9 @@
 // First the work runs undisturbed. Crash then repeats it and lets the process
 // end at each of its calls, once before the cloud has heard of the call and
 // once after the cloud did it; a new process takes over. Faults repeats it with
-// every kind of fault at every call, and Sample with some of those. Chaos repeats it with faults and crashes
-// drawn from seeds. After each trial
+// every kind of fault at every call, and Sample with some of those. Handover
+// changes processes in good order at each call. Chaos repeats it with all of
+// that, drawn from seeds. After each trial
 //
 //   - the cloud has what it has after the undisturbed work: nothing missing,
 //     left over or made twice, and what was there before is still the same;
@@ -61,6 +62,10 @@ type Scenario struct {
 	// it is there for; all trials are compared with what it did. Nil takes it
 	// for right.
 	Check func(t *testing.T, cloud *emulator.Emulator)
+	// Wayward says that what the cloud has in the end, and how many writes that
+	// takes, depends on the time that disturbances cost: instead of comparing
+	// with the undisturbed work, every trial asks Check.
+	Wayward bool
 	// Replaceable says that what is ours may be replaced by its like, so that it
 	// does not matter which of two equal objects is left.
 	Replaceable bool
@@ -72,6 +77,9 @@ type Scenario struct {
 	// single call changed, whatever became of its answer, about what changed
 	// between two calls, and about the end. Nil allows everything.
 	Always func(was, is emulator.State) error
+	// Environment is what repeating a trial takes besides its name, because the
+	// scenario was made of it: "TRIAL_SEED=7".
+	Environment string
 	// Neighbour works in the same cloud at the same time; nil is nobody. Neither
 	// may write to what the other made, and both must finish.
 	Neighbour *Neighbour
@@ -82,8 +90,9 @@ type Scenario struct {
 type Start func(network http.RoundTripper) Work
 
 // Work does the work until it is done, retrying as the real process would.
-// Once ctx ends it returns an error within moments. It is called a second time,
-// by the same instance, to show that what is done is not done again.
+// Once ctx ends it returns an error within moments, but not before a call that
+// is under way and must not be cut off has its answer. It is called a second
+// time, by the same instance, to show that what is done is not done again.
 type Work func(ctx context.Context) error
 
 // Crash ends the process at each call of the work: before the cloud has heard
@@ -91,7 +100,15 @@ type Work func(ctx context.Context) error
 // process does the work to the end.
 func Crash(t *testing.T, s Scenario) {
 	t.Helper()
-	s.each(t, "", testPackage(), crashes)
+	s.each(t, testPackage(), crashes)
+}
+
+// Handover tells the process to stop while each of its calls is under way, as
+// one that is no leader any more. It has the answer to that call before its
+// work ends, and a new process does the rest. That costs no write.
+func Handover(t *testing.T, s Scenario) {
+	t.Helper()
+	s.each(t, testPackage(), handovers)
 }
 
 // Faults answers each call of the work wrongly, late or not at all, in every
@@ -99,7 +116,7 @@ func Crash(t *testing.T, s Scenario) {
 // first by asking again.
 func Faults(t *testing.T, s Scenario) {
 	t.Helper()
-	s.each(t, "", testPackage(), faults)
+	s.each(t, testPackage(), faults)
 }
 
 // seedVariable chooses what Sample draws.
@@ -111,22 +128,30 @@ const seedVariable = "TRIAL_SEED"
 // part of how a failed trial says to repeat it.
 func Sample(t *testing.T, s Scenario, n int) {
 	t.Helper()
+	seed, environment := Seed(t)
+	s.Environment = strings.TrimSpace(s.Environment + " " + environment)
+	s.each(t, testPackage(), func(calls []call) []disturbance { return sample(faults(calls), n, seed) })
+}
+
+// Seed is that in the environment variable TRIAL_SEED, or 1, and what to put
+// into the environment to have it again. It is logged.
+func Seed(t *testing.T) (seed uint64, environment string) {
+	t.Helper()
 	text := cmp.Or(os.Getenv(seedVariable), "1")
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		t.Fatalf("%s=%s: use a whole number", seedVariable, text)
 	}
-	t.Logf("%s=%d", seedVariable, seed)
-	s.each(t, fmt.Sprintf("%s=%d ", seedVariable, seed), testPackage(), func(calls []call) []disturbance {
-		return sample(faults(calls), n, seed)
-	})
+	environment = seedVariable + "=" + text
+	t.Log(environment)
+	return seed, environment
 }
 
 // Chaos lets any call fail in any way, with a chance and out of a choice of
 // ways that come from a seed, for as many seeds.
 func Chaos(t *testing.T, s Scenario, seeds int) {
 	t.Helper()
-	s.each(t, "", testPackage(), func([]call) []disturbance { return chaos(seeds) })
+	s.each(t, testPackage(), func([]call) []disturbance { return chaos(seeds) })
 }
 
 // disturbance is what happens to the work in one trial.
@@ -140,8 +165,8 @@ type disturbance struct {
 }
 
 // each runs the scenario once undisturbed, and then under everything that can
-// be made of the calls seen there. To repeat a trial takes the environment, too.
-func (s Scenario) each(t *testing.T, environment, pkg string, of func([]call) []disturbance) {
+// be made of the calls seen there.
+func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) {
 	t.Helper()
 	t.Run(s.Name, func(t *testing.T) {
 		var undisturbed outcome
@@ -163,16 +188,26 @@ func (s Scenario) each(t *testing.T, environment, pkg string, of func([]call) []
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					got := s.run(t, d, undisturbed)
-					for _, problem := range got.problems(&undisturbed) {
+					for _, problem := range s.problems(t, got, undisturbed) {
 						t.Error(problem)
 					}
 					if t.Failed() {
-						t.Logf("%s\nrepeat it: %s%s", got.log(), environment, replay(pkg, t.Name()))
+						t.Logf("%s\nrepeat it: %s", got.log(), strings.TrimSpace(s.Environment+" "+replay(pkg, t.Name())))
 					}
 				})
 			})
 		}
 	})
+}
+
+// problems says what is wrong with the outcome of a disturbed work.
+func (s Scenario) problems(t *testing.T, got, undisturbed outcome) []string {
+	t.Helper()
+	if !s.Wayward {
+		return got.problems(&undisturbed)
+	}
+	s.Check(t, got.cloud)
+	return got.problems(nil)
 }
 
 // replay is the command that runs one subtest and nothing else.

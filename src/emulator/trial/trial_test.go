@@ -35,6 +35,12 @@ func TestShopFaults(t *testing.T) {
 	}
 }
 
+func TestShopHandover(t *testing.T) {
+	for _, s := range shops() {
+		Handover(t, s)
+	}
+}
+
 func TestShopSample(t *testing.T) {
 	for _, s := range shops() {
 		Sample(t, s, 20)
@@ -87,6 +93,7 @@ func TestBugsAreFound(t *testing.T) {
 		believesPages: {true, faults, "page-not-found-01-GET_v1_loadbalancer-target-groups", differs},
 		givesUp:       {false, faults, "unavailable-03-GET_v1_loadbalancers", differs},
 		hammers:       {false, faults, "lost-04-POST_v1_loadbalancers", `9 writes, at most 3 are good for 1 disturbed calls and a work of 2 writes`},
+		walksOut:      {false, handovers, "during-04-POST_v1_loadbalancers", differs},
 		makesAnew:     {true, faults, "throttled-02-GET_v1_loadbalancers", differs},
 	}
 	for b, test := range tests {
@@ -94,6 +101,24 @@ func TestBugsAreFound(t *testing.T) {
 			all := found(t, scenario(b, test.ready), test.of, func(name string) bool { return name == test.trial })
 			if got := all[test.trial]; !regexp.MustCompile(test.want).MatchString(got) {
 				t.Errorf("trial %q says %q, want %q; all: %v", test.trial, got, test.want, all)
+			}
+		})
+	}
+}
+
+// TestWaywardTrialsAreChecked: each on its own, and only by what the scenario says is right.
+func TestWaywardTrialsAreChecked(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		checked := 0
+		s := scenario(none, false)
+		s.Wayward, s.Check = true, func(*testing.T, *emulator.Emulator) { checked++ }
+		synctest.Test(t, func(t *testing.T) {
+			got := s.run(t, disturbance{}, outcome{})
+			if wrong {
+				got.end = errEndless
+			}
+			if problems := s.problems(t, got, outcome{}); checked != 1 || (len(problems) > 0) != wrong {
+				t.Errorf("checked %d times, problems %v", checked, problems)
 			}
 		})
 	}

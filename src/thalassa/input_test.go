@@ -1,0 +1,232 @@
+package thalassa
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+)
+
+// office is a cluster whose service controller runs until the test ends.
+type office struct {
+	*village
+	nodes []*corev1.Node
+}
+
+// office starts it, with two nodes and, if it is not nil, a Service that is served already.
+func (l *lab) office(web *corev1.Service) office {
+	l.Helper()
+	nodes := l.nodes("a", "b")
+	if web != nil {
+		l.published(web, nodes)
+	}
+	t := l.village(web, nodes)
+	t.recorder = record.NewFakeRecorder(1000)
+	ctx, cancel := context.WithCancel(l.Context())
+	ended := make(chan struct{})
+	if err := t.control(ctx, l, ended); err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(func() { cancel(); <-ended })
+	<-time.After(time.Second)
+	l.emulator.ResetCounters()
+	return office{t, nodes}
+}
+
+// warned are the warnings so far.
+func (o office) warned() string {
+	var all []string
+	for {
+		select {
+		case event := <-o.recorder.Events:
+			if strings.HasPrefix(event, corev1.EventTypeWarning) {
+				all = append(all, event)
+			}
+		default:
+			return strings.Join(all, "\n")
+		}
+	}
+}
+
+// many are ports from 1000 on.
+func many(count int) []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	for i := range int32(count) {
+		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Protocol: corev1.ProtocolTCP, Port: 1000 + i, NodePort: 30000 + i})
+	}
+	return ports
+}
+
+// want is what a Service's owner is told, and what becomes of the load balancer.
+type want struct {
+	serves    bool
+	ports     int
+	warning   string             // "" for none
+	condition string             // that is False; "" for none
+	check     func(*lab, office) // more; nil for nothing
+}
+
+// TestBadInputOfNewServices: each has a defined answer, and what is not served leaves nothing in the cloud.
+func TestBadInputOfNewServices(t *testing.T) {
+	long := func(letter string, count int) string { return strings.Repeat(letter, count) }
+	tests := map[string]struct {
+		change func(*corev1.Service)
+		want   want
+	}{
+		"a hundred ports": {func(s *corev1.Service) { s.Spec.Ports = many(100) }, want{true, 100, "", "", nil}},
+		"a hundred ports and one": {func(s *corev1.Service) { s.Spec.Ports = many(101) },
+			want{false, 0, "has 101 ports, and a load balancer of Thalassa Cloud at most 100", "LoadBalancerProvisioned", nil}},
+		"a thousand ports": {func(s *corev1.Service) { s.Spec.Ports = many(1000) }, want{false, 0, "use several Services", "LoadBalancerProvisioned", nil}},
+		"the longest names": {func(s *corev1.Service) {
+			s.Namespace, s.Name, s.UID = long("n", 63), long("s", 63), "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
+			s.Spec.Ports[0].Name, s.Labels = long("p", 63), map[string]string{long("k", 253) + "/" + long("l", 63): long("v", 63)}
+		}, want{true, 2, "", "", nil}},
+		"no node ports": {func(s *corev1.Service) { s.Spec.Ports[1].NodePort = 0 },
+			want{false, 0, "set spec.allocateLoadBalancerNodePorts", "LoadBalancerProvisioned", nil}},
+		"SCTP": {func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolSCTP },
+			want{false, 0, "use TCP or UDP", "LoadBalancerProvisioned", nil}},
+		"public and internal": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
+			want{false, 0, "internal", string("LoadBalancerConfigValid"), nil}},
+		"two lists of sources": {func(s *corev1.Service) {
+			s.Annotations[annotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
+			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
+		}, want{false, 0, "loadBalancerSourceRanges", "LoadBalancerConfigValid", nil}},
+		"a policy that there is not": {func(s *corev1.Service) {
+			s.Annotations[annotationPrefix+"loadbalancing-policy"], s.Annotations[annotationPrefix+"idle-connection-timeout"] = "FASTEST", "60"
+		}, want{true, 2, "FASTEST", "LoadBalancerConfigValid", func(l *lab, _ office) {
+			if idle := l.balancer().LoadbalancerListeners[0].ConnectionIdleTimeout; idle == nil || *idle != 60 {
+				l.Errorf("the other setting is %v", idle)
+			}
+		}}},
+		"an annotation of the longest value": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"max-connections"] = long("9", 200000) },
+			want{true, 2, "max-connections", "LoadBalancerConfigValid", nil}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				o := l.office(nil)
+				web := service("web", 80, 443)
+				tt.change(web)
+				o.put(web)
+				<-time.After(10 * time.Minute)
+				tt.want.check = first(tt.want.check)
+				o.expect(tt.want)
+			})
+		})
+	}
+}
+
+func first(check func(*lab, office)) func(*lab, office) {
+	if check == nil {
+		return func(*lab, office) {}
+	}
+	return check
+}
+
+// expect compares with the cluster and the cloud.
+func (o office) expect(w want) {
+	o.Helper()
+	service := o.cluster.Services()[0]
+	if serves := len(service.Status.LoadBalancer.Ingress) > 0; serves != w.serves {
+		o.Errorf("it serves: %t, want %t", serves, w.serves)
+	}
+	if warned := o.warned(); (w.warning == "") != (warned == "") || !strings.Contains(warned, w.warning) {
+		o.Errorf("warnings %q, want %q", cut(warned), w.warning)
+	}
+	for _, condition := range service.Status.Conditions {
+		if isFalse := condition.Status == metav1.ConditionFalse; isFalse && condition.Type != w.condition && (w.serves || condition.Type != "LoadBalancerProvisioned") {
+			o.Errorf("condition %s is False: %s", condition.Type, cut(condition.Message))
+		}
+	}
+	if w.condition != "" && !meta.IsStatusConditionFalse(service.Status.Conditions, w.condition) {
+		o.Errorf("conditions %v, want %s False", service.Status.Conditions, w.condition)
+	}
+	if left := o.leftovers(); !w.serves && len(left) > 0 {
+		o.Errorf("half of it is made: %q", left[:1])
+	}
+	ports := 0
+	for _, balancer := range o.emulator.State().LoadBalancers {
+		ports += len(balancer.Listeners)
+	}
+	if ports != w.ports {
+		o.Errorf("%d ports, want %d", ports, w.ports)
+	}
+	w.check(o.lab, o)
+}
+
+// cut is the beginning of a text.
+func cut(text string) string { return text[:min(len(text), 1000)] }
+
+// TestBadInputOfServicesThatServe changes nothing of what they have, but their nodes.
+func TestBadInputOfServicesThatServe(t *testing.T) {
+	tests := map[string]struct {
+		change func(*corev1.Service)
+		want   want
+	}{
+		"a thousand ports more": {func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(1000)...) },
+			want{true, 2, "1000 of its ports are not opened", "LoadBalancerProvisioned", nil}},
+		"another subnet": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"subnet"] = "subnet-00000000000000000new" },
+			want{true, 2, "subnet", "LoadBalancerConfigValid", nil}},
+		"another type": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"type"] = "internal" },
+			want{true, 2, "type", "LoadBalancerConfigValid", nil}},
+		"internal": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
+			want{true, 2, "internal", "LoadBalancerConfigValid", nil}},
+		"a reserved address": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"reserved-ip"] = "192.0.2.7" },
+			want{true, 2, "reserved-ip", "LoadBalancerConfigValid", nil}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				o := l.office(service("web", 80, 443))
+				before := l.picture()
+				if err := edits(tt.change)(o.cluster); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(10 * time.Minute)
+				if after := l.picture(); strings.Join(before, "\n") != strings.Join(after, "\n") || len(l.writes()) > 0 {
+					t.Errorf("changed from\n%v to\n%v by %q", before, after, l.writes())
+				}
+				if err := o.cluster.Create(l.nodes("c")[0]); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Minute)
+				if writes := len(l.writes()); writes != 2 {
+					t.Errorf("%d writes for another node, want one for each port", writes)
+				}
+				tt.want.check = first(tt.want.check)
+				o.expect(tt.want)
+			})
+		})
+	}
+}
+
+// TestRecreatedServiceWithoutFinalizer: of the Service that had the name before, nothing is left, and the new one is served.
+func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second}})
+		web := service("web", 80, 443)
+		o := l.office(web)
+		if err := o.cluster.Replace(anew(web)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Minute)
+		o.expect(want{true, 2, "", "", first(nil)})
+		if err := o.verdict(); err != nil || len(l.leftovers()) != 3 {
+			t.Errorf("%v; the cloud has %q", err, l.leftovers())
+		}
+		if left := o.cluster.Services(); len(left) != 1 || left[0].UID == web.UID {
+			t.Errorf("Services %v", left)
+		}
+	})
+}

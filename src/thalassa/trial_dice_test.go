@@ -1,0 +1,173 @@
+package thalassa
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+)
+
+// dice draws what people of a cluster do.
+type dice struct {
+	*rand.Rand
+	nodes []string
+}
+
+// step is one thing that somebody does. What is not possible at its time is not done.
+func (d dice) step() step {
+	name := []string{"web", "api"}[d.IntN(2)]
+	all := []func() step{
+		func() step { return edited(name, d.port(name)) },
+		func() step { return edited(name, d.port(name)) },
+		func() step { return edited(name, d.nodePort()) },
+		func() step { return edited(name, d.policy()) },
+		func() step { return edited(name, d.setting()) },
+		func() step { return moves(name, d.some()) },
+		d.node, d.node,
+		func() step { return d.exclusion() },
+		func() step { return possible(deletes(service("api"))) },
+		func() step { return possible(creates(born("api"))) },
+		func() step { return edited("api", d.kind()) },
+	}
+	return all[d.IntN(len(all))]()
+}
+
+// possible is a step that is left out when it is not possible.
+func possible(do step) step {
+	return func(c *cluster.Cluster) error {
+		if err := do(c); !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		return nil
+	}
+}
+
+// edited changes a Service, if it is there and has a load balancer.
+func edited(name string, change func(*corev1.Service)) step {
+	return possible(func(c *cluster.Cluster) error {
+		return c.Change(service(name), func(object cluster.Object) {
+			if s, ok := object.(*corev1.Service); ok {
+				change(s)
+			}
+		})
+	})
+}
+
+// born is a Service of its first moment.
+func born(name string) *corev1.Service {
+	s := service(name, 80)
+	s.UID = "" // from the cluster: the next one of its name has another
+	s.Spec.Ports[0].NodePort = free(name, 0, corev1.ProtocolTCP)
+	return s
+}
+
+// free is a node port that no other port has; nor have others those that are a multiple of a hundred away.
+func free(name string, which int, protocol corev1.Protocol) int32 {
+	port := int32(30000 + 10*which)
+	if name != "web" {
+		port += 1000
+	}
+	if protocol == corev1.ProtocolUDP {
+		port++
+	}
+	return port
+}
+
+// port adds one of a few ports, or takes it away. Port 80 stays.
+func (d dice) port(name string) func(*corev1.Service) {
+	which := d.IntN(3)
+	number, protocol := []int32{443, 8443, 53}[which], []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP}[d.IntN(2)]
+	one := corev1.ServicePort{Name: strings.ToLower(fmt.Sprintf("p%d-%s", number, protocol)), Port: number, Protocol: protocol, NodePort: free(name, 1+which, protocol)}
+	return func(s *corev1.Service) {
+		at := slices.IndexFunc(s.Spec.Ports, func(other corev1.ServicePort) bool { return other.Port == number && other.Protocol == protocol })
+		if at >= 0 {
+			s.Spec.Ports = slices.Delete(s.Spec.Ports, at, at+1)
+		} else if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			s.Spec.Ports = append(s.Spec.Ports, one)
+		}
+	}
+}
+
+// nodePort gives one of the ports another node port.
+func (d dice) nodePort() func(*corev1.Service) {
+	which, hundreds := d.IntN(4), int32(d.IntN(10))
+	return func(s *corev1.Service) {
+		if port := &s.Spec.Ports[which%len(s.Spec.Ports)]; s.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			port.NodePort += 100 * (hundreds - port.NodePort/100%10)
+		}
+	}
+}
+
+// policy changes where traffic may go.
+func (d dice) policy() func(*corev1.Service) {
+	only := d.IntN(2) == 0
+	return func(s *corev1.Service) {
+		if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			return
+		}
+		if onlyLocal(s); !only {
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
+		}
+	}
+}
+
+// setting changes an annotation.
+func (d dice) setting() func(*corev1.Service) {
+	seconds := strconv.Itoa(60 * (1 + d.IntN(5)))
+	return func(s *corev1.Service) { s.Annotations[annotationPrefix+"idle-connection-timeout"] = seconds }
+}
+
+// kind makes a Service one inside the cluster, or one with a load balancer.
+func (d dice) kind() func(*corev1.Service) {
+	within := d.IntN(2) == 0
+	return func(s *corev1.Service) {
+		switch {
+		case within:
+			inside(s)
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "", 0
+		case s.Spec.Type != corev1.ServiceTypeLoadBalancer:
+			s.Spec.Type, s.Spec.Ports = corev1.ServiceTypeLoadBalancer, born(s.Name).Spec.Ports
+		}
+	}
+}
+
+// some are a few nodes, perhaps none.
+func (d dice) some() []string {
+	return slices.DeleteFunc(slices.Clone(d.nodes), func(string) bool { return d.IntN(2) == 0 })
+}
+
+// moves makes these the nodes on which a Service has endpoints.
+func moves(name string, nodes []string) step {
+	return func(c *cluster.Cluster) error { return c.Replace(endpointsOf(service(name), nodes...)) }
+}
+
+// node makes a node join or leave. The first one stays.
+func (d dice) node() step {
+	node := known(d.nodes[1+d.IntN(len(d.nodes)-1)])[0]
+	return func(c *cluster.Cluster) error {
+		if err := c.Delete(node); !apierrors.IsNotFound(err) {
+			return err
+		}
+		return c.Create(node)
+	}
+}
+
+// exclusion takes a node out of all load balancers, or back in. The first one stays.
+func (d dice) exclusion() step {
+	like := known(d.nodes[1+d.IntN(len(d.nodes)-1)])[0]
+	return possible(func(c *cluster.Cluster) error {
+		return c.Change(like, func(node cluster.Object) {
+			labels := map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+			if _, excluded := node.GetLabels()[corev1.LabelNodeExcludeBalancers]; excluded {
+				labels = nil
+			}
+			node.SetLabels(labels)
+		})
+	})
+}
