@@ -33,9 +33,12 @@ func claimStories() []story {
 			l.published(web, nodes)
 			return l.tidy(web, nodes, asBefore(), func(c *cluster.Cluster) error { return c.Replace(anew(web)) })
 		}},
-		{name: "orphan", begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "orphan", has: []string{"8080/tcp to 30900 on a b"}, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
 			l.published(web, nodes)
-			return l.tidy(nil, nodes, nil)
+			api := service("api", 8080) // were all Services gone, nothing would be removed
+			api.Spec.Ports[0].NodePort = 30900
+			l.published(api, nodes)
+			return l.tidy(api, nodes, []string{"8080/tcp to 30900 on a b"})
 		}},
 	}
 }

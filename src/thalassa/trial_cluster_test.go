@@ -304,7 +304,7 @@ func verdictOn(service *corev1.Service, has []string) error {
 		return fmt.Errorf("it shows the addresses %q, the cloud has %q", shown, has)
 	case balanced && len(shown) == 0:
 		return errors.New("it has no address")
-	case balanced && !meta.IsStatusConditionTrue(service.Status.Conditions, "LoadBalancerProvisioned"):
+	case balanced && !meta.IsStatusConditionTrue(service.Status.Conditions, "LoadBalancerSynced"):
 		return fmt.Errorf("its conditions are %v", service.Status.Conditions)
 	case !balanced && len(service.Status.Conditions) > 0:
 		return fmt.Errorf("it still has conditions: %v", service.Status.Conditions)

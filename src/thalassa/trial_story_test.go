@@ -142,7 +142,9 @@ func nodeStories() []story {
 				if err := l.emulator.DeleteMachine("b"); err != nil {
 					l.Fatal(err)
 				}
-				return l.kept(web, nodes, creates(known("c")[0])) // the node of b is still there
+				t := l.village(web, nodes, creates(known("c")[0])) // the node of b is still there, and its machine is looked for
+				t.patrolled, t.met = true, l.has([]string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"})
+				return t.start
 			}},
 	}
 }
