@@ -149,7 +149,7 @@ func (t Targets) Over(observed []string) []string {
 			_, there := slices.BinarySearch(observed, one)
 			return !there
 		})
-		t.Identities, t.Joining = slices.Concat(t.Identities, stays), nil
+		t.Identities = slices.Concat(t.Identities, stays)
 		slices.Sort(t.Identities)
 	}
 	if len(t.Identities) == 0 && t.Incomplete {

@@ -22,8 +22,8 @@ func fitting(service *corev1.Service, ports []loadbalancer.Port, o observed) ([]
 	if len(open) == len(ports) { // the cloud had room
 		return ports, nil
 	}
-	return open, fmt.Errorf("Service %s/%s has %d ports, and a load balancer of Thalassa Cloud at most %d: %d of its ports are not opened; "+
-		"use several Services", service.Namespace, service.Name, len(ports), maxListeners, len(ports)-len(open))
+	return open, fmt.Errorf("a load balancer of Thalassa Cloud has at most %d ports, and Service %s/%s has %d: %d of them are not opened; "+
+		"use several Services", maxListeners, service.Namespace, service.Name, len(ports), len(ports)-len(open))
 }
 
 // openOf are those of the ports that the Service's load balancer has.

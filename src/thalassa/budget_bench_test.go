@@ -231,7 +231,7 @@ func startCloud(b *testing.B, machines int) place {
 }
 
 // serveCloud is a cloud with so many machines, which says where it is on standard output and ends with standard input.
-func serveCloud(machines string) error {
+func serveCloud(machines string) (err error) {
 	n, err := strconv.Atoi(machines)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func serveCloud(machines string) error {
 	if err != nil {
 		return err
 	}
-	defer emulated.Close()
+	defer func() { err = errors.Join(err, emulated.Close()) }()
 	identities, err := emulated.AddMachines(n)
 	if err != nil {
 		return err

@@ -40,27 +40,27 @@ type lab struct {
 }
 
 // newLab starts an emulator with the given configuration; a missing seed is the default one. Calls are in process.
-func newLab(t testing.TB, c emulator.Config) *lab {
-	t.Helper()
+func newLab(tb testing.TB, c emulator.Config) *lab {
+	tb.Helper()
 	if len(c.Seed.Organisations) == 0 {
 		c.Seed = emulator.DefaultSeed()
 	}
 	emulated, err := emulator.New(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := emulated.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return labIn(t, emulated)
+	return labIn(tb, emulated)
 }
 
 // labIn is a cloud provider in front of a cloud that there is already.
-func labIn(t testing.TB, emulated *emulator.Emulator) *lab {
-	t.Helper()
-	l := &lab{TB: t, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
+func labIn(tb testing.TB, emulated *emulator.Emulator) *lab {
+	tb.Helper()
+	l := &lab{TB: tb, emulator: emulated, network: emulated.Transport(), config: DefaultConfig()}
 	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation = emulator.DefaultOrganisationSlug
 	l.config.VPCIdentity = emulator.DefaultVPC

@@ -85,7 +85,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 	}{
 		"a hundred ports": {func(s *corev1.Service) { s.Spec.Ports = many(100) }, want{true, 100, "", "", nil}},
 		"a hundred ports and one": {func(s *corev1.Service) { s.Spec.Ports = many(101) },
-			want{false, 0, "has 101 ports, and a load balancer of Thalassa Cloud at most 100", "LoadBalancerProvisioned", nil}},
+			want{false, 0, "a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101", "LoadBalancerProvisioned", nil}},
 		"a thousand ports": {func(s *corev1.Service) { s.Spec.Ports = many(1000) }, want{false, 0, "use several Services", "LoadBalancerProvisioned", nil}},
 		"the longest names": {func(s *corev1.Service) {
 			s.Namespace, s.Name, s.UID = long("n", 63), long("s", 63), "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"

@@ -173,8 +173,12 @@ func (s *shelf) close() { s.source.Shutdown() }
 
 func (s *shelf) informer(kind runtime.Object) cache.SharedIndexInformer {
 	lists := &cache.ListWatch{
-		ListFunc:  func(options metav1.ListOptions) (runtime.Object, error) { return s.source.List(options) },
-		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) { return s.source.Watch(options) },
+		ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return s.source.List(options)
+		},
+		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return s.source.Watch(options)
+		},
 	}
 	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(lists, plain{}), kind, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }

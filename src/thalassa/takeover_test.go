@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -344,4 +346,29 @@ func TestLongNamesAreCut(t *testing.T) {
 	if len(names) != 2 || names[0] == names[1] || len(names[0]) != maxName {
 		t.Errorf("names = %v; want two different ones of %d letters", names, maxName)
 	}
+}
+
+// TestTakeoverByTheController: the service controller of a cluster that the existing CCM served until now writes nothing to the cloud, gives
+// nobody another address, and tells nobody anything.
+func TestTakeoverByTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80, 443), l.nodes("a", "b")
+		l.plant(legacyOf(web, nil), nodes)
+		address := l.balancer().ExternalIpAddresses[0]
+		web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+		l.emulator.ResetCounters()
+		cluster := l.watching(web)
+		<-time.After(3 * driftPeriod)
+		if writes := l.writes(); len(writes) > 0 {
+			t.Errorf("writes: %v", writes)
+		}
+		current, err := cluster.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil || len(current.Status.LoadBalancer.Ingress) != 1 || current.Status.LoadBalancer.Ingress[0].IP != address {
+			t.Errorf("status %v, error %v; want the address %s", current.Status.LoadBalancer, err, address)
+		}
+		if event := l.nextEvent(); event != "" {
+			t.Errorf("event %q", event)
+		}
+	})
 }

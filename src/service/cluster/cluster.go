@@ -44,7 +44,6 @@ type kind struct {
 	resource schema.GroupResource
 	meta     metav1.TypeMeta
 	objects  map[string]Object // by namespace/name, or name; never changed, only replaced
-	fresh    func() Object
 }
 
 // change is one step of the history.
@@ -57,12 +56,10 @@ type change struct {
 // New returns a cluster that is empty.
 func New() *Cluster {
 	return &Cluster{changed: make(chan struct{}), kinds: map[string]*kind{
-		"services": {schema.GroupResource{Resource: "services"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, map[string]Object{},
-			func() Object { return &corev1.Service{} }},
-		"nodes": {schema.GroupResource{Resource: "nodes"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, map[string]Object{},
-			func() Object { return &corev1.Node{} }},
+		"services": {schema.GroupResource{Resource: "services"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, map[string]Object{}},
+		"nodes":    {schema.GroupResource{Resource: "nodes"}, metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, map[string]Object{}},
 		"endpointslices": {schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"},
-			metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, map[string]Object{}, func() Object { return &discoveryv1.EndpointSlice{} }},
+			metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, map[string]Object{}},
 	}}
 }
 
