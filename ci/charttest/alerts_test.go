@@ -200,8 +200,8 @@ func serviceScenes() []scene {
 		{old, "they are listed every five minutes", age("load balancer", "0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9"), 39 * time.Minute, false, nil},
 		{old, "a standby knows the VPC", age("VPC", "0+30x120"), time.Hour, false, nil},
 		{old, "they are looked at every hour", age("load balancer", "0+30x120"), time.Hour, false, []string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
-		{old, "nobody looks", age("load balancer", "0+30x120"), time.Hour, false, []string{"cloudConfig.loadBalancer.drift=off"}},
-		{old, "nobody looks for load balancers", age("machine", "0+30x120"), time.Hour, true, []string{"cloudConfig.loadBalancer.drift=off"}},
+		{old, "nobody looks", age("load balancer", "0+30x120"), time.Hour, false, []string{"cloudConfig.loadBalancer.driftPeriod=0"}},
+		{old, "nobody looks for load balancers", age("machine", "0+30x120"), time.Hour, true, []string{"cloudConfig.loadBalancer.driftPeriod=0"}},
 	}
 }
 
@@ -216,7 +216,7 @@ func TestAlertsFollowControllers(t *testing.T) {
 		"all":                           {nil, true, true},
 		"no load balancers":             {[]string{noServices}, false, true},
 		"no nodes":                      {[]string{noNodes}, true, true},
-		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.drift=off"}, true, false},
+		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false},
 		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false},
 	} {
 		alerts := alerting(t, test.sets...)

@@ -20,7 +20,7 @@ func refusals() [][]string {
 		{"tenant.kubeconfig.existingSecret=a"}, {"tenant.subject.name=a"}, hosting("kubernetesServiceHost=a"),
 		append(whole, "cloudConfig.project=a"), {"cloudConfig.organisation="}, {"cloudConfig.vpcIdentity="}, {"cloudConfig.cluster="},
 		{"cloudConfig.loadBalancer.drift=false"}, {"cloudConfig.loadBalancer.onlyClass=true"},
-		{"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.loadBalancer.drift=off"}, {"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.loadBalancer.driftPeriod=0"},
+		{"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.loadBalancer.driftPeriod=0"},
 		{"cloudConfig.loadBalancer.drift=report", "cloudConfig.loadBalancer.driftPeriod=0"},
 		{"credentials.existingSecret="}, identity, append(created[1:], "credentials.create.personalAccessToken=a"),
 		append(append(created, identity...), "credentials.create.personalAccessToken=a"), append(created[:1:1], identity[0]), created,

@@ -122,8 +122,7 @@ again when they change. The token of a workload identity is none of them.
 
 {{/* "true" if nobody looks in the cloud for what was changed by hand, or left behind. */}}
 {{- define "thalassa-ccm.neverLooks" -}}
-{{- $balancers := .Values.cloudConfig.loadBalancer | default dict -}}
-{{- if or (eq (toString $balancers.drift) "off") (eq (toString $balancers.driftPeriod) "0") -}}true{{- end -}}
+{{- if eq (toString (.Values.cloudConfig.loadBalancer).driftPeriod) "0" -}}true{{- end -}}
 {{- end -}}
 
 {{/* "true" if what Services left behind is removed, or nobody here can tell. */}}

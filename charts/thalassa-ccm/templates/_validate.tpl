@@ -174,7 +174,7 @@ cloudConfig.loadBalancer.onlyClass without cloudConfig.loadBalancer.class serves
 {{- end }}
 {{- if include "thalassa-ccm.neverLooks" . }}
 {{- if $balancers.removeOrphans }}
-cloudConfig.loadBalancer.removeOrphans and cloudConfig.loadBalancer.{{ ternary "drift=off" "driftPeriod=0" (eq (toString $balancers.drift) "off") }} exclude each other: orphans are found by the look for drift, leave one of them out
+cloudConfig.loadBalancer.removeOrphans and cloudConfig.loadBalancer.driftPeriod=0 exclude each other: nobody would look for orphans, leave one of them out
 {{- end }}
 {{- if eq (toString $balancers.drift) "report" }}
 cloudConfig.loadBalancer.drift=report and cloudConfig.loadBalancer.driftPeriod=0 exclude each other: nobody would look for what to report, leave one of them out
