@@ -67,6 +67,8 @@ type Wait struct {
 	Failed bool
 	// Patient says that nobody expects the end soon, so that looking may become rarer from the beginning.
 	Patient bool
+	// Within is when it is over at the latest, so that nobody needs to look before; 0 when that is not known.
+	Within time.Duration
 	// Message is one sentence for logs and conditions: what is waited for, and how it is now.
 	Message string
 }

@@ -207,6 +207,9 @@ const maxPollPause = time.Minute
 // pending says what is waited for, and when to look again. When it failed, or takes longer than configured, the Service's owner is
 // told once, and looking goes on, ever more rarely.
 func (k *keeper) pending(m *memory, service *corev1.Service, w loadbalancer.Wait) error {
+	if w.Within > 0 {
+		return api.NewRetryError(w.Message, w.Within)
+	}
 	// What counts is how long it is waited for: it may have served for months before.
 	since := m.waitedSince(w)
 	told := time.Now()

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
@@ -98,9 +99,9 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 // compareWithNone completes a comparison for a Service that has no load balancer.
 func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, found *loadbalancer.Comparison) (err error) {
 	found.Exists = !o.empty()
-	if b.inventory.Doubtful(string(service.UID)) {
+	if within := b.inventory.Doubtful(string(service.UID)); within > 0 {
 		found.Exists = true
-		found.Wait = doubt("a creation for this Service ended without an answer; whether it happened shows within a minute")
+		found.Wait = doubt(within, "something may have been made for this Service a moment ago, by a creation without an answer or by whoever led before; whether it was shows within a minute")
 		return nil
 	}
 	if d.subnet, err = b.subnet(ctx); err != nil {
@@ -111,8 +112,8 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 }
 
 // doubt is waiting for the cloud's lists to show whether something was made.
-func doubt(message string) *loadbalancer.Wait {
-	return &loadbalancer.Wait{Name: "the outcome of a creation", Status: "unknown", Message: message}
+func doubt(within time.Duration, message string) *loadbalancer.Wait {
+	return &loadbalancer.Wait{Name: "the outcome of a creation", Status: "unknown", Within: within, Message: message}
 }
 
 // Remaining implements loadbalancer.Provider.
@@ -127,7 +128,7 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 		return loadbalancer.Comparison{}, err
 	}
 	doubtful := b.inventory.Doubtful(string(service.UID))
-	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful, Plan: b.planner.deletion(o)}
+	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0, Plan: b.planner.deletion(o)}
 	wait := loadbalancer.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
 	if len(o.balancers) > 0 {
 		balancer := o.balancers[0]
@@ -137,8 +138,8 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	switch {
 	case !o.empty():
 		found.Wait = &wait
-	case doubtful:
-		found.Wait = doubt("something may still be there: a creation ended without an answer, and the cloud's lists may not show it yet")
+	case doubtful > 0:
+		found.Wait = doubt(doubtful, "something may still be there: a creation ended without an answer, or whoever led before made it a moment ago, and the cloud's lists may not show it yet")
 	}
 	b.explain(service, found.Plan)
 	return found, nil
@@ -230,6 +231,9 @@ func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) 
 
 // observe returns everything of the Service in the cloud, from lists at most maxAge old.
 func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration) (observed, error) {
+	if helpers.HasLBFinalizer(service) && !served(service) {
+		b.inventory.Inherit(string(service.UID))
+	}
 	balancers, err := b.balancersOf(ctx, service, maxAge)
 	if err != nil {
 		return observed{}, err

@@ -175,7 +175,7 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 		want   want
 	}{
 		"a thousand ports more": {func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(1000)...) },
-			want{true, 2, "1000 of its ports are not opened", "LoadBalancerSynced", nil}},
+			want{true, 2, "1000 of them are not opened", "LoadBalancerSynced", nil}},
 		"another subnet": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"subnet"] = "subnet-00000000000000000new" },
 			want{true, 2, "subnet", "LoadBalancerConfigValid", nil}},
 		"another type": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"type"] = "internal" },

@@ -14,11 +14,24 @@ func (i *Inventory) doubt(owner string, err error) {
 	}
 }
 
-// Doubtful says that something of the owner's may exist that lists do not show yet. So long nobody may take for certain that
-// nothing is there.
-func (i *Inventory) Doubtful(owner string) bool {
+// Inherit says that whoever led before this process may have made something for the owner, perhaps just before it ended: until lists
+// have had time to show that, its creation is as doubtful as one of our own that ended without an answer.
+func (i *Inventory) Inherit(owner string) {
+	first := i.balancers.first()
+	if _, known := i.doubts.noted(owner); known || (!first.IsZero() && time.Since(first) > visibleAfter) {
+		return
+	}
+	i.doubts.note(owner)
+}
+
+// Doubtful is for how long something of the owner's may still exist that lists do not show yet; 0 when they do. So long nobody may take
+// for certain that nothing is there.
+func (i *Inventory) Doubtful(owner string) time.Duration {
 	at, known := i.doubts.noted(owner)
-	return known && time.Since(at) <= visibleAfter
+	if !known {
+		return 0
+	}
+	return max(0, visibleAfter-time.Since(at))
 }
 
 // certain is how old lists may be for an owner: at most maxAge, and none from before the end of a doubt, which say nothing after it.

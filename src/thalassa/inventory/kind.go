@@ -45,6 +45,7 @@ type kind[T any] struct {
 	listed  time.Time                  // the same as made; zero: never, or no longer to be trusted
 	made    time.Time                  // when the list began that the copy is made of; zero: never
 	lists   int                        // how many made the copy
+	began   time.Time                  // when the first of them did
 	changes uint64                     // how often it changed
 	flight  *flight                    // the list call under way, if any
 	sought  map[string]uint64          // identity -> since when it was looked for in vain, in this copy
@@ -206,7 +207,9 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 	}
 	maps.DeleteFunc(k.sought, func(_ string, since uint64) bool { return since < f.number })
 	k.copied, k.made = f.number, f.began
-	k.lists++
+	if k.lists++; k.lists == 1 {
+		k.began = f.began
+	}
 	if k.doubted < f.number {
 		k.listed = f.began
 	}
@@ -230,6 +233,13 @@ func (k *kind[T]) keepCreated(previous map[string]T) {
 }
 
 func (k *kind[T]) leaves(object T) bool { return k.leaving != nil && k.leaving(object) }
+
+// first is when the first list began that was ever read; zero before.
+func (k *kind[T]) first() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.began
+}
 
 // get returns the object with that identity from the copy as it is, whatever its age.
 func (k *kind[T]) get(id string) (T, bool) {
