@@ -290,7 +290,7 @@ func (c *Controller) serve(ctx context.Context, key string) {
 	case asked && isWait(err):
 		klog.FromContext(ctx).V(2).Info("Service is looked at again later", "service", key, "after", after, "reason", err.Error())
 		c.queue.Forget(key)
-		c.queue.add(key, normal, after)
+		c.queue.add(key, c.queue.order.was(key), after)
 	default:
 		klog.FromContext(ctx).Error(err, "Work on a Service failed; it is tried again", "service", key)
 		c.queue.again(key, after)

@@ -227,14 +227,14 @@ func TestClasses(t *testing.T) {
 }
 
 // TestClassOfOthersFromNowOn: a Service that was ours, and is that of others now, leaves nothing of ours behind when this process has
-// served it. When nobody looked, somebody else may serve what there is: it is an orphan, and removed only when that is configured.
+// served it. When nobody looked, somebody else may serve what there is: it is reported, and never removed.
 func TestClassOfOthersFromNowOn(t *testing.T) {
 	theirs := "example.com/theirs"
 	handOver := func(s *corev1.Service) { s.Spec.LoadBalancerClass = &theirs }
 	tests := []struct {
 		looking, orphans bool
 		left             int
-	}{{true, false, 1}, {false, false, 2}, {false, true, 1}}
+	}{{true, false, 1}, {false, false, 2}, {false, true, 2}}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("looking %v, removing orphans %v", tt.looking, tt.orphans), func(t *testing.T) {
 			inRig(t, func(r *rig) {
@@ -374,6 +374,43 @@ func TestNodes(t *testing.T) {
 		r.changeNode("e", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} })
 		<-time.After(leaveWindow + time.Millisecond)
 		wantList(r, "excluded", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-e] becomes [vm-a vm-b]")
+	})
+}
+
+// TestFailureOfAChangeAfterDrift is told as what it is, also when a repair failed before.
+func TestFailureOfAChangeAfterDrift(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		web := r.addService("web")
+		r.settle()
+		r.cloud.set(func(p *plain) {
+			p.balancers[web.UID].machines, p.refusing = []string{"vm-x"}, errors.New("quota exceeded")
+		})
+		<-time.After(2 * driftPeriod)
+		r.told()
+		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+		r.settle()
+		if told := r.told(); !slices.Contains(told, "Warning SyncLoadBalancerFailed") || slices.Contains(told, "Warning LoadBalancerNotRepaired") {
+			t.Errorf("events %q, want one about the change", told)
+		}
+	})
+}
+
+// TestNodeWithoutNetworkLeaves: in every mode it is a change of the nodes, not drift.
+func TestNodeWithoutNetworkLeaves(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.Drift = loadbalancer.Off
+		r.start(1)
+		r.addService("web")
+		r.settle()
+		r.changeNode("a", func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue}}
+		})
+		r.settle()
+		want(r, "without a network", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+		r.deleteNode("a")
+		r.settle()
+		want(r, "and deleted", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
 	})
 }
 

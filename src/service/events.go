@@ -61,7 +61,7 @@ func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []loadb
 			k.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
 		}
 	}
-	m.notices = notices
+	m.notices, m.noticed = notices, true
 }
 
 // toldBefore says whether a process before this one has told the owner.
@@ -105,7 +105,7 @@ func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan loadbalancer
 		return errReported
 	}
 	what := summary(plan)
-	if !m.repairing || m.drift != what {
+	if !m.repairing || (k.behaviour.Drift == loadbalancer.Report && m.drift != what) {
 		k.metrics.drifted(plan)
 	}
 	m.repairing, m.drift = true, what

@@ -44,13 +44,14 @@ type wish struct {
 // *api.RetryError with the time of the next look.
 func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBalancerStatus, error) {
 	var cause cause
+	m.noticed = false
 	for round := 1; ; round++ {
 		found, err := k.provider.Compare(ctx, w.service, w.targets)
 		if err != nil {
 			return nil, k.judged(err)
 		}
 		if round == 1 {
-			cause = m.causeOf(w.service, found.Machines)
+			cause = m.causeOf(w, found.Machines)
 		}
 		m.seen(w.service, found)
 		k.tellNotices(m, w.service, noticesOf(m, w, cause, found))
@@ -67,6 +68,9 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 			}
 		}
 		m.wrote()
+		if err := m.progress(found.Plan); err != nil {
+			return nil, err
+		}
 		if err := k.applySome(ctx, found.Plan, cause); err != nil {
 			return nil, k.judged(err)
 		}
@@ -102,10 +106,24 @@ func (k *keeper) applySome(ctx context.Context, plan loadbalancer.Plan, cause ca
 	if cause == causeNodes {
 		k.metrics.retargeted(time.Since(began), err)
 	}
-	if left := len(plan) - maxWrites; err == nil && left > 0 {
-		return api.NewRetryError(fmt.Sprintf("%d more writes follow", left), time.Millisecond)
+	if err == nil && len(plan) > maxWrites {
+		return api.NewRetryError("there is more to be written than one look at a Service may; it goes on at once", time.Millisecond)
 	}
 	return err
+}
+
+// progress fails when a plan that is made in parts does not become shorter.
+func (m *memory) progress(plan loadbalancer.Plan) error {
+	before := m.planned
+	m.planned = 0
+	switch {
+	case len(plan) <= maxWrites:
+	case before > 0 && len(plan) >= before:
+		return fmt.Errorf("the cloud does not keep what is written: %d writes are still needed, the first is %q", len(plan), plan[0])
+	default:
+		m.planned = len(plan)
+	}
+	return nil
 }
 
 // apply makes the writes, and counts them.

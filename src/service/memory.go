@@ -33,6 +33,8 @@ type memory struct {
 
 	service  *corev1.Service // as it was last seen to want a load balancer; nil: never
 	machines []string        // that its traffic was to go to then
+	joining  []string        // those of nodes without a network
+	partial  bool            // whether that was not known to be all
 	settled  bool            // nothing differed with these
 	cause    cause
 
@@ -48,6 +50,8 @@ type memory struct {
 	wait    wait
 	told    map[string]telling    // by reason, since it last served
 	notices []loadbalancer.Notice // those that the owner was told
+	noticed bool                  // in the latest look, so that the notices are those of now
+	planned int                   // writes of the latest plan that was too long for one look
 	message string                // what is waited for, or why it goes on no further; "" when nothing
 	failure failure
 	repair  repair
@@ -90,19 +94,21 @@ type telling struct {
 	at     time.Time
 }
 
-// causeOf says why something may differ for a Service that wants this and whose traffic is to go to these machines. It remembers both.
-func (m *memory) causeOf(service *corev1.Service, machines []string) cause {
-	same := m.service != nil && sameWish(m.service, service)
+// causeOf says why something may differ for a wish, whose traffic is to go to these machines. It remembers both.
+func (m *memory) causeOf(w wish, machines []string) cause {
+	same := m.service != nil && sameWish(m.service, w.service)
+	targets := slices.Equal(m.machines, machines) && slices.Equal(m.joining, w.targets.Joining) && m.partial == w.targets.Incomplete
 	switch {
-	case same && slices.Equal(m.machines, machines) && (m.settled || m.cause == causeDrift):
+	case same && targets && (m.settled || m.cause == causeDrift):
 		m.cause = causeDrift
 	case same && (m.settled || m.cause == causeNodes || m.cause == causeDrift):
 		m.cause = causeNodes
 	default:
 		m.cause = causeService
+		m.forgive()
 	}
 	m.settled = m.settled && m.cause == causeDrift
-	m.service, m.machines = service, machines
+	m.service, m.machines, m.joining, m.partial = w.service, machines, w.targets.Joining, w.targets.Incomplete
 	return m.cause
 }
 
@@ -112,8 +118,14 @@ func sameWish(a, b *corev1.Service) bool {
 		equality.Semantic.DeepEqual(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(a.Labels, b.Labels)
 }
 
-// seen remembers how things are, for metrics.
+// seen remembers how things are, for metrics, and since when a target is left out.
 func (m *memory) seen(service *corev1.Service, found loadbalancer.Comparison) {
+	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one loadbalancer.Notice) bool { return one.Topic == loadbalancer.Nodes })
+	if !leftOut {
+		m.leftOut = time.Time{}
+	} else if m.leftOut.IsZero() {
+		m.leftOut = time.Now()
+	}
 	differs := m.repairing || (m.cause == causeDrift && len(found.Plan) > 0)
 	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines), repairing: differs})
 }
@@ -124,20 +136,26 @@ func (m *memory) wrote() { m.changed, m.settled = true, false }
 // settle remembers that nothing differs from the wish, and that it serves.
 func (m *memory) settle(service *corev1.Service, found loadbalancer.Comparison) {
 	m.settled, m.ensuring, m.changed, m.removing, m.repairing, m.drift = true, false, false, false, false, ""
-	m.wait, m.told, m.message, m.failure = wait{}, nil, "", failure{}
-	if !found.LeftOut {
-		m.leftOut = time.Time{}
-	} else if m.leftOut.IsZero() {
-		m.leftOut = time.Now()
-	}
+	m.wait, m.told, m.message, m.failure, m.planned = wait{}, nil, "", failure{}, 0
 	m.seen(service, found)
 }
 
 // unsettle is for a Service that is to have no load balancer any more.
-func (m *memory) unsettle() { m.settled, m.cause = false, causeService }
+func (m *memory) unsettle() {
+	m.settled, m.cause = false, causeService
+	m.forgive()
+}
+
+// forgive ends what was said about drift: what differs from now on is the owner's wish.
+func (m *memory) forgive() {
+	m.repairing, m.drift = false, ""
+	delete(m.told, reasonDrifted)
+	delete(m.told, reasonNotRepaired)
+}
 
 // reset is for a Service of which nothing is left in the cloud.
 func (m *memory) reset() {
+	m.joining, m.partial = nil, false
 	m.service, m.machines, m.settled, m.cause, m.foreign, m.abandoned, m.elsewhere = nil, nil, false, "", false, false, false
 	m.ensuring, m.changed, m.removing, m.repairing, m.drift = false, false, false, false, ""
 	m.wait, m.told, m.notices, m.message, m.leftOut, m.failure, m.repair = wait{}, nil, nil, "", time.Time{}, failure{}, repair{}

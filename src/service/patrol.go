@@ -70,6 +70,7 @@ type orphan struct {
 	parts  []loadbalancer.Owned
 	looks  int // in a row that found it
 	told   bool
+	served bool   // its Service is there, and has a load balancer of another class
 	memory memory // of its removal
 }
 
@@ -103,6 +104,7 @@ func (c *Controller) inspect(ctx context.Context) error {
 	}
 	certain := c.orphanage.admit(lost, c.tended())
 	for uid, one := range certain {
+		_, one.served = known[uid]
 		c.handle(ctx, uid, one, len(certain) > len(living))
 	}
 	return nil
@@ -173,11 +175,13 @@ func (o *orphanage) parts() []loadbalancer.Owned {
 func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
 	former := formerOf(uid, one)
 	logger := klog.FromContext(ctx).WithValues("service", object(former), "uid", uid)
-	remove := c.behaviour.RemoveOrphans && !most && former.Name != "" && former.Namespace != ""
+	remove := c.behaviour.RemoveOrphans && !most && !one.served && former.Name != "" && former.Namespace != ""
 	if !one.told {
 		one.told = true
 		advice := "Delete it in the cloud, or let the configuration remove orphans."
 		switch {
+		case one.served:
+			advice = "Whoever serves that Service now may use it; if nobody does, delete it in the cloud."
 		case remove:
 			advice = "It is being removed, as configured."
 		case c.behaviour.RemoveOrphans:
@@ -202,10 +206,8 @@ func (c *Controller) removeOrphan(ctx context.Context, one *orphan, former *core
 	if err != nil {
 		return fmt.Errorf("asking whether Service %s is gone: %w", object(former), err)
 	}
-	needed := func(service corev1.Service) bool {
-		return service.UID == former.UID && !ofOthers(c.behaviour, &service)
-	}
-	if slices.ContainsFunc(current.Items, needed) {
+	// One that has a load balancer of another class is there, too: whoever serves it may use what we find.
+	if slices.ContainsFunc(current.Items, func(one corev1.Service) bool { return one.UID == former.UID }) {
 		return nil
 	}
 	return c.remove(ctx, &one.memory, former)

@@ -100,6 +100,7 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		m.elsewhere = true
 		return c.writer.unprotect(ctx, service)
 	case errors.Is(err, errReported):
+		c.lookAgain(m, service)
 		return c.writer.publish(ctx, service, nil, m.conditions(service, c.stateOf(service, err)))
 	case err != nil && ctx.Err() != nil:
 		return err // the process ends, and the next one goes on
@@ -113,10 +114,15 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 	if err != nil && !apierrors.IsNotFound(err) {
 		return c.failed(ctx, m, service, err)
 	}
-	if !m.leftOut.IsZero() { // a machine that is new may not be listed yet
+	c.lookAgain(m, service)
+	return nil
+}
+
+// lookAgain is for a Service one of whose targets is left out: a machine that is new may not be listed yet.
+func (c *Controller) lookAgain(m *memory, service *corev1.Service) {
+	if !m.leftOut.IsZero() {
 		c.queue.add(keyOf(service), relaxed, min(max(time.Since(m.leftOut), minLookAgain), maxLookAgain))
 	}
-	return nil
 }
 
 // While a target is not usable, it is looked for after as long a time again, within these bounds.

@@ -176,7 +176,10 @@ func (c *Controller) stateOf(service *corev1.Service, err error) state {
 
 // conditions are what is known of a Service's load balancer. Nothing in them changes while nothing happens.
 func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition {
-	all := append(m.provisioned(s), m.conditionOf(loadbalancer.Settings), m.conditionOf(loadbalancer.Nodes))
+	all := m.provisioned(s)
+	if m.noticed { // otherwise nobody has looked
+		all = append(all, m.conditionOf(loadbalancer.Settings), m.conditionOf(loadbalancer.Nodes))
+	}
 	_, drifted := find(service.Status.Conditions, conditionDrifted)
 	switch {
 	case m.drift != "":

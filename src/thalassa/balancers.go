@@ -99,6 +99,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 // compareWithNone completes a comparison for a Service that has no load balancer.
 func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, found *loadbalancer.Comparison) (err error) {
 	found.Exists = !o.empty()
+	b.inherit(service)
 	if within := b.inventory.Doubtful(string(service.UID)); within > 0 {
 		found.Exists = true
 		found.Wait = doubt(within, "something may have been made for this Service a moment ago, by a creation without an answer or by whoever led before; whether it was shows within a minute")
@@ -109,6 +110,13 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	}
 	found.Plan = b.planner.plan(d, o)
 	return nil
+}
+
+// inherit is for a Service of which lists show nothing, although its finalizer says that there may be something.
+func (b *balancers) inherit(service *corev1.Service) {
+	if helpers.HasLBFinalizer(service) {
+		b.inventory.Inherit(string(service.UID))
+	}
 }
 
 // doubt is waiting for the cloud's lists to show whether something was made.
@@ -126,6 +134,9 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	}
 	if err != nil {
 		return loadbalancer.Comparison{}, err
+	}
+	if o.empty() {
+		b.inherit(service)
 	}
 	doubtful := b.inventory.Doubtful(string(service.UID))
 	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0, Plan: b.planner.deletion(o)}
@@ -231,9 +242,6 @@ func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) 
 
 // observe returns everything of the Service in the cloud, from lists at most maxAge old.
 func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration) (observed, error) {
-	if helpers.HasLBFinalizer(service) && !served(service) {
-		b.inventory.Inherit(string(service.UID))
-	}
 	balancers, err := b.balancersOf(ctx, service, maxAge)
 	if err != nil {
 		return observed{}, err
