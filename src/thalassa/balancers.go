@@ -255,7 +255,11 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		return observed{}, err
 	}
 	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
-	return observed{balancers: balancers, groups: groups}, nil
+	o := observed{balancers: balancers, groups: groups}
+	if !o.empty() {
+		b.inventory.Seen(string(service.UID))
+	}
+	return o, nil
 }
 
 // balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old.

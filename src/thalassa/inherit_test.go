@@ -11,6 +11,23 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
+// TestWhatWasSeenIsNotInherited: a process that has seen what there was takes no minute to believe that it is gone.
+func TestWhatWasSeenIsNotInherited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a")
+		web.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+		l.settle(web, nodes)
+		l.restart()
+		l.settle(web, nodes)
+		began := time.Now()
+		l.remove(web)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the deletion took %s", took)
+		}
+	})
+}
+
 // TestWhatTheLeaderBeforeMade a moment before it ended, and lists do not show yet: no second one is made, and the Service's finalizer stays
 // until it is gone.
 func TestWhatTheLeaderBeforeMade(t *testing.T) {

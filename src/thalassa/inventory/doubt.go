@@ -18,10 +18,17 @@ func (i *Inventory) doubt(owner string, err error) {
 // have had time to show that, its creation is as doubtful as one of our own that ended without an answer.
 func (i *Inventory) Inherit(owner string) {
 	first := i.balancers.first()
-	if _, known := i.doubts.noted(owner); known || (!first.IsZero() && time.Since(first) > visibleAfter) {
+	if _, known := i.doubts.noted(owner); known || i.seen.has(owner) || (!first.IsZero() && time.Since(first) > visibleAfter) {
 		return
 	}
 	i.doubts.note(owner)
+}
+
+// Seen says that lists have shown something of the owner's, so that nothing is inherited that they may not show yet.
+func (i *Inventory) Seen(owner string) {
+	if !i.seen.has(owner) {
+		i.seen.note(owner)
+	}
 }
 
 // Doubtful is for how long something of the owner's may still exist that lists do not show yet; 0 when they do. So long nobody may take

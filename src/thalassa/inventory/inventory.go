@@ -42,6 +42,7 @@ type Inventory struct {
 	vpcs      *kind[VPC]
 	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed, and in all since
 	doubts    *recent // owners for whom a creation ended without an answer
+	seen      *recent // owners of whom lists have shown something
 	complete  complete
 	owned     Labels // of load balancers and target groups of this cluster
 	owner     string // label whose value identifies the owner of a load balancer or target group
@@ -58,7 +59,7 @@ type Scope struct {
 
 // New returns an empty inventory. It makes no call.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(doubtMemory)}
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(doubtMemory), seen: newRecent(doubtMemory)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.machines.present = i.absent.forget
 	i.owned = scope.Owned
