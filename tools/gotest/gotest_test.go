@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 		},
 		"one test fails": {
 			packages: []string{"./good", "./bad"}, want: Tally{Passed: 3, Failed: 1}, err: ErrFailed,
-			says: []string{"loud", "--- FAIL: TestBad", "failed: sample/bad TestBad\n", "3 passed, 1 failed in "}, silent: []string{"quiet"},
+			says: []string{"loud", "--- FAIL: TestBad", "failed: sample/bad TestBad\n    bad_test.go:5: loud\n3 passed, 1 failed in "}, silent: []string{"quiet"},
 		},
 		"skipped":        {packages: []string{"./skip"}, want: Tally{Skipped: 1}, says: []string{"0 passed, 0 failed, 1 skipped"}},
 		"does not build": {packages: []string{"./nobuild"}, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"nobuild.go:3", "failed: sample/nobuild\n"}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -130,12 +131,28 @@ func (r *report) test(e event) {
 	case "fail":
 		r.tally.Failed++
 		r.broken[e.Package] = true
-		r.failed = append(r.failed, e.Package+" "+e.Test)
+		r.failed = append(r.failed, e.Package+" "+e.Test+r.said(e.key()))
 		r.show(e.key())
 	default:
 		return
 	}
 	delete(r.output, e.key())
+}
+
+// statement is what a test says with its own file and line: t.Error, t.Fatal and t.Log.
+var statement = regexp.MustCompile(`^ +\S+_test\.go:\d+: `)
+
+// mostSaid is how many statements of a failed test the end of the report repeats.
+const mostSaid = 5
+
+// said are the last statements of a failed test, each on a line of its own: where only the end of a long log is kept, they say why.
+func (r *report) said(key string) string {
+	lines := slices.DeleteFunc(slices.Clone(r.output[key]), func(line string) bool { return !statement.MatchString(line) })
+	var text strings.Builder
+	for _, line := range lines[max(len(lines)-mostSaid, 0):] {
+		text.WriteString("\n" + strings.TrimRight(line, "\n"))
+	}
+	return text.String()
 }
 
 // pkg closes a package: with its line when it passed, with everything that is left when it did not.
