@@ -10,7 +10,6 @@ package loadbalancer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -62,20 +61,18 @@ type Desired struct {
 	Targets             Targets
 }
 
-// Desire returns what the Service should have, with the given targets.
-//
-// The error, meant for the Service's owner, is about the ports that cannot be served; what is desired of the others is returned with it.
-func Desire(owner Owner, service *corev1.Service, targets Targets) (Desired, error) {
-	desired := Desired{Owner: owner, Targets: targets}
+// Desire returns what the Service should have, with the given targets, and what its owner should know about ports that cannot be served: a
+// sentence for each, and nothing about the others.
+func Desire(owner Owner, service *corev1.Service, targets Targets) (desired Desired, problems []string) {
+	desired = Desired{Owner: owner, Targets: targets}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
 	}
-	var problems []error
 	for _, port := range service.Spec.Ports {
 		key := Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}
 		if port.NodePort == 0 {
 			desired.Unserved = append(desired.Unserved, key)
-			problems = append(problems, fmt.Errorf("port %d of Service %s has no node port, and load balancers reach pods through node ports: "+
+			problems = append(problems, fmt.Sprintf("port %d of Service %s has no node port, and load balancers reach pods through node ports: "+
 				"set spec.allocateLoadBalancerNodePorts to true", port.Port, owner))
 			continue
 		}
@@ -84,5 +81,5 @@ func Desire(owner Owner, service *corev1.Service, targets Targets) (Desired, err
 	slices.SortFunc(desired.Ports, func(a, b Port) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
-	return desired, errors.Join(problems...)
+	return desired, problems
 }

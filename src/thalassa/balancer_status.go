@@ -2,19 +2,33 @@ package thalassa
 
 import (
 	"fmt"
-	"strconv"
+	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
+// What a load balancer shows once it serves, and while it does so and is being changed.
+const (
+	statusReady    = "ready"
+	statusUpdating = "updating"
+)
+
+// What a Service publishes of its load balancer.
+const (
+	publishIP       = "ip"
+	publishHostname = "hostname"
+	publishBoth     = "both"
+)
+
 // published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones count only
 // for a Service that asks for no others; for a public one they may be there before the public ones are.
-func published(service *corev1.Service, balancer inventory.LoadBalancer) []string {
-	internal, _ := strconv.ParseBool(service.Annotations[annotationPrefix+"internal"])
+func published(internal bool, balancer inventory.LoadBalancer) []string {
 	switch {
 	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
 		return nil
@@ -24,19 +38,79 @@ func published(service *corev1.Service, balancer inventory.LoadBalancer) []strin
 	return balancer.ExternalAddresses
 }
 
-func serves(service *corev1.Service, balancer inventory.LoadBalancer) bool {
-	return len(published(service, balancer)) > 0
+func serves(internal bool, balancer inventory.LoadBalancer) bool {
+	return len(published(internal, balancer)) > 0
 }
 
-// statusOf publishes each address with the load balancer's hostname. The mode is Proxy: nodes must not short-cut the address
-// to the pods, because the load balancer may add a PROXY header and limits of its own.
-func statusOf(service *corev1.Service, balancer inventory.LoadBalancer) corev1.LoadBalancerStatus {
+// statusOf is what is published: each address with the load balancer's hostname, unless the Service asks for one of them only. The mode is
+// Proxy: nodes must not short-cut the address to the pods, because the load balancer may add a PROXY header and limits of its own.
+func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalancer) corev1.LoadBalancerStatus {
 	status := corev1.LoadBalancerStatus{}
+	addresses := published(d.internal.Value, balancer)
+	if d.created {
+		addresses = inFamilies(service, addresses)
+	}
+	publish := d.annotations.publish.From(d.values).Value
+	if len(addresses) > 0 && balancer.Hostname != "" && publish == publishHostname {
+		status.Ingress = []corev1.LoadBalancerIngress{{Hostname: balancer.Hostname}}
+		return status
+	}
 	mode := corev1.LoadBalancerIPModeProxy
-	for _, address := range published(service, balancer) {
-		status.Ingress = append(status.Ingress, corev1.LoadBalancerIngress{IP: address, Hostname: balancer.Hostname, IPMode: &mode})
+	for _, address := range addresses {
+		ingress := corev1.LoadBalancerIngress{IP: address, IPMode: &mode}
+		if publish != publishIP {
+			ingress.Hostname = balancer.Hostname
+		}
+		status.Ingress = append(status.Ingress, ingress)
 	}
 	return status
+}
+
+// inFamilies returns the addresses of the families that the Service has, or all when there is none of them: it is better reached by
+// another family than not at all.
+func inFamilies(service *corev1.Service, addresses []string) []string {
+	if len(service.Spec.IPFamilies) == 0 {
+		return addresses
+	}
+	matching := slices.DeleteFunc(slices.Clone(addresses), func(address string) bool {
+		return !slices.Contains(service.Spec.IPFamilies, familyOf(address))
+	})
+	if len(matching) == 0 {
+		return addresses
+	}
+	return matching
+}
+
+func familyOf(address string) corev1.IPFamily {
+	if parsed, err := netip.ParseAddr(address); err == nil && parsed.Is6() && !parsed.Is4In6() {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
+}
+
+// lacking tells what the Service asks for and its load balancer does not publish.
+func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalancer) []loadbalancer.Notice {
+	var notices []loadbalancer.Notice
+	addresses := published(d.internal.Value, balancer)
+	if len(addresses) == 0 {
+		return nil
+	}
+	has := func(family corev1.IPFamily) bool {
+		return slices.ContainsFunc(addresses, func(address string) bool { return familyOf(address) == family })
+	}
+	required := ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack) != corev1.IPFamilyPolicyPreferDualStack
+	for _, family := range service.Spec.IPFamilies {
+		if d.created && required && !has(family) {
+			notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
+				"The load balancer has no %s address, which spec.ipFamilies asks for: it is reached by %s. Whether there is one is decided by its subnet and region; choose a subnet with %s by %ssubnet, or leave the family out.",
+				family, strings.Join(addresses, ", "), family, annotationPrefix)))
+		}
+	}
+	if publish := d.annotations.publish.From(d.values); publish.Given && publish.Value == publishHostname && balancer.Hostname == "" {
+		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
+			"Annotation %spublish: the load balancer has no hostname, so its addresses are published.", annotationPrefix)))
+	}
+	return notices
 }
 
 // waitFor is waiting for a load balancer that does not serve.

@@ -20,34 +20,22 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Reasons of the provider's notices.
-const (
-	reasonAnnotation = "InvalidAnnotation"
-	// reasonRestriction: the Service asks for less than everybody, which this version cannot do.
-	reasonRestriction = "RestrictionNotApplied"
-	// reasonLeftOut: nodes of the Service get none of its traffic.
-	reasonLeftOut = "NodesLeftOut"
-)
-
-// What a load balancer shows once it serves, and while it does so and is being changed.
-const (
-	statusReady    = "ready"
-	statusUpdating = "updating"
-)
-
 // balancers compares what Services should have with what is in the cloud. What it remembers of a Service is in the inventory.
 type balancers struct {
-	config      Config
-	inventory   *inventory.Inventory
-	annotations annotations
-	planner     planner
+	config    Config
+	inventory *inventory.Inventory
+	// annotations are read with the cluster's defaults, legacy with those of the existing CCM, which hold for what it has made.
+	annotations, legacy annotations
+	planner             planner
 }
 
 var _ loadbalancer.Provider = (*balancers)(nil)
 
 func newBalancers(c Config, known *inventory.Inventory) *balancers {
+	own := newAnnotations()
+	own.registry.SetDefaults(c.LoadBalancer.Defaults)
 	return &balancers{
-		config: c, inventory: known, annotations: newAnnotations(),
+		config: c, inventory: known, annotations: own, legacy: newAnnotations(),
 		planner: planner{inventory: known, separately: &atomic.Bool{}, removals: &removals{}},
 	}
 }
@@ -57,58 +45,89 @@ func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { r
 
 // Compare implements loadbalancer.Provider.
 func (b *balancers) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
-	d, notices, unserved, err := b.desire(ctx, service, targets)
-	if err != nil {
-		return loadbalancer.Comparison{}, err
-	}
 	o, err := b.observeSteady(ctx, service)
 	if err != nil {
 		return loadbalancer.Comparison{}, err
 	}
-	found := loadbalancer.Comparison{Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+len(d.Targets.Joining) < len(targets.Machines()),
-		Notices: append(notices, b.planner.removals.kept(d, o)...)}
-	d.Ports, found.Refused = openable(service, d.Ports, o)
-	found.Refused = errors.Join(found.Refused, unserved)
-	switch {
-	case len(o.balancers) > 0:
-		b.compareWith(service, o.balancers[0], d, o, &found)
-	case found.Refused == nil:
-		err = b.compareWithNone(ctx, service, d, o, &found)
-	default:
-		found.Exists = !o.empty()
+	d, notices, err := b.desire(ctx, service, targets, o)
+	if err != nil {
+		return loadbalancer.Comparison{}, err
+	}
+	if o, err = b.behind(ctx, d, o); err != nil {
+		return loadbalancer.Comparison{}, err
+	}
+	found := loadbalancer.Comparison{
+		Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+len(d.Targets.Joining) < len(targets.Machines()), Exists: !o.empty(),
+	}
+	managed, notices := b.open(&d, o, notices, &found)
+	found.Notices = append(notices, b.planner.removals.kept(d, o)...)
+	if balancer := o.balancer(); balancer != nil {
+		b.compareWith(service, *balancer, d, o, managed, &found)
+	} else if err := b.compareWithNone(ctx, service, d, o, managed, &found); err != nil {
+		return loadbalancer.Comparison{}, err
 	}
 	b.explain(service, found.Plan)
-	return found, err
+	return found, nil
+}
+
+// open decides which ports are opened, and with which security group.
+func (b *balancers) open(d *desired, o observed, notices []loadbalancer.Notice, found *loadbalancer.Comparison) (*managedGroup, []loadbalancer.Notice) {
+	all := d.Ports
+	d.closed = closing(*d, o)
+	d.Ports, found.Refused = d.openable(o)
+	managed, err := newManagedGroup(*d, o)
+	if err != nil {
+		notices = append(notices, settingNotice(reasonGroupFull, err.Error()))
+		d.closed, d.Ports = append(d.closed, err.Error()), all
+		d.Ports, found.Refused = d.openable(o)
+	}
+	if !newNodeRules(*d).fits() {
+		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
+			"Security group %s has no room for the rules of all node ports of this Service: nodes cannot be reached on some of them. Open the range of node ports in it by one rule, and set %sopen-node-ports to false.",
+			d.nodeGroup.Name, annotationPrefix)))
+	}
+	found.Refused = errors.Join(found.Refused, d.failed)
+	return managed, notices
 }
 
 // compareWith completes a comparison for a Service that has a load balancer.
-func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed, found *loadbalancer.Comparison) {
-	found.Exists, found.State, found.Status = true, balancer.Status, statusOf(service, balancer)
+func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed, managed *managedGroup, found *loadbalancer.Comparison) {
+	found.State, found.Status = balancer.Status, d.statusOf(service, balancer)
 	if balancer.Deleting() {
 		found.Refused = nil
 		found.Wait = &loadbalancer.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Going: true, Patient: true,
 			Message: fmt.Sprintf("load balancer %s is being deleted; a new one follows once it is gone", balancer.Name)}
 		return
 	}
-	found.Plan = b.planner.plan(d, o)
-	if !serves(service, balancer) {
+	found.Plan = b.planner.plan(d, o, managed)
+	if !serves(d.internal.Value, balancer) {
 		found.Wait = waitFor(balancer)
 	}
 }
 
 // compareWithNone completes a comparison for a Service that has no load balancer.
-func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, found *loadbalancer.Comparison) (err error) {
-	found.Exists = !o.empty()
+func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, managed *managedGroup, found *loadbalancer.Comparison) error {
+	found.Refused = errors.Join(found.Refused, d.missing)
+	if d.failed != nil || d.missing != nil || len(d.Ports) == 0 {
+		found.Refused = cmp.Or(found.Refused, errors.New("no port of the Service can be opened"))
+		return nil
+	}
 	b.inherit(service)
 	if within := b.inventory.Doubtful(string(service.UID)); within > 0 {
 		found.Exists = true
 		found.Wait = doubt(within, "something may have been made for this Service a moment ago, by a creation without an answer or by whoever led before; whether it was shows within a minute")
 		return nil
 	}
-	if d.subnet, err = b.subnet(ctx); err != nil {
-		return err
+	if asked := d.annotations.adopt.From(d.values); asked.Given {
+		balancer, err := b.adopt(ctx, d, asked)
+		if err != nil {
+			found.Refused = err
+			return nil
+		}
+		found.Exists, found.Plan = true, b.planner.adoption(d, balancer)
+		return nil
 	}
-	found.Plan = b.planner.plan(d, o)
+	found.Plan = b.planner.plan(d, o, managed)
 	return nil
 }
 
@@ -122,38 +141,6 @@ func (b *balancers) inherit(service *corev1.Service) {
 // doubt is waiting for the cloud's lists to show whether something was made.
 func doubt(within time.Duration, message string) *loadbalancer.Wait {
 	return &loadbalancer.Wait{Name: "the outcome of a creation", Status: "unknown", Within: within, Message: message}
-}
-
-// Remaining implements loadbalancer.Provider.
-func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, written bool) (loadbalancer.Comparison, error) {
-	o, err := b.observe(ctx, service, b.fresh())
-	if err == nil && written && o.empty() {
-		// That everything is gone is believed only from lists that began after the last deletion, which may take its time although it was
-		// accepted.
-		o, err = b.observe(ctx, service, inventory.Anew)
-	}
-	if err != nil {
-		return loadbalancer.Comparison{}, err
-	}
-	if o.empty() {
-		b.inherit(service)
-	}
-	doubtful := b.inventory.Doubtful(string(service.UID))
-	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0, Plan: b.planner.deletion(o)}
-	wait := loadbalancer.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
-	if len(o.balancers) > 0 {
-		balancer := o.balancers[0]
-		found.State, found.Status = balancer.Status, statusOf(service, balancer)
-		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status
-	}
-	switch {
-	case !o.empty():
-		found.Wait = &wait
-	case doubtful > 0:
-		found.Wait = doubt(doubtful, "something may still be there: a creation ended without an answer, or whoever led before made it a moment ago, and the cloud's lists may not show it yet")
-	}
-	b.explain(service, found.Plan)
-	return found, nil
 }
 
 // Refresh implements loadbalancer.Provider.
@@ -190,50 +177,11 @@ func (b *balancers) Judge(err error) (passing bool, after time.Duration) {
 	return passing, client.RetryAfter(err)
 }
 
-// desire is what the Service should have, and what its owner should know about that. Unserved is about the ports that cannot be had.
-func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (d desired, notices []loadbalancer.Notice, unserved, err error) {
-	usable, err := b.existing(ctx, targets)
-	if err != nil {
-		return desired{}, nil, nil, err
-	}
-	common, unserved := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, usable)
-	unserved = errors.Join(unserved, withoutProtocols(&common))
-	settings, problems := b.annotations.read(service.Annotations)
-	for _, problem := range problems {
-		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reasonAnnotation, Message: problem.String()})
-	}
-	if asked := restrictionOf(service); asked != "" {
-		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reasonRestriction, Message: fmt.Sprintf(
-			"%s cannot be applied by this version yet: no port is opened because of it, and ports that are open already stay as they are.", asked)})
-	}
-	return desired{
-		Desired: common, settings: settings,
-		name:        cloudprovider.DefaultLoadBalancerName(service),
-		labels:      ownerLabels(common.Owner, b.config.AdditionalLabels),
-		healthCheck: healthCheckOf(service, common.HealthCheckNodePort),
-	}, append(notices, leftOutOf(targets, usable).notices(b.config.VPCIdentity)...), unserved, nil
-}
-
-// withoutProtocols takes out the ports whose protocols the cloud does not have.
-func withoutProtocols(d *loadbalancer.Desired) error {
-	var problems []error
-	d.Ports = slices.DeleteFunc(d.Ports, func(port loadbalancer.Port) bool {
-		p := port.Protocol
-		if p == corev1.ProtocolTCP || p == corev1.ProtocolUDP {
-			return false
-		}
-		d.Unserved = append(d.Unserved, port.Key)
-		problems = append(problems, fmt.Errorf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, d.Owner, p))
-		return true
-	})
-	return errors.Join(problems...)
-}
-
 // observeSteady returns everything of the Service in the cloud. What is known may be older than the interval of looking again, and
 // while a load balancer does not serve it is time to look.
 func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) (observed, error) {
 	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge())
-	if err != nil || len(o.balancers) == 0 || (serves(service, o.balancers[0]) && !o.balancers[0].Deleting()) {
+	if err != nil || len(o.balancers) == 0 || (serves(b.internal(service), o.balancers[0]) && !o.balancers[0].Deleting()) {
 		return o, err
 	}
 	o.balancers, err = b.balancersOf(ctx, service, b.fresh())
@@ -256,10 +204,35 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	}
 	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
 	o := observed{balancers: balancers, groups: groups}
+	if b.hasSecurityGroup(service, o.balancer()) {
+		if o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge); err != nil {
+			o.unread = err
+		}
+	}
 	if !o.empty() {
 		b.inventory.Seen(string(service.UID))
 	}
 	return o, nil
+}
+
+// hasSecurityGroup says whether there may be a security group that was made for the Service. Only then are they listed: credentials need
+// not be allowed to see any.
+func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventory.LoadBalancer) bool {
+	_, asked := service.Annotations[annotationPrefix+nameCreateGroup]
+	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" || service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return true
+	}
+	return balancer != nil && (len(balancer.SecurityGroups) > 0 || recordOf(balancer.Annotations).has(settingGroups))
+}
+
+// internal says what the Service asks for, as far as that is needed to see whether its load balancer serves.
+func (b *balancers) internal(service *corev1.Service) bool {
+	text, given := service.Annotations[annotationPrefix+nameInternal]
+	if !given {
+		text = b.config.LoadBalancer.Defaults[nameInternal]
+	}
+	internal, _ := strconv.ParseBool(strings.TrimSpace(text))
+	return internal || service.Annotations[annotationPrefix+nameType] == typeInternal
 }
 
 // balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old.

@@ -44,6 +44,10 @@ type LoadBalancerConfig struct {
 	RemoveOrphans bool   `yaml:"removeOrphans"` // delete what belongs to Services that are gone, instead of reporting it
 	Class         string `yaml:"class"`         // the loadBalancerClass that is served; empty: none
 	OnlyClass     bool   `yaml:"onlyClass"`     // leave Services without a class to others
+	// Defaults are settings of Services that do not have the annotation: its name without the prefix -> value.
+	Defaults map[string]string `yaml:"defaults"`
+	// NodeSecurityGroup is the security group of the nodes, by identity or slug, in which rules are made for node ports; empty: none are.
+	NodeSecurityGroup string `yaml:"nodeSecurityGroup"`
 }
 
 // What is done about changes made by hand.
@@ -133,6 +137,9 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 	}
 	if c.Insecure && c.CABundle != "" {
 		file.Add("insecure", "true beside caBundle", "want only one of the two: a certificate that is not verified needs no bundle to verify it with")
+	}
+	for _, problem := range newAnnotations().registry.SetDefaults(c.LoadBalancer.Defaults) {
+		file.Add("loadBalancer.defaults."+strings.TrimPrefix(problem.Annotation, annotationPrefix), problem.Value, problem.Want)
 	}
 	return c, file, nil
 }

@@ -2,45 +2,128 @@ package thalassa
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
-// healthCheckAnnotations start the names of the existing CCM's annotations about health checks.
-const healthCheckAnnotations = annotationPrefix + "health-check-"
-
-// healthCheck is what a Service's target groups should have.
-type healthCheck struct {
-	want *iaas.BackendHealthCheck // nil: none
-	keep bool                     // leave one that is there
+// healthSettings is what a Service asks for about the health check of one port.
+type healthSettings struct {
+	enabled                     annotation.Setting[bool]
+	port                        annotation.Setting[int] // 0: the port's node port
+	path, protocol              annotation.Setting[string]
+	interval, timeout, up, down annotation.Setting[int] // seconds; times in a row
 }
 
-// healthCheckOf checks nodePort, where kube-proxy says whether a node has an endpoint of a Service whose policy is Local.
-// Other Services have no health check; one that came with health check annotations of the existing CCM keeps what it has.
-// Interval, timeout and thresholds are the existing CCM's.
-func healthCheckOf(service *corev1.Service, nodePort int32) healthCheck {
-	var check healthCheck
-	if nodePort != 0 {
-		check.want = &iaas.BackendHealthCheck{
-			Protocol: iaas.ProtocolHTTP, Port: nodePort, Path: "/healthz",
-			PeriodSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3,
-		}
-	}
-	for name := range service.Annotations {
-		check.keep = check.keep || strings.HasPrefix(name, healthCheckAnnotations)
-	}
-	return check
+// checked is whether and how the targets of a port are to be checked.
+type checked struct {
+	settings healthSettings
+	// nodePort answers for the whole Service when its policy is Local; else 0.
+	nodePort int32
+	// created says that the load balancer is ours from the beginning, so that our defaults hold.
+	created bool
 }
 
-// over returns the health check to aim at, given the observed one.
-func (h healthCheck) over(observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
-	if h.keep && observed != nil {
+// over returns the health check to aim at, given the observed one; nil is none. What the Service asks for and cannot be used stays as
+// it is observed.
+func (c checked) over(port loadbalancer.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+	s := c.settings
+	switch {
+	case c.nodePort != 0: // as the existing CCM has it: also without being asked, and always HTTP
+		s.protocol = annotation.Setting[string]{Value: string(iaas.ProtocolHTTP)}
+		return s.complete(iaas.ProtocolHTTP, c.nodePort, observed)
+	case s.enabled.Invalid:
+		return observed
+	case !s.enabled.Value || !s.enabled.Given && !c.created:
+		return nil
+	case s.port.Given:
+		return s.complete(iaas.ProtocolHTTP, port.TargetPort, observed)
+	case !c.created:
+		return observed // the existing CCM took it for none
+	case port.Protocol != corev1.ProtocolTCP:
+		return nil // a port that answers only what it understands looks dead
+	}
+	return s.complete(iaas.ProtocolTCP, port.TargetPort, observed)
+}
+
+// given says that the Service asks for anything about it.
+func (s healthSettings) given() bool {
+	return s.enabled.Given || s.port.Given || s.path.Given || s.protocol.Given || s.interval.Given || s.timeout.Given || s.up.Given || s.down.Given
+}
+
+// aim is over for an object that remembers what was asked for.
+func (c checked) aim(own *memo, port loadbalancer.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+	const setting = "health-check"
+	switch {
+	case !own.free || c.nodePort != 0:
+	case c.settings.given():
+		own.record = own.with(setting)
+	case own.has(setting):
+		own.record = own.without(setting)
+	default:
 		return observed
 	}
-	return h.want
+	return c.over(port, observed)
+}
+
+// complete is the health check that the Service asks for, with a protocol and a port for when it does not say.
+func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+	check := iaas.BackendHealthCheck{
+		Protocol: protocol, Port: port, Path: s.path.Value,
+		PeriodSeconds: s.interval.Value, TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value), UnhealthyThreshold: int32(s.down.Value),
+	}
+	if s.protocol.Given && !s.protocol.Invalid {
+		check.Protocol = iaas.LoadbalancerProtocol(s.protocol.Value)
+	}
+	if s.port.Value != 0 {
+		check.Port = int32(s.port.Value)
+	}
+	if observed != nil {
+		s.keep(&check, *observed)
+	}
+	return &check
+}
+
+// keep leaves everything at the observed value that the Service says something unusable about.
+func (s healthSettings) keep(check *iaas.BackendHealthCheck, observed iaas.BackendHealthCheck) {
+	if s.protocol.Invalid {
+		check.Protocol = observed.Protocol
+	}
+	if s.port.Invalid {
+		check.Port = observed.Port
+	}
+	check.Path = s.path.Over(observed.Path)
+	check.PeriodSeconds, check.TimeoutSeconds = s.interval.Over(observed.PeriodSeconds), s.timeout.Over(observed.TimeoutSeconds)
+	check.HealthyThreshold, check.UnhealthyThreshold = int32(s.up.Over(int(observed.HealthyThreshold))), int32(s.down.Over(int(observed.UnhealthyThreshold)))
+	if hasNoPath(check.Protocol) && hasNoPath(observed.Protocol) {
+		check.Path = observed.Path // which means nothing
+	}
+}
+
+// hasNoPath says of a protocol that there is nothing to ask for: what a path says then, and whether it is kept, is the cloud's affair.
+func hasNoPath(protocol iaas.LoadbalancerProtocol) bool {
+	return protocol == iaas.ProtocolTCP || protocol == iaas.ProtocolUDP
+}
+
+// problem is what is wrong with the settings together; "" when nothing.
+func (s healthSettings) problem() string {
+	if s.timeout.Value <= s.interval.Value {
+		return ""
+	}
+	return fmt.Sprintf("The health check would wait %d seconds for an answer and ask every %d seconds: what it has of both stays. Set health-check-timeout to at most health-check-interval.",
+		s.timeout.Value, s.interval.Value)
+}
+
+// usable returns the settings without those that contradict each other: they are as good as unreadable.
+func (s healthSettings) usable() healthSettings {
+	if s.problem() != "" {
+		s.interval.Invalid, s.timeout.Invalid = true, true
+	}
+	return s
 }
 
 // healthCheckText is comparable, and readable in a plan.
@@ -50,4 +133,9 @@ func healthCheckText(h *iaas.BackendHealthCheck) string {
 	}
 	return fmt.Sprintf("%s :%d%s every %ds, timeout %ds, %d good, %d bad",
 		h.Protocol, h.Port, h.Path, h.PeriodSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold)
+}
+
+// healthCheck is whether and how the targets of a port are to be checked.
+func (d desired) healthCheck(port loadbalancer.Port) checked {
+	return checked{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort, created: d.created}
 }

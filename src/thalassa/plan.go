@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -25,17 +23,44 @@ const (
 // desired is what a Service should have in this cloud.
 type desired struct {
 	loadbalancer.Desired
-	settings    settings
-	name        string // of the load balancer
-	subnet      string // identity; only used when the load balancer is created
-	labels      inventory.Labels
-	healthCheck healthCheck
+	settings
+	references
+	name   string // of a load balancer whose Service does not say
+	labels inventory.Labels
+	// created says that the load balancer is ours from the beginning, or is to be made: what differs from the existing CCM's defaults holds
+	// only then. free says that it was adopted, and keeps what it has until the Service asks for something else.
+	created, free bool
+	unmanaged     string   // identity of the Service's security group when it is not to have one any more
+	closed        []string // why no port is opened that is not open yet
 }
 
 // observed is what it has: everything in the inventory that carries the Service's UID.
 type observed struct {
-	balancers []inventory.LoadBalancer // oldest first; more than one only after something went wrong
-	groups    []inventory.TargetGroup
+	balancers      []inventory.LoadBalancer // oldest first; more than one only after something went wrong
+	groups         []inventory.TargetGroup
+	securityGroups []inventory.SecurityGroup
+	// unread is why the security groups are not known; nil: they are, or none is needed.
+	unread error
+}
+
+// balancer is the load balancer that counts, nil when there is none.
+func (o observed) balancer() *inventory.LoadBalancer {
+	if len(o.balancers) == 0 {
+		return nil
+	}
+	return &o.balancers[0]
+}
+
+// listener is the one on a port, nil when there is none.
+func (o observed) listener(key loadbalancer.Key) *inventory.Listener {
+	if len(o.balancers) == 0 {
+		return nil
+	}
+	return listenerOf(o.balancers[0], key)
+}
+
+func (o observed) hasGroup(id string) bool {
+	return slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool { return g.ID == id })
 }
 
 // String names everything, with the load balancers' status.
@@ -47,11 +72,16 @@ func (o observed) String() string {
 	for _, group := range o.groups {
 		names = append(names, kindGroup+" "+group.Name)
 	}
+	for _, group := range o.securityGroups {
+		names = append(names, kindSecurityGroup+" "+group.Name)
+	}
 	return strings.Join(names, ", ")
 }
 
 // empty says that nothing of the Service is left in the cloud.
-func (o observed) empty() bool { return len(o.balancers) == 0 && len(o.groups) == 0 }
+func (o observed) empty() bool {
+	return len(o.balancers) == 0 && len(o.groups) == 0 && len(o.securityGroups) == 0
+}
 
 // group returns the port's target group: the one its listener uses, else one with the port's labels.
 func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
@@ -80,24 +110,25 @@ type planner struct {
 type difference struct {
 	planner
 	desired desired
+	managed *managedGroup
+	nodes   nodeRules
 	plan    loadbalancer.Plan
 	used    map[string]bool // identities of the listeners and target groups that stay
 }
 
 // plan returns the writes that make observed what is desired, in an order in which a crash after any of them leaves nothing
-// that the next plan does not find: groups before listeners, additions before removals.
+// that the next plan does not find: what lets traffic through before what sends it, groups before listeners, additions before removals.
 //
 // Listeners of a load balancer that does not exist yet are either part of its creation or the matter of the next plan.
-func (p planner) plan(d desired, o observed) loadbalancer.Plan {
-	diff := &difference{planner: p, desired: d, used: map[string]bool{}}
-	var balancer *inventory.LoadBalancer
-	if len(o.balancers) > 0 {
-		balancer = &o.balancers[0]
-	}
+func (p planner) plan(d desired, o observed, managed *managedGroup) loadbalancer.Plan {
+	diff := &difference{planner: p, desired: d, managed: managed, nodes: newNodeRules(d), used: map[string]bool{}}
+	balancer := o.balancer()
 	ports := make([]*port, 0, len(d.Ports))
 	for _, wanted := range d.Ports {
 		ports = append(ports, diff.newPort(wanted, balancer, o))
 	}
+	diff.securityGroup()
+	diff.openNodePorts()
 	for _, port := range ports {
 		diff.targetGroup(port)
 	}
@@ -107,8 +138,10 @@ func (p planner) plan(d desired, o observed) loadbalancer.Plan {
 	} else {
 		diff.updateBalancer(*balancer)
 		diff.listeners(*balancer, ports)
+		diff.releaseGroups(*balancer)
 	}
 	diff.surplus(o)
+	diff.closeNodePorts()
 	return diff.plan
 }
 
@@ -127,6 +160,7 @@ func (d *difference) spare(balancer *inventory.LoadBalancer) {
 // port is one port on its way from what it has to what it should have.
 type port struct {
 	loadbalancer.Port
+	settings portSettings
 	name     string // of listener and target group
 	labels   inventory.Labels
 	listener *inventory.Listener    // nil: to be created
@@ -134,7 +168,7 @@ type port struct {
 }
 
 func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadBalancer, o observed) *port {
-	p := &port{Port: wanted, name: portName(d.desired.name, wanted), labels: portLabels(d.desired.labels, wanted.Key)}
+	p := &port{Port: wanted, settings: d.desired.ports[wanted.Key], name: portName(d.desired.name, wanted), labels: portLabels(d.desired.labels, wanted.Key)}
 	if balancer != nil {
 		p.listener = listenerOf(*balancer, wanted.Key)
 	}
@@ -164,11 +198,8 @@ func (d *difference) add(verb loadbalancer.Verb, kind, name, why string, do func
 
 // createBalancer adds the creation of the load balancer with all its listeners: one write, and it never exists without them.
 func (d *difference) createBalancer(ports []*port) {
-	d.add(loadbalancer.Create, kindBalancer, d.desired.name, "", func(ctx context.Context) error {
-		create := iaas.CreateLoadbalancer{
-			Name: d.desired.name, Description: "Kubernetes Service " + d.desired.Owner.String(),
-			Labels: d.desired.labels, Subnet: d.desired.subnet,
-		}
+	d.add(loadbalancer.Create, kindBalancer, d.desired.balancerName(""), "", func(ctx context.Context) error {
+		create := d.newBalancer()
 		if !d.separately.Load() {
 			for _, port := range ports {
 				create.Listeners = append(create.Listeners, d.newListener(port))
@@ -187,15 +218,6 @@ func (d *difference) createBalancer(ports []*port) {
 	})
 }
 
-func (d *difference) updateBalancer(balancer inventory.LoadBalancer) {
-	if inventory.HasLabels(balancer.Labels, d.desired.labels) {
-		return
-	}
-	d.add(loadbalancer.Update, kindBalancer, balancer.Name, "its labels differ", func(ctx context.Context) error {
-		return d.inventory.UpdateLoadBalancer(ctx, balancer, withLabels(balancer.Labels, d.desired.labels))
-	})
-}
-
 // surplus adds the removal of what belongs to the Service but is not needed any more: listeners first, because the cloud
 // keeps a target group as long as a listener uses it.
 func (d *difference) surplus(o observed) {
@@ -208,6 +230,7 @@ func (d *difference) surplus(o observed) {
 			d.deleteGroup(group, "the Service has no such port")
 		}
 	}
+	d.surplusSecurityGroups(o)
 }
 
 func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
@@ -231,14 +254,15 @@ func (d *difference) surplusBalancers(younger []inventory.LoadBalancer) {
 	}
 }
 
-// deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, and
-// target groups once no load balancer is left that could use them. It is empty while the cloud is still busy.
-func (p planner) deletion(o observed) loadbalancer.Plan {
-	diff := &difference{planner: p}
+// deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, then what only
+// they could use. It is empty while the cloud is still busy.
+func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
+	diff := &difference{planner: p, desired: d, nodes: newNodeRules(d)}
 	for _, balancer := range o.balancers {
 		if balancer.Deleting() {
 			continue
 		}
+		diff.unprotect(balancer)
 		diff.add(loadbalancer.Delete, kindBalancer, balancer.Name, "",
 			func(ctx context.Context) error { return p.inventory.DeleteLoadBalancer(ctx, balancer) })
 	}
@@ -248,6 +272,10 @@ func (p planner) deletion(o observed) loadbalancer.Plan {
 	for _, group := range o.groups {
 		diff.deleteGroup(group, "")
 	}
+	for _, group := range o.securityGroups {
+		diff.deleteSecurityGroup(group, "")
+	}
+	diff.closeNodePorts()
 	return diff.plan
 }
 

@@ -85,23 +85,25 @@ func (d *difference) createGroup(p *port) {
 func (d *difference) newGroup(p *port) inventory.TargetGroup {
 	return inventory.TargetGroup{
 		Name: p.name, Description: d.portDescription(p), Labels: p.labels,
+		Annotations: record{created: true}.over(nil),
 		Protocol: protocol(p.Key), Port: int(p.TargetPort),
-		Policy: d.desired.settings.policy.Value, ProxyProtocol: d.desired.settings.proxyProtocol.Value,
-		HealthCheck: d.desired.healthCheck.over(nil),
+		Policy: p.settings.policy.Value, ProxyProtocol: p.settings.proxyProtocol.Value,
+		HealthCheck: d.desired.healthCheck(p.Port).over(p.Port, nil),
 	}
 }
 
 // groupUpdate is the group as it should be: what we decide about over everything else that it has.
 func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory.TargetGroup {
-	update := group
+	update, own := group, memoOf(group.Annotations, d.desired.free)
 	update.Labels = withLabels(group.Labels, p.labels)
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
-	update.Policy = d.desired.settings.policy.Over(group.Policy)
-	update.ProxyProtocol = d.desired.settings.proxyProtocol.Over(group.ProxyProtocol)
-	update.HealthCheck = d.desired.healthCheck.over(group.HealthCheck)
+	update.Policy = aim(own, "policy", p.settings.policy, group.Policy)
+	update.ProxyProtocol = aim(own, "proxy-protocol", p.settings.proxyProtocol, group.ProxyProtocol)
+	update.HealthCheck = d.desired.healthCheck(p.Port).aim(own, p.Port, group.HealthCheck)
 	if update.HealthCheck == nil && d.removals.inVain(group) {
 		update.HealthCheck = group.HealthCheck
 	}
+	update.Annotations = own.over(group.Annotations)
 	return update
 }
 
@@ -139,13 +141,16 @@ func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 
 func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 	from := *p.listener
-	to := from
+	to, own := from, memoOf(from.Annotations, d.desired.free)
 	to.Labels = withLabels(from.Labels, p.labels)
-	to.MaxConnections = d.desired.settings.maxConnections.Over(from.MaxConnections)
-	to.IdleTimeout = d.desired.settings.idleTimeout.Over(from.IdleTimeout)
+	to.MaxConnections = aim(own, "max-connections", p.settings.maxConnections, from.MaxConnections)
+	to.IdleTimeout = aim(own, "idle-timeout", p.settings.idleTimeout, from.IdleTimeout)
+	aimSources(own, p.settings.sources, &to)
+	to.Annotations = own.over(from.Annotations)
 	var c changes
 	note(&c, "connection limit", from.MaxConnections, to.MaxConnections)
 	note(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
+	note(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
 	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
 	if p.group == nil || p.group.ID != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)
@@ -159,12 +164,16 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 	})
 }
 
-func (d *difference) newListener(p *port) iaas.CreateListener {
-	limit, idle := d.desired.settings.maxConnections.Value, d.desired.settings.idleTimeout.Value
-	return iaas.CreateListener{
-		Name: p.name, Description: d.portDescription(p), Labels: p.labels,
-		Port: int(p.Key.Port), Protocol: iaas.LoadbalancerProtocol(protocol(p.Key)), TargetGroup: p.group.ID,
-		MaxConnections: &limit, ConnectionIdleTimeout: &idle,
+func (d *difference) newListener(p *port) inventory.Listener {
+	own := record{created: true}
+	if p.settings.sources.Given {
+		own = own.with(settingSources)
+	}
+	return inventory.Listener{
+		Name: p.name, Description: d.portDescription(p), Labels: p.labels, Annotations: own.over(nil),
+		Port: int(p.Key.Port), Protocol: protocol(p.Key), TargetGroup: p.group.ID,
+		MaxConnections: p.settings.maxConnections.Value, IdleTimeout: p.settings.idleTimeout.Value,
+		AllowedSources: sourceTexts(p.settings.sources.Value),
 	}
 }
 

@@ -61,14 +61,16 @@ func (r *removals) forget(group string) {
 // kept says which health checks cannot be removed.
 func (r *removals) kept(d desired, o observed) []loadbalancer.Notice {
 	var notices []loadbalancer.Notice
-	for _, group := range o.groups {
+	for _, port := range d.Ports {
+		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 		switch {
-		case d.healthCheck.over(group.HealthCheck) != nil:
+		case group == nil:
+		case d.healthCheck(port).aim(memoOf(group.Annotations, d.free), port, group.HealthCheck) != nil:
 			r.forget(group.ID)
-		case r.inVain(group):
-			notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reasonHealthCheckKept, Message: fmt.Sprintf(
+		case r.inVain(*group):
+			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
 				"The cloud says that it removes the health check of target group %s, and keeps it: %s. Nodes that fail it get no traffic. Remove it in the cloud; if that cannot be done, delete the port's listener and this target group there: new ones follow by themselves.",
-				group.Name, healthCheckText(group.HealthCheck))})
+				group.Name, healthCheckText(group.HealthCheck))))
 		}
 	}
 	return notices

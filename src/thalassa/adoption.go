@@ -1,0 +1,69 @@
+package thalassa
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// adoptionName is how a load balancer names the Service that may adopt it.
+func adoptionName(owner loadbalancer.Owner) string {
+	return owner.Cluster + "/" + owner.Namespace + "/" + owner.Name
+}
+
+// adopt returns the load balancer that the Service asks to adopt. Both sides must want it: the Service names the load balancer, and the load balancer, in an annotation of its own, the Service.
+func (b *balancers) adopt(ctx context.Context, d desired, id string) (inventory.LoadBalancer, error) {
+	balancer, found, err := b.inventory.LoadBalancerByID(ctx, id)
+	if err != nil {
+		return inventory.LoadBalancer{}, fmt.Errorf("looking for the load balancer to adopt: %w", err)
+	}
+	wanted := adoptionName(d.Owner)
+	switch {
+	case !found:
+		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: VPC %s has no load balancer %q; give the identity of one, or remove the annotation to get a new one",
+			annotationPrefix, b.config.VPCIdentity, id)
+	case balancer.Labels[labelManaged] == "true" && balancer.Labels[labelUID] != "":
+		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s belongs to Service %s/%s of cluster %s; make that Service give it up first, with %son-delete: %s",
+			annotationPrefix, id, balancer.Labels[labelNamespace], balancer.Labels[labelName], balancer.Labels[labelCluster], annotationPrefix, onDeleteKeep)
+	case balancer.Annotations[annotationAdoptable] != wanted:
+		return inventory.LoadBalancer{}, fmt.Errorf("annotation %sadopt: load balancer %s does not say that it may be adopted; give it the annotation %s=%s in the cloud",
+			annotationPrefix, id, annotationAdoptable, wanted)
+	}
+	return balancer, nil
+}
+
+// behind adds the target groups behind an adopted load balancer's ports that do not carry the Service's labels yet.
+func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed, error) {
+	balancer := o.balancer()
+	if balancer == nil || !recordOf(balancer.Annotations).has(settingAdopted) {
+		return o, nil
+	}
+	for _, port := range d.Ports {
+		listener := listenerOf(*balancer, port.Key)
+		if listener == nil || o.hasGroup(listener.TargetGroup) {
+			continue
+		}
+		group, found, err := b.inventory.TargetGroupByID(ctx, listener.TargetGroup)
+		if err != nil {
+			return observed{}, fmt.Errorf("looking for the target groups of the adopted load balancer %s: %w", balancer.Name, err)
+		}
+		if found && group.Labels[labelUID] == "" {
+			o.groups = append(o.groups, group)
+		}
+	}
+	return o, nil
+}
+
+// adoption is the plan that makes a load balancer the Service's; everything else of it is changed afterwards.
+func (p planner) adoption(d desired, from inventory.LoadBalancer) loadbalancer.Plan {
+	to := from
+	to.Labels = withLabels(from.Labels, d.labels)
+	to.Annotations = record{}.with(settingAdopted).over(from.Annotations)
+	diff := &difference{planner: p}
+	diff.add(loadbalancer.Update, kindBalancer, from.Name, "it is adopted", func(ctx context.Context) error {
+		return p.inventory.UpdateLoadBalancer(ctx, from, to)
+	})
+	return diff.plan
+}

@@ -1,0 +1,93 @@
+package thalassa
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// maxListeners is how many ports one load balancer has at most, as the cloud documents it.
+const maxListeners = 100
+
+// openable returns the ports that may be open, and why the others are not. What is open already stays so, with the restrictions that it
+// has: a port is not closed by a mistake, and none is opened by one. Of ports that are not opened nothing is made, not even target groups.
+func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
+	var open []loadbalancer.Port
+	var problems []error
+	room := maxListeners
+	for _, port := range d.Ports {
+		if o.listener(port.Key) != nil {
+			open, room = append(open, port), room-1
+		}
+	}
+	refused := map[string]int{}
+	tooMany := 0
+	for _, port := range d.Ports {
+		switch {
+		case o.listener(port.Key) != nil:
+		case len(d.closed) > 0:
+			refused[d.closed[0]]++
+		case d.ports[port.Key].sources.Invalid:
+			problems = append(problems, fmt.Errorf("port %s is not opened: who may reach it cannot be read", port.Key))
+		case room <= 0:
+			tooMany++
+		case len(d.Ports) > maxListeners:
+			tooMany++ // which of them are opened is for the Service's owner to say
+		default:
+			open = append(open, port)
+		}
+	}
+	for why, ports := range refused {
+		problems = append(problems, fmt.Errorf("%d of the ports of Service %s are not opened: %s", ports, d.Owner, why))
+	}
+	if tooMany > 0 {
+		problems = append(problems, fmt.Errorf("a load balancer of Thalassa Cloud has at most %d ports, and Service %s has %d: %d of them are not opened; use several Services",
+			maxListeners, d.Owner, len(d.Ports), tooMany))
+	}
+	return inOrder(d.Ports, open), errors.Join(problems...)
+}
+
+// inOrder returns those that are open, in the order of all.
+func inOrder(all, open []loadbalancer.Port) []loadbalancer.Port {
+	if len(open) == len(all) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(port loadbalancer.Port) bool { return !slices.Contains(open, port) })
+}
+
+// closing are the reasons for which no port is opened that is not open yet: who may reach it would not be as the Service asks.
+func closing(d desired, o observed) []string {
+	var reasons []string
+	if d.internal.Invalid {
+		reasons = append(reasons, "whether the load balancer is to be internal cannot be read")
+	}
+	if immovable(d.settings, o.balancer()) != "" {
+		reasons = append(reasons, "the load balancer is of the other kind than the Service asks for, internal or public")
+	}
+	if d.groups.Invalid {
+		reasons = append(reasons, "its security groups are not known")
+	}
+	if d.annotations.createSecurityGroup.From(d.values).Invalid {
+		reasons = append(reasons, "whether it is to have a security group of its own cannot be read")
+	}
+	return reasons
+}
+
+// unservable takes out the ports whose protocols the cloud does not have, and returns what to tell about them.
+func unservable(d *loadbalancer.Desired) []string {
+	var problems []string
+	d.Ports = slices.DeleteFunc(d.Ports, func(port loadbalancer.Port) bool {
+		p := port.Protocol
+		if p == corev1.ProtocolTCP || p == corev1.ProtocolUDP {
+			return false
+		}
+		d.Unserved = append(d.Unserved, port.Key)
+		problems = append(problems, fmt.Sprintf("port %s of Service %s: Thalassa Cloud load balancers have no %s; use TCP or UDP", port.Key, d.Owner, p))
+		return true
+	})
+	return problems
+}

@@ -1,0 +1,110 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// Remaining implements loadbalancer.Provider.
+func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, written bool) (loadbalancer.Comparison, error) {
+	o, err := b.observeLast(ctx, service, written)
+	if err != nil {
+		return loadbalancer.Comparison{}, err
+	}
+	if o.empty() {
+		b.inherit(service)
+	}
+	d, _ := b.read(service, o)
+	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil {
+		return loadbalancer.Comparison{}, err
+	}
+	doubtful := b.inventory.Doubtful(string(service.UID))
+	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0}
+	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.empty()
+	if keeps {
+		found.Plan, found.HandsOver = b.planner.handover(o), handoverText(o)
+	} else {
+		found.Plan = b.planner.deletion(d, o)
+	}
+	wait := loadbalancer.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
+	if balancer := o.balancer(); balancer != nil {
+		found.State, found.Status = balancer.Status, d.statusOf(service, *balancer)
+		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status
+		if held := protection(d, *balancer); held != "" && !keeps {
+			found.Plan, found.Refused = nil, errors.New(held)
+		}
+	}
+	switch {
+	case !o.empty():
+		found.Wait = &wait
+	case doubtful > 0:
+		found.Wait = doubt(doubtful, "something may still be there: a creation ended without an answer, or whoever led before made it a moment ago, and the cloud's lists may not show it yet")
+	}
+	b.explain(service, found.Plan)
+	return found, nil
+}
+
+// observeLast returns everything of a Service that is to have nothing. That everything is gone is believed only from lists that began after
+// the last deletion, which may take its time although it was accepted.
+func (b *balancers) observeLast(ctx context.Context, service *corev1.Service, written bool) (observed, error) {
+	o, err := b.observe(ctx, service, b.fresh())
+	if err == nil && written && o.empty() {
+		o, err = b.observe(ctx, service, inventory.Anew)
+	}
+	if err == nil && o.unread != nil && !errors.Is(o.unread, client.ErrUnauthorised) {
+		return observed{}, o.unread // who may not see security groups has made none
+	}
+	return o, err
+}
+
+// protection is why a load balancer is not deleted although its Service has none any more; "" when nothing is in the way, or we put it
+// there ourselves for a Service that no longer asks for it.
+func protection(d desired, balancer inventory.LoadBalancer) string {
+	if !balancer.DeleteProtection || balancer.Deleting() {
+		return ""
+	}
+	switch asked := d.annotations.deleteProtection.From(d.values); {
+	case asked.Given && (asked.Value || asked.Invalid):
+		return fmt.Sprintf("load balancer %s is protected from deletion, as the Service asks: set %sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
+			balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
+	case asked.Given || recordOf(balancer.Annotations).has(settingProtection):
+		return ""
+	}
+	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
+		balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
+}
+
+// unprotect switches off what would refuse the deletion.
+func (d *difference) unprotect(balancer inventory.LoadBalancer) {
+	if !balancer.DeleteProtection {
+		return
+	}
+	to := balancer
+	to.DeleteProtection = false
+	d.add(loadbalancer.Update, kindBalancer, balancer.Name, "its protection from deletion is switched off", func(ctx context.Context) error {
+		return d.inventory.UpdateLoadBalancer(ctx, balancer, to)
+	})
+}
+
+// nodeGroup is the security group of the nodes, nil when none is configured.
+func (b *balancers) nodeGroup(ctx context.Context) (*inventory.SecurityGroup, error) {
+	ref := b.config.LoadBalancer.NodeSecurityGroup
+	if ref == "" {
+		return nil, nil
+	}
+	group, found, err := b.inventory.SecurityGroup(ctx, ref, b.config.Inventory.balancerAge())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("looking for loadBalancer.nodeSecurityGroup of the cloud-config: %w", err)
+	case !found:
+		return nil, fmt.Errorf("loadBalancer.nodeSecurityGroup of the cloud-config: VPC %s has no security group %q", b.config.VPCIdentity, ref)
+	}
+	return &group, nil
+}

@@ -1,0 +1,76 @@
+package thalassa
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// Reasons of the provider's notices.
+const (
+	reasonAnnotation    = "InvalidAnnotation"
+	reasonConflict      = "ConflictingSettings"
+	reasonUnsupported   = "UnsupportedSetting"
+	reasonImmutable     = "ImmutableSetting"
+	reasonUnknownSubnet = "UnknownSubnet"
+	reasonUnknownGroup  = "UnknownSecurityGroup"
+	reasonUnknownIP     = "UnknownReservedIP"
+	reasonInUse         = "ReservedIPInUse"
+	reasonGroupFull     = "SecurityGroupFull"
+	// reasonKept: the port is closed to most, and the Service does not ask for that.
+	reasonKept = "AllowedSourcesKept"
+	// reasonLeftOut: nodes of the Service get none of its traffic.
+	reasonLeftOut = "NodesLeftOut"
+)
+
+// desire is what the Service should have, and what its owner should know about that.
+func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets, o observed) (desired, []loadbalancer.Notice, error) {
+	usable, err := b.existing(ctx, targets)
+	if err != nil {
+		return desired{}, nil, err
+	}
+	d, notices := b.read(service, o)
+	common, problems := loadbalancer.Desire(d.Owner, service, usable)
+	d.Desired = common
+	for _, problem := range append(problems, unservable(&d.Desired)...) {
+		notices = append(notices, settingNotice(reasonUnsupported, problem))
+	}
+	references, missing := b.resolve(ctx, service, d.settings, o)
+	d.references = references
+	notices = append(append(notices, missing...), unsupported(service, d.settings)...)
+	if text := immovable(d.settings, o.balancer()); text != "" {
+		notices = append(notices, settingNotice(reasonImmutable, text))
+	}
+	for _, port := range d.Ports {
+		if listener := o.listener(port.Key); listener != nil {
+			if text := keptSources(d.ports[port.Key].sources, port.Key.String(), *listener); text != "" {
+				notices = append(notices, settingNotice(reasonKept, text))
+			}
+		}
+	}
+	d.unmanaged = unmanagedGroup(d, o)
+	return d, append(notices, leftOutOf(targets, usable).notices(b.config.VPCIdentity)...), nil
+}
+
+// read is what the Service says, over the defaults that hold for what it has.
+func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadbalancer.Notice) {
+	d := desired{name: cloudprovider.DefaultLoadBalancerName(service), created: true}
+	d.Owner = loadbalancer.OwnerOf(b.config.Cluster, service)
+	d.labels = ownerLabels(d.Owner, b.config.AdditionalLabels)
+	from := b.annotations
+	if balancer := o.balancer(); balancer != nil {
+		remembered := recordOf(balancer.Annotations)
+		d.created, d.free = remembered.created, remembered.has(settingAdopted)
+		if !d.created {
+			from = b.legacy
+		}
+	}
+	var notices []loadbalancer.Notice
+	d.settings, notices = from.read(service)
+	return d, notices
+}
+

@@ -1,0 +1,69 @@
+package thalassa
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// onDeleteKeep leaves the load balancer in the cloud when its Service goes.
+const onDeleteKeep = "keep"
+
+// disowned returns the labels of an object without those that say whose it is. That it was managed stays to be seen, with another value: a
+// cloud that only adds labels must forget it, too.
+func disowned(labels inventory.Labels) inventory.Labels {
+	left := maps.Clone(labels)
+	for _, key := range []string{labelCluster, labelUID, labelName, labelNamespace, labelPort, labelProtocol} {
+		delete(left, key)
+	}
+	left[labelManaged] = "false"
+	return left
+}
+
+// forgotten returns annotations without what an object remembers of us.
+func forgotten(annotations inventory.Labels) inventory.Labels {
+	left := maps.Clone(annotations)
+	delete(left, annotationCreatedBy)
+	delete(left, annotationApplied)
+	return left
+}
+
+// handover returns the writes that make everything of a Service somebody else's, with all its traffic: the load balancer first, so that
+// nothing that it uses is ever ours without it.
+func (p planner) handover(o observed) loadbalancer.Plan {
+	diff := &difference{planner: p}
+	const why = "it is handed over"
+	for _, from := range o.balancers {
+		if from.Deleting() {
+			continue
+		}
+		to := from
+		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
+		diff.add(loadbalancer.Update, kindBalancer, from.Name, why, func(ctx context.Context) error {
+			return p.inventory.UpdateLoadBalancer(ctx, from, to)
+		})
+	}
+	for _, from := range o.groups {
+		to := from
+		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
+		diff.add(loadbalancer.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
+			return p.inventory.UpdateTargetGroup(ctx, from, to)
+		})
+	}
+	for _, from := range o.securityGroups {
+		to := from
+		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
+		diff.add(loadbalancer.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
+			return p.inventory.UpdateSecurityGroup(ctx, from, to)
+		})
+	}
+	return diff.plan
+}
+
+// handoverText is what the Service's owner is told.
+func handoverText(o observed) string {
+	return fmt.Sprintf("As %son-delete says, what this Service had stays in the cloud and is nobody's now: %s. Its traffic goes on; its targets do not change any more.", annotationPrefix, o)
+}

@@ -1,0 +1,234 @@
+package thalassa
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// Settings of a load balancer that it remembers to have from us, see record.
+const (
+	settingLabels     = "labels"
+	settingSubnet     = "subnet"
+	settingGroups     = "security-groups"
+	settingReservedIP = "reserved-ip"
+	settingProtection = "delete-protection"
+	// settingAdopted marks a load balancer whose values are its own until the Service asks for others.
+	settingAdopted = "adopted"
+)
+
+// aimed is a load balancer on its way to what it should be.
+type aimed struct {
+	inventory.LoadBalancer
+	record record
+}
+
+// newBalancer is the load balancer that a Service gets; its listeners and the security group we manage are added by the plan.
+func (d *difference) newBalancer() inventory.NewLoadBalancer {
+	want := d.desired
+	to := aimed{LoadBalancer: inventory.LoadBalancer{
+		Name: want.balancerName(""), Description: "Kubernetes Service " + want.Owner.String(),
+		Labels: maps.Clone(want.labels), Subnet: want.subnet.Value,
+	}, record: record{created: true}}
+	if want.subnet.Given {
+		to.record = to.record.with(settingSubnet)
+	}
+	to.aimLabels(want)
+	to.aimProtection(want)
+	to.aimReservedIP(want)
+	to.aimGroups(want, d.managed.identity())
+	to.InstanceSize = want.annotations.instanceSize.From(want.values).Value
+	to.Annotations = to.record.over(nil)
+	return inventory.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
+}
+
+// updateBalancer adds what an existing load balancer needs before its listeners are changed: of its security groups only what is added,
+// so that no port is open to more than before and after.
+func (d *difference) updateBalancer(from inventory.LoadBalancer) {
+	if c := d.balancerChanges(from, d.aimBalancer(from, true)); len(c) > 0 {
+		d.add(loadbalancer.Update, kindBalancer, from.Name, c.String(), func(ctx context.Context) error {
+			// Only now it is known which security group was just made.
+			return d.inventory.UpdateLoadBalancer(ctx, from, d.aimBalancer(from, true).LoadBalancer)
+		})
+	}
+}
+
+// releaseGroups takes security groups off that are not asked for any more.
+func (d *difference) releaseGroups(from inventory.LoadBalancer) {
+	before, to := d.aimBalancer(from, true), d.aimBalancer(from, false)
+	if slices.Equal(before.SecurityGroups, to.SecurityGroups) {
+		return
+	}
+	why := "its security groups become " + listText(to.SecurityGroups)
+	d.add(loadbalancer.Update, kindBalancer, from.Name, why, func(ctx context.Context) error {
+		return d.inventory.UpdateLoadBalancer(ctx, d.aimBalancer(from, true).LoadBalancer, d.aimBalancer(from, false).LoadBalancer)
+	})
+}
+
+// aimBalancer is the load balancer as it should be: what we decide about over everything else that it has. Widened keeps the security
+// groups that it is to lose.
+func (d *difference) aimBalancer(from inventory.LoadBalancer, widened bool) aimed {
+	want := d.desired
+	to := aimed{LoadBalancer: from, record: recordOf(from.Annotations)}
+	to.Name = want.balancerName(from.Name)
+	to.aimLabels(want)
+	to.aimSubnet(want)
+	to.aimProtection(want)
+	to.aimReservedIP(want)
+	to.aimGroups(want, d.managed.identity())
+	if widened {
+		before := recordOf(from.Annotations).applied[settingGroups]
+		for _, group := range from.SecurityGroups {
+			if slices.Contains(to.SecurityGroups, group) {
+				continue
+			}
+			to.SecurityGroups = append(to.SecurityGroups, group)
+			if slices.Contains(before, group) {
+				to.record = to.record.with(settingGroups, append(to.record.applied[settingGroups], group)...)
+			}
+		}
+		slices.Sort(to.SecurityGroups)
+	}
+	size := want.annotations.instanceSize.From(want.values)
+	if !size.Invalid && size.Value != "" {
+		to.InstanceSize = size.Value
+	}
+	to.Annotations = to.record.over(from.Annotations)
+	return to
+}
+
+// balancerChanges is what differs, in words. What it remembers alone is no reason to write.
+func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) changes {
+	var c changes
+	note(&c, "name", from.Name, to.Name)
+	note(&c, "subnet", from.Subnet, to.Subnet)
+	note(&c, "security groups", listText(sorted(slices.Clone(from.SecurityGroups))), listText(to.SecurityGroups))
+	note(&c, "reserved IP", nothing(from.ReservedIP), nothing(to.ReservedIP))
+	note(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
+	note(&c, "instance size", nothing(from.InstanceSize), nothing(to.InstanceSize))
+	if !maps.Equal(from.Labels, to.Labels) {
+		c = append(c, "its labels differ")
+	}
+	if d.managed.creates() && !to.record.has(settingGroups) {
+		c = append(c, "its security groups get the one of the Service")
+	}
+	return c
+}
+
+// balancerName is what a load balancer is called: as the Service asks, else as every other one when it is ours, else as it is.
+func (d desired) balancerName(observed string) string {
+	asked := d.annotations.name.From(d.values)
+	switch {
+	case asked.Given && !asked.Invalid:
+		return asked.Value
+	case observed == "" || d.created && !asked.Invalid:
+		return d.name
+	}
+	return observed
+}
+
+// aimLabels adds the labels that the Service asks for to those that everything of it has, and takes away those that it asked for before.
+func (a *aimed) aimLabels(d desired) {
+	asked := d.annotations.labels.From(d.values)
+	labels := withLabels(a.Labels, d.labels)
+	ours := a.record.applied[settingLabels]
+	if asked.Invalid {
+		for _, key := range ours {
+			labels[key] = a.Labels[key]
+		}
+		a.Labels = labels
+		return
+	}
+	var put []string
+	for _, key := range ours {
+		if _, still := asked.Value[key]; still {
+			put = append(put, key)
+		} else if _, every := d.labels[key]; !every {
+			delete(labels, key)
+		}
+	}
+	for key, value := range asked.Value {
+		if a.Labels[key] != value && !slices.Contains(put, key) {
+			put = append(put, key)
+		}
+		labels[key] = value
+	}
+	a.Labels = labels
+	a.remember(settingLabels, put)
+}
+
+// remember notes the values that we put there; none is forgotten.
+func (a *aimed) remember(setting string, values []string) {
+	if len(values) == 0 {
+		a.record = a.record.without(setting)
+		return
+	}
+	a.record = a.record.with(setting, values...)
+}
+
+// aimSubnet moves the load balancer to the subnet that the Service asks for, and back to the cluster's when it no longer does.
+func (a *aimed) aimSubnet(d desired) {
+	switch asked := d.subnet; {
+	case asked.Invalid || asked.Value == "":
+	case asked.Given && a.Subnet != asked.Value:
+		a.Subnet, a.record = asked.Value, a.record.with(settingSubnet)
+	case !asked.Given && a.record.has(settingSubnet):
+		a.Subnet, a.record = asked.Value, a.record.without(settingSubnet)
+	}
+}
+
+// aimProtection switches the protection from deletion. One that somebody switched on in the cloud stays.
+func (a *aimed) aimProtection(d desired) {
+	switch asked := d.annotations.deleteProtection.From(d.values); {
+	case asked.Invalid:
+	case asked.Given && asked.Value:
+		if !a.DeleteProtection {
+			a.record = a.record.with(settingProtection)
+		}
+		a.DeleteProtection = true
+	case asked.Given || a.record.has(settingProtection):
+		a.DeleteProtection, a.record = asked.Value, a.record.without(settingProtection)
+	}
+}
+
+// aimReservedIP attaches the reserved IP that the Service asks for, and detaches the one that it asked for before. One that somebody
+// else attached stays.
+func (a *aimed) aimReservedIP(d desired) {
+	switch asked := d.reservedIP; {
+	case asked.Invalid:
+	case asked.Given && a.ReservedIP != asked.Value:
+		a.ReservedIP, a.record = asked.Value, a.record.with(settingReservedIP, asked.Value)
+	case !asked.Given && a.record.has(settingReservedIP):
+		if slices.Contains(a.record.applied[settingReservedIP], a.ReservedIP) {
+			a.ReservedIP = ""
+		}
+		a.record = a.record.without(settingReservedIP)
+	}
+}
+
+// aimGroups attaches the security groups that the Service asks for and the one that is made for it, and detaches those of them that are
+// not asked for any more. Those that others attached stay.
+func (a *aimed) aimGroups(d desired, managed string) {
+	ours := a.record.applied[settingGroups]
+	wanted := slices.Clone(d.groups.Value)
+	if d.groups.Invalid { // which ones is not known: those from us stay
+		wanted = slices.DeleteFunc(slices.Clone(ours), func(group string) bool { return group == d.unmanaged })
+	}
+	if managed != "" {
+		wanted = append(wanted, managed)
+	}
+	stay := slices.DeleteFunc(slices.Clone(a.SecurityGroups), func(group string) bool {
+		return slices.Contains(ours, group) || group == d.unmanaged
+	})
+	var put []string
+	for _, group := range wanted {
+		if slices.Contains(ours, group) || !slices.Contains(a.SecurityGroups, group) {
+			put = append(put, group)
+		}
+	}
+	a.SecurityGroups = sorted(append(stay, wanted...))
+	a.remember(settingGroups, sorted(put))
+}

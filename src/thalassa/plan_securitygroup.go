@@ -1,0 +1,164 @@
+package thalassa
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+const kindSecurityGroup = "security group"
+
+// managedGroup is the security group that is made for a Service, on its way to what it should be. nil: the Service has none, and wants
+// none.
+type managedGroup struct {
+	group *inventory.SecurityGroup // nil: to be created; set by the creation
+	to    inventory.SecurityGroup
+}
+
+// identity is "" as long as there is none.
+func (m *managedGroup) identity() string {
+	if m == nil || m.group == nil {
+		return ""
+	}
+	return m.group.ID
+}
+
+// creates says that there is none yet.
+func (m *managedGroup) creates() bool { return m != nil && m.group == nil }
+
+// newManagedGroup returns what the Service's security group should be, nil when it should have none. The error is that a security group
+// cannot say what the Service asks for.
+func newManagedGroup(d desired, o observed) (*managedGroup, error) {
+	asked := d.annotations.createSecurityGroup.From(d.values)
+	var existing *inventory.SecurityGroup
+	if len(o.securityGroups) > 0 {
+		existing = &o.securityGroups[0]
+	}
+	switch {
+	case asked.Invalid && existing != nil:
+		return &managedGroup{group: existing, to: *existing}, nil
+	case asked.Invalid || !asked.Value:
+		return nil, nil
+	}
+	to := inventory.SecurityGroup{Name: groupName(string(d.Owner.UID)), Description: "Kubernetes Service " + d.Owner.String(), SameGroupTraffic: true}
+	remembered := record{created: true}
+	if existing != nil {
+		to, remembered = *existing, recordOf(existing.Annotations)
+	}
+	to.Labels = withLabels(to.Labels, d.labels)
+	rules, err := ingressOf(d.openings(o, remembered.created))
+	if err != nil {
+		return &managedGroup{group: existing, to: to}, fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner, err)
+	}
+	if existing == nil {
+		to.Annotations = remembered.over(nil)
+	}
+	if existing == nil || !sameRules(existing.Ingress, rules) {
+		to.Ingress = rules
+	}
+	if existing == nil || !sameRules(existing.Egress, egress()) {
+		to.Egress = egress()
+	}
+	return &managedGroup{group: existing, to: to}, nil
+}
+
+// openings are what the security group lets in: what the listeners do. Ours is the security group since it was made; one of the existing
+// CCM, which lets nobody in where nobody is named, is not opened by mistake.
+func (d desired) openings(o observed, ours bool) []opening {
+	var all []opening
+	for _, port := range d.Ports {
+		settings := d.settings.ports[port.Key]
+		allowed := settings.allowed()
+		if listener := o.listener(port.Key); listener != nil && (settings.sources.Invalid || !settings.sources.Given) {
+			if known, readable := sourcesOf(*listener); readable && len(known) > 0 && !recordOf(listener.Annotations).has(settingSources) {
+				allowed = known
+			}
+		}
+		if !ours && !settings.sources.Given {
+			continue
+		}
+		all = append(all, opening{protocol: protocol(port.Key), first: port.Port, last: port.Port, sources: allowed})
+	}
+	return append(all, d.echo()...)
+}
+
+// echo lets ping in, from those that the Service names for it, or else for its ports; from nobody when it names none.
+func (d desired) echo() []opening {
+	from := d.annotations.icmpSources.From(d.values)
+	if !from.Given {
+		from = union(d.annotations.allowedSources.From(d.values), d.ranges)
+	}
+	if asked := d.annotations.allowICMP.From(d.values); asked.Invalid || !asked.Value || from.Invalid || len(from.Value) == 0 {
+		return nil
+	}
+	return []opening{{protocol: string(iaas.SecurityGroupRuleProtocolICMP), first: 1, last: 1, sources: from.Value}}
+}
+
+// securityGroup adds what the Service's security group needs, before anything that it lets in.
+func (d *difference) securityGroup() {
+	m := d.managed
+	switch {
+	case m == nil:
+	case m.group == nil:
+		d.add(loadbalancer.Create, kindSecurityGroup, m.to.Name, "", func(ctx context.Context) error {
+			group, err := d.inventory.CreateSecurityGroup(ctx, m.to)
+			if err == nil {
+				m.group = &group
+			}
+			return err
+		})
+	default:
+		from := *m.group
+		var c changes
+		note(&c, "all its labels there:", inventory.HasLabels(from.Labels, m.to.Labels), true)
+		note(&c, "its rules for what comes in:", len(from.Ingress), len(m.to.Ingress))
+		if len(c) == 0 && !(sameRules(from.Ingress, m.to.Ingress) && sameRules(from.Egress, m.to.Egress)) {
+			c = append(c, "its rules differ")
+		}
+		if len(c) > 0 {
+			d.add(loadbalancer.Update, kindSecurityGroup, from.Name, c.String(), func(ctx context.Context) error {
+				return d.inventory.UpdateSecurityGroup(ctx, from, m.to)
+			})
+		}
+	}
+}
+
+// surplusSecurityGroups removes those made for the Service that it does not want any more, once nothing uses them.
+func (d *difference) surplusSecurityGroups(o observed) {
+	for _, group := range o.securityGroups {
+		if group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !recordOf(group.Annotations).created {
+			continue
+		}
+		d.deleteSecurityGroup(group, "the Service does not ask for one")
+	}
+}
+
+func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why string) {
+	d.add(loadbalancer.Delete, kindSecurityGroup, group.Name, why, func(ctx context.Context) error {
+		return d.inventory.DeleteSecurityGroup(ctx, group.ID)
+	})
+}
+
+// unmanagedGroup is the identity of the security group that was made for the Service and is not to be any more: one that we made, or that
+// the Service says it does not want.
+func unmanagedGroup(d desired, o observed) string {
+	asked := d.annotations.createSecurityGroup.From(d.values)
+	if asked.Invalid || asked.Value || len(o.securityGroups) == 0 {
+		return ""
+	}
+	group := o.securityGroups[0]
+	if asked.Given || recordOf(group.Annotations).created {
+		return group.ID
+	}
+	return ""
+}
+
+func sorted(texts []string) []string {
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}

@@ -1,0 +1,109 @@
+package thalassa
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// Annotations on cloud objects, in which they remember what is ours about them. An object without them was made by others, or by the
+// existing CCM, and nothing about it is undone that nobody asks to undo.
+const (
+	// annotationCreatedBy says who made the object.
+	annotationCreatedBy = "k8s.thalassa.cloud/created-by"
+	createdByUs         = "thalassa-ccm"
+	// annotationApplied is what we have put there and have to take away again: a JSON object, setting -> values.
+	annotationApplied = "k8s.thalassa.cloud/applied"
+	// annotationAdoptable names the Service that may adopt a load balancer: cluster/namespace/name.
+	annotationAdoptable = "k8s.thalassa.cloud/adoptable-by"
+)
+
+// record is what an object of the cloud remembers: whether we made it, and what we have put there beside what everybody has.
+type record struct {
+	created bool
+	applied map[string][]string // setting -> the values that we put there, sorted; empty for a setting that is one value
+}
+
+// recordOf reads an object's annotations. What cannot be read is nothing: then less is undone.
+func recordOf(annotations inventory.Labels) record {
+	r := record{created: annotations[annotationCreatedBy] == createdByUs}
+	if text, found := annotations[annotationApplied]; found {
+		_ = json.Unmarshal([]byte(text), &r.applied)
+	}
+	return r
+}
+
+// has says whether we have put something there for the setting.
+func (r record) has(setting string) bool {
+	_, found := r.applied[setting]
+	return found
+}
+
+// with returns the record with the setting's values, also when there are none.
+func (r record) with(setting string, values ...string) record {
+	applied := maps.Clone(r.applied)
+	if applied == nil {
+		applied = map[string][]string{}
+	}
+	applied[setting] = append([]string{}, values...)
+	slices.Sort(applied[setting])
+	r.applied = applied
+	return r
+}
+
+// without returns the record without the setting.
+func (r record) without(setting string) record {
+	if r.has(setting) {
+		r.applied = maps.Clone(r.applied)
+		delete(r.applied, setting)
+	}
+	return r
+}
+
+// over returns the annotations with the record in them; what others wrote stays.
+func (r record) over(present inventory.Labels) inventory.Labels {
+	annotations := inventory.Labels{}
+	maps.Copy(annotations, present)
+	delete(annotations, annotationApplied)
+	if r.created {
+		annotations[annotationCreatedBy] = createdByUs
+	}
+	if len(r.applied) > 0 {
+		text, err := json.Marshal(r.applied)
+		if err == nil { // strings can always be written
+			annotations[annotationApplied] = string(text)
+		}
+	}
+	return annotations
+}
+
+// memo is what an object is to remember once it is as it should be.
+type memo struct {
+	record
+	// free says that the object keeps what it has until its Service asks for something else.
+	free bool
+}
+
+func memoOf(annotations inventory.Labels, free bool) *memo {
+	return &memo{record: recordOf(annotations), free: free}
+}
+
+// aim returns the value that an object should have for a setting, given the observed one: what the Service asks for, else the default.
+// What cannot be read stays, as does what a free object has that nobody ever asked for.
+func aim[T any](m *memo, setting string, asked annotation.Setting[T], observed T) T {
+	switch {
+	case asked.Invalid:
+		return observed
+	case asked.Given && m.free:
+		m.record = m.with(setting)
+	case asked.Given || !m.free:
+	case m.has(setting):
+		m.record = m.without(setting)
+	default:
+		return observed
+	}
+	return asked.Value
+}

@@ -1,0 +1,248 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// references are the settings that name something in the cloud, by identities. What is not there, or cannot be had, is invalid.
+type references struct {
+	subnet     annotation.Setting[string]
+	groups     annotation.Setting[[]string] // security groups that others made, sorted
+	reservedIP annotation.Setting[string]
+	// nodeGroup is the security group of the nodes, nil when no rules are made there.
+	nodeGroup *inventory.SecurityGroup
+	// nodeSources are the networks that the load balancer reaches nodes from: those of its subnet.
+	nodeSources []netip.Prefix
+	// missing is why the load balancer cannot be made: what it asks for is not there.
+	missing error
+	// failed is why something could not be looked up; it is tried again.
+	failed error
+}
+
+// resolve looks up what the Service names. The notices are about what is not there.
+func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s settings, o observed) (references, []loadbalancer.Notice) {
+	r := &resolution{balancers: b, ctx: ctx, settings: s, balancer: o.balancer()}
+	r.resolveSubnet()
+	r.resolveGroups()
+	r.resolveReservedIP(service)
+	r.resolveNodes()
+	return r.references, r.notices
+}
+
+// resolveNodes finds the security group of the nodes, and the networks of the load balancer's subnet.
+func (r *resolution) resolveNodes() {
+	group, err := r.balancers.nodeGroup(r.ctx)
+	if err != nil {
+		r.failed = errors.Join(r.failed, err)
+		return
+	}
+	asked := r.settings.annotations.openNodePorts.From(r.settings.values)
+	if r.nodeGroup = group; group == nil {
+		if asked.Given && asked.Value {
+			r.notices = append(r.notices, settingNotice(reasonUnsupported, fmt.Sprintf(
+				"Annotation %sopen-node-ports: the cluster's cloud-config names no security group of the nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
+		}
+		return
+	}
+	home := r.subnet.Value
+	if r.balancer != nil && (home == "" || r.subnet.Invalid) {
+		home = r.balancer.Subnet
+	}
+	subnet, _, _, err := r.inventory.Subnet(r.ctx, home)
+	if err != nil {
+		r.failed = errors.Join(r.failed, err)
+	}
+	r.nodeSources = subnet.CIDRs
+}
+
+// resolution is a look-up under way.
+type resolution struct {
+	*balancers
+	references
+
+	ctx      context.Context
+	settings settings
+	balancer *inventory.LoadBalancer // nil: there is none yet
+	notices  []loadbalancer.Notice
+}
+
+// refuse notes that a setting cannot be applied as it stands.
+func (r *resolution) refuse(reason, format string, values ...any) {
+	message := fmt.Sprintf(format, values...)
+	r.notices = append(r.notices, settingNotice(reason, message))
+	r.missing = errors.Join(r.missing, errors.New(message))
+}
+
+// fail notes that a setting could not be looked up.
+func (r *resolution) fail(name string, err error) {
+	r.failed = errors.Join(r.failed, fmt.Errorf("looking up what annotation %s%s names: %w", annotationPrefix, name, err))
+}
+
+// resolveSubnet finds the subnet that the Service names; without one, that of the cluster, if it is needed.
+func (r *resolution) resolveSubnet() {
+	asked := r.settings.annotations.subnet.From(r.settings.values)
+	r.subnet = annotation.Setting[string]{Given: asked.Given, Invalid: asked.Invalid}
+	if asked.Invalid {
+		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssubnet cannot be read", annotationPrefix))
+		return
+	}
+	if asked.Value == "" {
+		moved := r.balancer != nil && recordOf(r.balancer.Annotations).has(settingSubnet)
+		if r.balancer != nil && !moved {
+			return
+		}
+		value, err := r.balancers.subnet(r.ctx)
+		if r.subnet.Value, r.subnet.Invalid = value, err != nil; err != nil {
+			r.failed = errors.Join(r.failed, err)
+		}
+		return
+	}
+	subnet, found, known, err := r.inventory.Subnet(r.ctx, asked.Value)
+	switch {
+	case err != nil:
+		r.subnet.Invalid = true
+		r.fail(settingSubnet, err)
+	case !found:
+		r.subnet.Invalid = true
+		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.", annotationPrefix, r.config.VPCIdentity, asked.Value, names(known))
+	default:
+		r.subnet.Value = subnet.ID
+		if r.balancer != nil && subnet.ID != r.balancer.Subnet && isInternal(*r.balancer) {
+			r.subnet.Invalid = true
+			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
+				"Annotation %ssubnet: an internal load balancer cannot move to another subnet, and stays in %s. Delete the Service and make it anew to have it in %s; its address changes then.",
+				annotationPrefix, r.balancer.Subnet, asked.Value)))
+		}
+	}
+}
+
+// resolveGroups finds the security groups that the Service names.
+func (r *resolution) resolveGroups() {
+	asked := r.settings.annotations.securityGroups.From(r.settings.values)
+	r.groups = annotation.Setting[[]string]{Given: asked.Given, Invalid: asked.Invalid}
+	if asked.Invalid {
+		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssecurity-groups cannot be read", annotationPrefix))
+	}
+	for _, ref := range asked.Value {
+		group, found, err := r.inventory.SecurityGroup(r.ctx, ref, r.config.Inventory.balancerAge())
+		switch {
+		case err != nil:
+			r.groups.Invalid = true
+			r.fail(settingGroups, err)
+		case !found:
+			r.groups.Invalid = true
+			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. The load balancer keeps those that it has; a new port is not opened.",
+				annotationPrefix, r.config.VPCIdentity, ref, r.knownGroups())
+		default:
+			r.groups.Value = append(r.groups.Value, group.ID)
+		}
+	}
+	r.groups.Value = sorted(r.groups.Value)
+}
+
+// knownGroups says what there is, for somebody who looks for a name.
+func (r *resolution) knownGroups() string {
+	known, err := r.inventory.SecurityGroupNames(r.ctx)
+	if err != nil || len(known) == 0 {
+		return ""
+	}
+	const most = 10
+	if more := len(known) - most; more > 0 {
+		known = append(slices.Clone(known[:most]), fmt.Sprintf("%d more", more))
+	}
+	return "; it has " + strings.Join(known, ", ")
+}
+
+// resolveReservedIP finds the reserved IP that the Service names, by annotation or by its address in the spec.
+func (r *resolution) resolveReservedIP(service *corev1.Service) {
+	asked, field := r.settings.annotations.reservedIP.From(r.settings.values), "Annotation "+annotationPrefix+settingReservedIP
+	r.reservedIP = annotation.Setting[string]{Given: asked.Given, Invalid: asked.Invalid}
+	if asked.Invalid {
+		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %sreserved-ip cannot be read", annotationPrefix))
+		return
+	}
+	ref, address := asked.Value, strings.TrimSpace(service.Spec.LoadBalancerIP)
+	switch {
+	case ref == "" && address == "":
+		r.reservedIP.Given = false
+		return
+	case ref == "":
+		if _, err := netip.ParseAddr(address); err != nil {
+			r.reservedIP = annotation.Setting[string]{Given: true, Invalid: true}
+			r.refuse(reasonUnknownIP, "spec.loadBalancerIP: %q is not an IP address; give the address of a reserved IP, or remove it.", address)
+			return
+		}
+		ref, field, r.reservedIP.Given = address, "spec.loadBalancerIP", true
+	}
+	ip, found, err := r.inventory.ReservedIP(r.ctx, ref, r.config.Inventory.balancerAge())
+	switch {
+	case err != nil:
+		r.reservedIP.Invalid = true
+		r.fail(settingReservedIP, err)
+	case !found:
+		r.reservedIP.Invalid = true
+		r.refuse(reasonUnknownIP, "%s: region %s has no reserved IP %q. Reserve one in the cloud and name it here, by identity, slug or address.", field, r.region(), ref)
+	default:
+		r.take(ip, field, address)
+	}
+}
+
+// take aims at a reserved IP, unless somebody else has it.
+func (r *resolution) take(ip inventory.ReservedIP, field, address string) {
+	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID
+	differs := address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool { return has.String() == address })
+	switch r.reservedIP.Value = ip.ID; {
+	case differs:
+		r.reservedIP.Invalid = true
+		r.refuse(reasonConflict, "%s names %s (%s), and spec.loadBalancerIP says %s. Remove one of the two.", field, ip.ID, addressText(ip), address)
+	case r.settings.internal.Value && !r.settings.internal.Invalid:
+		r.reservedIP.Invalid = true
+		r.refuse(reasonUnsupported, "%s: an internal load balancer cannot have a reserved IP, which is a public address. Remove one of the two.", field)
+	case ip.AttachedTo != "" && !own:
+		r.reservedIP.Invalid = true
+		r.refuse(reasonInUse, "%s: reserved IP %s (%s) is attached to %s. Detach it there, or name another one; it is looked at again by itself.", field, ip.ID, addressText(ip), ip.AttachedTo)
+	}
+}
+
+func (r *resolution) region() string {
+	vpc, err := r.inventory.VPC(r.ctx)
+	if err != nil {
+		return "of the VPC"
+	}
+	return vpc.Region
+}
+
+func addressText(ip inventory.ReservedIP) string {
+	texts := make([]string, 0, len(ip.Addresses))
+	for _, address := range ip.Addresses {
+		texts = append(texts, address.String())
+	}
+	return listText(texts)
+}
+
+// listText is a list in a sentence.
+func listText(texts []string) string {
+	if len(texts) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// nothing is how an empty value is told.
+func nothing(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

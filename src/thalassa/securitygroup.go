@@ -1,0 +1,157 @@
+package thalassa
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// Limits of a security group's rules, as the API documents them.
+const (
+	// A rule's priority is 1 to 199 and that of no other rule. The last ten are for ICMP, as in the existing CCM.
+	firstPriority, lastPriority         = 1, 189
+	firstICMPPriority, lastICMPPriority = 190, 199
+	// Ports of a rule are 1 to 65534.
+	firstRulePort, lastRulePort = 1, 65534
+	// maxGroupName is the longest name that the API's documentation promises.
+	maxGroupName = 16
+)
+
+// everywhere is who may connect to a port without allowed sources.
+func everywhere() []netip.Prefix {
+	return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
+}
+
+// groupName is that of the security group we make for a Service: of a hash, because names of Services are longer, and two namespaces may
+// have the same.
+func groupName(uid string) string { return ("k8s-" + shortHash(uid))[:maxGroupName] }
+
+// shortHash tells Services apart in names.
+func shortHash(uid string) string {
+	sum := sha256.Sum256([]byte(uid))
+	return hex.EncodeToString(sum[:6])
+}
+
+// opening is a range of ports that some networks may reach.
+type opening struct {
+	protocol    string // "tcp", "udp" or "icmp"
+	first, last int32
+	sources     []netip.Prefix // sorted; not empty
+}
+
+// merged joins neighbouring ports that the same networks may reach: a group has room for few rules.
+func merged(openings []opening) []opening {
+	sorted := slices.Clone(openings)
+	slices.SortFunc(sorted, func(a, b opening) int { return cmp.Or(cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.first, b.first)) })
+	var ranges []opening
+	for _, next := range sorted {
+		if n := len(ranges); n > 0 && ranges[n-1].protocol == next.protocol && ranges[n-1].last+1 == next.first && slices.Equal(ranges[n-1].sources, next.sources) {
+			ranges[n-1].last = next.last
+			continue
+		}
+		ranges = append(ranges, next)
+	}
+	return ranges
+}
+
+// ingressOf returns the rules for the openings, one for each range of ports and network. The error is that a group cannot have them.
+func ingressOf(openings []opening) ([]inventory.Rule, error) {
+	isICMP := func(o opening) bool { return o.protocol == string(iaas.SecurityGroupRuleProtocolICMP) }
+	ports := slices.DeleteFunc(merged(openings), isICMP)
+	echo := slices.DeleteFunc(slices.Clone(openings), func(o opening) bool { return !isICMP(o) })
+	rules, err := rulesFor(ports, firstPriority, lastPriority)
+	if err != nil {
+		return nil, err
+	}
+	more, err := rulesFor(echo, firstICMPPriority, lastICMPPriority)
+	return append(rules, more...), err
+}
+
+// rulesFor returns rules with the priorities from first to last.
+func rulesFor(openings []opening, first, last int32) ([]inventory.Rule, error) {
+	var rules []inventory.Rule
+	needed := 0
+	for _, o := range openings {
+		if o.last > lastRulePort {
+			return nil, fmt.Errorf("port %d cannot be in a rule of a security group, where ports end at %d", o.last, lastRulePort)
+		}
+		needed += len(o.sources)
+	}
+	if room := int(last - first + 1); needed > room {
+		return nil, fmt.Errorf("%d rules are needed, one for each range of ports and each network, and there is room for %d", needed, room)
+	}
+	for _, o := range openings {
+		for _, source := range o.sources {
+			rules = append(rules, allow(o, source, first+int32(len(rules))))
+		}
+	}
+	return rules, nil
+}
+
+// allow is a rule that lets a network in.
+func allow(o opening, source netip.Prefix, priority int32) inventory.Rule {
+	remote := source.String()
+	return inventory.Rule{
+		Name: fmt.Sprintf("%s-%d-%d", o.protocol, o.first, priority), IPVersion: versionOf(source), Protocol: iaas.SecurityGroupRuleProtocol(o.protocol),
+		Priority: priority, RemoteType: iaas.SecurityGroupRuleRemoteTypeAddress, RemoteAddress: &remote,
+		PortRangeMin: o.first, PortRangeMax: o.last, Policy: iaas.SecurityGroupRulePolicyAllow,
+	}
+}
+
+func versionOf(network netip.Prefix) iaas.SecurityGroupIPVersion {
+	if network.Addr().Is4() {
+		return iaas.SecurityGroupIPVersionIPv4
+	}
+	return iaas.SecurityGroupIPVersionIPv6
+}
+
+// egress lets a load balancer reach its targets, wherever they are: without it, nothing may leave.
+func egress() []inventory.Rule {
+	var rules []inventory.Rule
+	for i, network := range everywhere() {
+		all := allow(opening{protocol: string(iaas.SecurityGroupRuleProtocolAll), first: firstRulePort, last: lastRulePort}, network, firstPriority+int32(i))
+		all.Name = fmt.Sprintf("all-%s", versionOf(network))
+		rules = append(rules, all)
+	}
+	return rules
+}
+
+// sameRules says whether two sets of rules let the same through: names, priorities and order of rules that all allow mean nothing, and
+// what is about all protocols is about all ports.
+func sameRules(a, b []inventory.Rule) bool {
+	return slices.Equal(meanings(a), meanings(b))
+}
+
+// meanings is what rules let through, sorted.
+func meanings(rules []inventory.Rule) []string {
+	texts := make([]string, 0, len(rules))
+	for _, rule := range rules {
+		remote := ""
+		for _, part := range []*string{rule.RemoteAddress, rule.RemoteSecurityGroupIdentity} {
+			if part != nil {
+				remote += *part
+			}
+		}
+		if prefix, err := netip.ParsePrefix(remote); err == nil {
+			remote = prefix.Masked().String()
+		}
+		first, last := rule.PortRangeMin, rule.PortRangeMax
+		if rule.Protocol == iaas.SecurityGroupRuleProtocolAll {
+			first, last = 0, 0
+		}
+		text := fmt.Sprintf("%s %s %s %s %s %d-%d", rule.Policy, rule.IPVersion, rule.Protocol, rule.RemoteType, remote, first, last)
+		if rule.Policy != iaas.SecurityGroupRulePolicyAllow {
+			text += fmt.Sprintf(" at %d", rule.Priority) // one that drops means something else before and after others
+		}
+		texts = append(texts, text)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}

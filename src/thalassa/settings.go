@@ -1,0 +1,116 @@
+package thalassa
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// settings is what a Service asks for, by annotation and in its spec.
+type settings struct {
+	annotations annotations
+	values      annotation.Values
+
+	internal annotation.Setting[bool]
+	ports    map[loadbalancer.Key]portSettings
+}
+
+// portSettings is what it asks for about one port.
+type portSettings struct {
+	policy                      annotation.Setting[string]
+	proxyProtocol               annotation.Setting[bool]
+	maxConnections, idleTimeout annotation.Setting[uint32]
+	sources                     sources
+	health                      healthSettings
+}
+
+// read returns the Service's settings, and what is wrong with them.
+func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Notice) {
+	ports := make([]annotation.Port, 0, len(service.Spec.Ports))
+	for _, port := range service.Spec.Ports {
+		ports = append(ports, annotation.Port{Name: port.Name, Number: port.Port})
+	}
+	values, problems := a.registry.Parse(service.Annotations, ports)
+	s := settings{annotations: a, values: values, ports: make(map[loadbalancer.Key]portSettings, len(ports))}
+	var notices []loadbalancer.Notice
+	for _, problem := range problems {
+		notices = append(notices, settingNotice(reasonAnnotation, problem.String()))
+	}
+	ranges, problem := rangesOf(service)
+	if problem != nil {
+		notices = append(notices, settingNotice(reasonAnnotation, problem.String()))
+	}
+	kind, internal := a.kind.From(values), a.internal.From(values)
+	s.internal = internalOf(kind, internal)
+	if contradicts(kind, internal) {
+		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
+			"Annotation %[1]stype says internal and %[1]sinternal says false: no port is opened until one of them is changed or removed.", annotationPrefix)))
+	}
+	for i, port := range service.Spec.Ports {
+		of := s.portOf(ports[i], ranges)
+		if text := of.health.problem(); text != "" {
+			notices = appendOnce(notices, settingNotice(reasonConflict, text))
+			of.health = of.health.usable()
+		}
+		s.ports[loadbalancer.Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}] = of
+	}
+	return s, notices
+}
+
+// portOf reads what is asked for about one port; ranges hold for all of them.
+func (s settings) portOf(port annotation.Port, ranges sources) portSettings {
+	a, v := s.annotations, s.values
+	check := a.healthCheck
+	return portSettings{
+		policy: a.policy.For(v, port), proxyProtocol: a.proxyProtocol.For(v, port),
+		maxConnections: unsigned(a.maxConnections.For(v, port)), idleTimeout: unsigned(a.idleTimeout.For(v, port)),
+		sources: union(append(a.portSources.For(v, port), a.allowedSources.From(v), ranges)...),
+		health: healthSettings{
+			enabled: check.enabled.For(v, port), port: check.port.For(v, port), path: check.path.For(v, port), protocol: check.protocol.For(v, port),
+			interval: check.interval.For(v, port), timeout: check.timeout.For(v, port), up: check.up.For(v, port), down: check.down.For(v, port),
+		},
+	}
+}
+
+// internalOf reads both annotations that say it. The existing CCM reads only the one that is called internal, which therefore wins,
+// unless that would open what the other one closes: then who may reach the load balancer is not known.
+func internalOf(kind annotation.Setting[string], internal annotation.Setting[bool]) annotation.Setting[bool] {
+	asked := annotation.Setting[bool]{
+		Given: kind.Given || internal.Given, Invalid: kind.Invalid || internal.Invalid,
+		Value: internal.Value || kind.Value == typeInternal,
+	}
+	if internal.Given && !internal.Value && kind.Value == typeInternal {
+		asked.Invalid = true
+	}
+	return asked
+}
+
+// contradicts says that both annotations can be read, and not together.
+func contradicts(kind annotation.Setting[string], internal annotation.Setting[bool]) bool {
+	return !kind.Invalid && !internal.Invalid && internalOf(kind, internal).Invalid
+}
+
+// everybody says that the Service wants a port open to all.
+func (p portSettings) everybody() bool { return len(p.sources.Value) == 0 && !p.sources.Invalid }
+
+// allowed are the networks that may reach the port, all of them spelt out.
+func (p portSettings) allowed() []netip.Prefix {
+	if p.everybody() {
+		return everywhere()
+	}
+	return p.sources.Value
+}
+
+// unsigned is how the API stores numbers whose annotation's range has been checked already.
+func unsigned(s annotation.Setting[int]) annotation.Setting[uint32] {
+	return annotation.Setting[uint32]{Value: uint32(s.Value), Given: s.Given, Invalid: s.Invalid}
+}
+
+func settingNotice(reason, message string) loadbalancer.Notice {
+	return loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reason, Message: message}
+}

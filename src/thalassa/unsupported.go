@@ -1,0 +1,70 @@
+package thalassa
+
+import (
+	"fmt"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// unsupported tells what the Service's spec asks for and load balancers of this cloud do not have, and what to use instead.
+func unsupported(service *corev1.Service, s settings) []loadbalancer.Notice {
+	var notices []loadbalancer.Notice
+	if service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && !s.keepsClients() {
+		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
+			"spec.sessionAffinity ClientIP: load balancers of Thalassa Cloud have no session affinity, and without it a client reaches another node each time. Set %sloadbalancing-policy to MAGLEV, which keeps a client on the same node.",
+			annotationPrefix)))
+	}
+	return notices
+}
+
+// keepsClients says that every port keeps a client on the same node.
+func (s settings) keepsClients() bool {
+	for _, port := range s.ports {
+		if port.policy.Value != string(iaas.LoadbalancingPolicyMagLev) {
+			return false
+		}
+	}
+	return true
+}
+
+// isInternal says of a load balancer that serves whether it has addresses of the VPC only. The API does not say it in words.
+func isInternal(balancer inventory.LoadBalancer) bool {
+	if len(balancer.InternalAddresses) == 0 {
+		return false
+	}
+	inside := map[string]bool{}
+	for _, address := range balancer.InternalAddresses {
+		inside[address] = true
+	}
+	for _, address := range balancer.ExternalAddresses {
+		if !inside[address] {
+			return false
+		}
+	}
+	return true
+}
+
+// hasAddress says that the load balancer has got its addresses, so that it shows what it is.
+func hasAddress(balancer inventory.LoadBalancer) bool {
+	return len(balancer.InternalAddresses)+len(balancer.ExternalAddresses) > 0
+}
+
+// immovable says that the Service asks for the other kind of load balancer than it has; "" when it does not.
+func immovable(s settings, balancer *inventory.LoadBalancer) string {
+	if balancer == nil || s.internal.Invalid || !hasAddress(*balancer) || s.internal.Value == isInternal(*balancer) {
+		return ""
+	}
+	if !s.internal.Given {
+		return "" // one that was taken over, or made before the cluster's default was another
+	}
+	is, asked := "public", "internal"
+	if !s.internal.Value {
+		is, asked = asked, is
+	}
+	return fmt.Sprintf("This Service asks for one kind of load balancer (%s) and has the other (%s), which cannot be changed: it stays as it is, and a new port is not opened. "+
+		"Delete the Service and make it anew to get the other kind; its address changes then.", asked, is)
+}
