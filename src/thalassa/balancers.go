@@ -198,7 +198,7 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets
 	}
 	common, unserved := loadbalancer.Desire(loadbalancer.OwnerOf(b.config.Cluster, service), service, usable)
 	unserved = errors.Join(unserved, withoutProtocols(&common))
-	settings, problems := b.annotations.read(service.Annotations)
+	settings, problems := b.annotations.read(service)
 	for _, problem := range problems {
 		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reasonAnnotation, Message: problem.String()})
 	}
