@@ -15,13 +15,18 @@ type Kind[T any] struct {
 	// Condition is Parse's verdict as the API server can give it: a CEL expression that is true for exactly the texts that
 	// Parse accepts, and no error for any. text is the CEL expression that gives the text.
 	Condition func(text string) string
+	// Schema is the part of a JSON schema for such texts, as far as a schema can tell; nil is any text.
+	Schema map[string]any
 }
 
 // Bool takes true or false (also 1, 0, t, f, True, TRUE …, as strconv.ParseBool does).
 func Bool() Kind[bool] {
 	// every text that ParseBool accepts
 	words := []string{"true", "false", "True", "False", "TRUE", "FALSE", "t", "f", "T", "F", "1", "0"}
-	return Kind[bool]{Allowed: "true or false", Parse: strconv.ParseBool, Format: strconv.FormatBool, Condition: among(words)}
+	return Kind[bool]{
+		Allowed: "true or false", Parse: strconv.ParseBool, Format: strconv.FormatBool, Condition: among(words),
+		Schema: map[string]any{"enum": words},
+	}
 }
 
 // Int takes a whole number from minimum to maximum, of at most 18 digits each; unit ("seconds") may be empty.
@@ -37,16 +42,24 @@ func Int(minimum, maximum int, unit string) Kind[int] {
 		}
 		return number, nil
 	}
-	return Kind[int]{Allowed: allowed, Parse: parse, Format: strconv.Itoa, Condition: within(minimum, maximum)}
+	return Kind[int]{
+		Allowed: allowed, Parse: parse, Format: strconv.Itoa, Condition: within(minimum, maximum),
+		Schema: map[string]any{"pattern": "^" + wholeNumber(minimum, maximum) + "$"},
+	}
 }
 
 // within is true for whole numbers in that range, as strconv.Atoi reads them.
 func within(minimum, maximum int) func(string) string {
-	// CEL's int() has an error for what is too large for it: no number in the range has more digits than its longer end.
-	digits := max(len(strings.TrimPrefix(strconv.Itoa(minimum), "-")), len(strings.TrimPrefix(strconv.Itoa(maximum), "-")))
 	return func(text string) string {
-		return fmt.Sprintf(`%s.matches("^[+-]?0*[0-9]{1,%d}$") && int(%s) >= %d && int(%s) <= %d`, text, digits, text, minimum, text, maximum)
+		return fmt.Sprintf(`%s.matches("^%s$") && int(%s) >= %d && int(%s) <= %d`, text, wholeNumber(minimum, maximum), text, minimum, text, maximum)
 	}
+}
+
+// wholeNumber is a regular expression for numbers that may be in the range. CEL's int() has an error for what is too large for it:
+// no number in the range has more digits than its longer end.
+func wholeNumber(minimum, maximum int) string {
+	digits := max(len(strings.TrimPrefix(strconv.Itoa(minimum), "-")), len(strings.TrimPrefix(strconv.Itoa(maximum), "-")))
+	return fmt.Sprintf("[+-]?0*[0-9]{1,%d}", digits)
 }
 
 // Enum takes one of the given words, in exactly that case.
@@ -61,7 +74,10 @@ func Enum(words ...string) Kind[string] {
 		}
 		return text, nil
 	}
-	return Kind[string]{Allowed: allowed, Parse: parse, Format: func(value string) string { return value }, Condition: among(words)}
+	return Kind[string]{
+		Allowed: allowed, Parse: parse, Format: func(value string) string { return value }, Condition: among(words),
+		Schema: map[string]any{"enum": words},
+	}
 }
 
 // among is true for exactly these words. Go's quoted strings are CEL's, too.

@@ -4,86 +4,81 @@
 // A provider declares its annotations once and keeps the typed keys:
 //
 //	registry := annotation.NewRegistry("loadbalancer.example.com/")
-//	policy := annotation.Register(registry, annotation.Definition{Name: "policy", …}, annotation.Enum("A", "B"), "A")
-//	values, problems := registry.Parse(service.Annotations)
-//	setting := policy.From(values)
+//	policy := annotation.Register(registry, annotation.Definition{Name: "policy", PerPort: true, …}, annotation.Enum("A", "B"), "A")
+//	values, problems := registry.Parse(service.Annotations, ports)
+//	setting := policy.For(values, ports[0])
 package annotation
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/spelling"
 )
 
 // Definition is what users read about an annotation.
 type Definition struct {
-	Name    string // without the prefix: "max-connections"
+	Name    string // without the prefix: "max-connections"; that of a family ends in "-"
+	Topic   string // the heading it stands under: "Health checks"
 	Since   string // the first version of this project that knows it
-	Effect  string // one sentence: what it does
+	Effect  string // what it does, in plain sentences
 	Example string // a value somebody would really write
+	// Without is what holds when a Service does not have the annotation, where a value cannot say it: "the subnet of the cloud-config".
+	Without string
+	// PerPort says that the annotation may also be given for one port, as "<name>.<name or number of the port>".
+	PerPort bool
+	// OneService says that a value makes sense for one Service only, so that there is no default for all of them.
+	OneService bool
 }
 
 // Entry is a Definition together with what its type says about values; reference page and schema are made of entries.
 type Entry struct {
 	Definition
 	Allowed string // "a whole number from 1 to 86400"
-	Default string // as a user would write it
+	Default string // as a user would write it; "" when Without says it
+	// Schema is the part of a JSON schema that says what a value may be, as far as a schema can; nil is any text.
+	Schema map[string]any
 }
 
-// Problem is one annotation that cannot be used as it stands.
-type Problem struct {
-	Annotation string // full name, prefix included
-	Value      string // as given
-	Want       string // what is allowed, or what was probably meant
-	Name       bool   // the name is the problem, whatever the value
-}
+// IsFamily says whether the entry stands for one annotation per port, "<name><name or number of the port>".
+func (e Entry) IsFamily() bool { return IsFamily(e.Name) }
 
-// String is one line that names the annotation, its value and what is allowed.
-func (p Problem) String() string {
-	if p.Name {
-		return fmt.Sprintf("annotation %s: %s", p.Annotation, p.Want)
-	}
-	return fmt.Sprintf("annotation %s: %q is not %s", p.Annotation, p.Value, p.Want)
+// IsFamily says whether a name stands for all that begin with it.
+func IsFamily(name string) bool { return strings.HasSuffix(name, "-") }
+
+// Declined is an annotation that people know from elsewhere and that cannot be had here.
+type Declined struct {
+	Name string // without the prefix; a family ends in "-"
+	Why  string // ends a sentence that begins with the annotation's name: "is not there: nodes are the targets"
 }
 
 // Registry holds the annotations of one provider, all under one prefix.
 type Registry struct {
-	prefix  string
-	entries map[string]Entry
-	parsers map[string]func(text string) (any, error)
-	// conditions are in CEL, see Kind.
-	conditions map[string]func(text string) string
-	// reserved are the names of annotations that are known, but not applied by this version; see Reserve.
-	reserved []string
+	prefix   string
+	entries  map[string]registered
+	declined []Declined
+}
+
+// registered is an annotation with what its type does.
+type registered struct {
+	Entry
+	parse     func(text string) (any, error)
+	condition func(text string) string // in CEL, see Kind
+	fallback  any
 }
 
 // NewRegistry returns an empty registry for annotations whose names start with prefix ("loadbalancer.example.com/").
 func NewRegistry(prefix string) *Registry {
-	return &Registry{
-		prefix: prefix, entries: map[string]Entry{},
-		parsers: map[string]func(string) (any, error){}, conditions: map[string]func(string) string{},
-	}
+	return &Registry{prefix: prefix, entries: map[string]registered{}}
 }
 
-// Reserve makes Parse say of unregistered annotations with these names that this version does not apply them, instead of that they
-// are unknown. A name that ends with "-" is a family: "acl-port-" stands for "acl-port-http" and whatever else begins like that.
-func (r *Registry) Reserve(names ...string) { r.reserved = append(r.reserved, names...) }
-
-// Reserved returns the names given to Reserve.
-func (r *Registry) Reserved() []string { return slices.Clone(r.reserved) }
-
-// Family says whether a reserved name stands for all that begin with it.
-func Family(name string) bool { return strings.HasSuffix(name, "-") }
-
-// isReserved says whether a name is a reserved one, or longer than the name of its family.
-func (r *Registry) isReserved(name string) bool {
-	return slices.ContainsFunc(r.reserved, func(reserved string) bool {
-		return name == reserved && !Family(reserved) || Family(reserved) && strings.HasPrefix(name, reserved) && name != reserved
-	})
+// Decline makes Parse say of annotations with this name why they cannot be had, instead of that they are unknown. A name that ends
+// in "-" is a family: "tls-" stands for "tls-ports" and whatever else begins like that. why ends the sentence that the name begins.
+func (r *Registry) Decline(name, why string) {
+	r.declined = append(r.declined, Declined{Name: name, Why: why})
 }
+
+// Declined returns what was given to Decline, in that order.
+func (r *Registry) Declined() []Declined { return slices.Clone(r.declined) }
 
 // Prefix is what every annotation of the registry starts with.
 func (r *Registry) Prefix() string { return r.prefix }
@@ -91,95 +86,79 @@ func (r *Registry) Prefix() string { return r.prefix }
 // Entries returns all annotations, sorted by name.
 func (r *Registry) Entries() []Entry {
 	entries := make([]Entry, 0, len(r.entries))
-	for _, name := range slices.Sorted(maps.Keys(r.entries)) {
-		entries = append(entries, r.entries[name])
+	for _, name := range r.names() {
+		entries = append(entries, r.entries[name].Entry)
 	}
 	return entries
 }
 
+// names returns those of all annotations, sorted.
+func (r *Registry) names() []string { return slices.Sorted(maps.Keys(r.entries)) }
+
 // Condition returns the CEL expression that is true when Parse accepts a value of the annotation with that name, which must be
 // registered. text is the CEL expression that gives the value, without spaces around it.
-func (r *Registry) Condition(name, text string) string { return r.conditions[name](text) }
-
-// Key reads one annotation's value, already of its Go type.
-type Key[T any] struct {
-	name     string
-	fallback T
-}
+func (r *Registry) Condition(name, text string) string { return r.entries[name].condition(text) }
 
 // Register adds an annotation of the given type to the registry and returns the key that reads it.
 // fallback is its value when a Service does not have the annotation.
 func Register[T any](r *Registry, definition Definition, kind Kind[T], fallback T) Key[T] {
-	r.entries[definition.Name] = Entry{Definition: definition, Allowed: kind.Allowed, Default: kind.Format(fallback)}
-	r.parsers[definition.Name] = func(text string) (any, error) { return kind.Parse(text) }
-	r.conditions[definition.Name] = kind.Condition
-	return Key[T]{name: definition.Name, fallback: fallback}
+	register(r, definition, kind, fallback)
+	return Key[T]{registry: r, name: definition.Name}
 }
 
-// Values are the parsed annotations of one Service.
-type Values struct {
-	parsed  map[string]any
-	invalid map[string]bool
+// RegisterFamily adds one annotation per port of the Service to the registry, and returns the key that reads them. The definition's
+// name ends in "-": with "acl-port-", the annotations of a port named http with the number 80 are "acl-port-http" and "acl-port-80".
+// Its Effect is about one of them. A family has no default.
+func RegisterFamily[T any](r *Registry, definition Definition, kind Kind[T]) Family[T] {
+	definition.PerPort, definition.OneService = false, true
+	var none T
+	register(r, definition, kind, none)
+	return Family[T]{name: definition.Name}
 }
 
-// Parse reads all annotations that start with the registry's prefix; others are nobody's business here.
-// A value that cannot be used, and a name the registry does not know, become problems, sorted by name; all other annotations
-// are parsed nevertheless.
-func (r *Registry) Parse(annotations map[string]string) (Values, []Problem) {
-	values := Values{parsed: map[string]any{}, invalid: map[string]bool{}}
+func register[T any](r *Registry, definition Definition, kind Kind[T], fallback T) {
+	entry := Entry{Definition: definition, Allowed: kind.Allowed, Schema: kind.Schema}
+	if definition.Without == "" && !entry.IsFamily() {
+		entry.Default = kind.Format(fallback)
+	}
+	r.entries[definition.Name] = registered{
+		Entry: entry, fallback: fallback, condition: kind.Condition,
+		parse: func(text string) (any, error) { return kind.Parse(text) },
+	}
+}
+
+// SetDefaults replaces what holds for Services that do not have an annotation. The keys are names without the prefix and without
+// a port, the values as in annotations. Names that are unknown or hold for one Service only, and values that cannot be used, become
+// problems, sorted by name; the others count. It is called before anything is read.
+func (r *Registry) SetDefaults(defaults map[string]string) []Problem {
 	var problems []Problem
-	for _, full := range slices.Sorted(maps.Keys(annotations)) {
-		name, ours := strings.CutPrefix(full, r.prefix)
-		if !ours {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		problem := Problem{Annotation: name, Value: defaults[name], Name: true}
+		entry, port, known := r.locate(name)
+		switch {
+		case strings.HasPrefix(name, r.prefix):
+			problem.Want = "is written without " + r.prefix + " here"
+		case !known:
+			problem.Want = r.unknownDefault(name)
+		case entry.OneService:
+			problem.Want = "is about one Service and cannot have a default for all of them"
+		case port != "":
+			problem.Want = "is for one port, and ports differ between Services; write " + entry.Name
+		default:
+			value, err := entry.parse(strings.TrimSpace(defaults[name]))
+			if err == nil {
+				entry.fallback = value
+				r.entries[name] = entry
+				continue
+			}
+			problem.Want, problem.Name = entry.Allowed, false
 		}
-		parse, known := r.parsers[name]
-		if !known {
-			problems = append(problems, Problem{Annotation: full, Value: annotations[full], Want: r.unknown(name), Name: true})
-			continue
-		}
-		value, err := parse(strings.TrimSpace(annotations[full]))
-		if err != nil {
-			values.invalid[name] = true
-			problems = append(problems, Problem{Annotation: full, Value: annotations[full], Want: r.entries[name].Allowed})
-			continue
-		}
-		values.parsed[name] = value
+		problems = append(problems, problem)
 	}
-	return values, problems
+	return problems
 }
 
-func (r *Registry) unknown(name string) string {
-	if r.isReserved(name) {
-		return "is not applied by this version yet; what the load balancer already has in this respect stays as it is"
-	}
-	known := slices.Sorted(maps.Keys(r.entries))
-	if closest, found := spelling.Closest(name, slices.Concat(known, r.reserved)); found && !Family(closest) {
-		return fmt.Sprintf("is not known and has no effect; did you mean %s%s?", r.prefix, closest)
-	}
-	return "is not known and has no effect; known are " + strings.Join(known, ", ")
-}
-
-// Setting is what a Service asks for in one respect.
-type Setting[T any] struct {
-	Value T
-	// Invalid says that the annotation is there but cannot be used: what the cloud has now must stay as it is.
-	// Value is then the default, for an object that does not exist yet.
-	Invalid bool
-}
-
-// Over returns the value to aim at, given the one observed in the cloud.
-func (s Setting[T]) Over(observed T) T {
-	if s.Invalid {
-		return observed
-	}
-	return s.Value
-}
-
-// From returns the annotation's setting among values.
-func (k Key[T]) From(values Values) Setting[T] {
-	if value, ok := values.parsed[k.name]; ok {
-		return Setting[T]{Value: value.(T)}
-	}
-	return Setting[T]{Value: k.fallback, Invalid: values.invalid[k.name]}
+// DefaultNames returns the names that SetDefaults knows, sorted.
+func (r *Registry) DefaultNames() []string {
+	return slices.DeleteFunc(r.names(), func(name string) bool { return r.entries[name].OneService })
 }

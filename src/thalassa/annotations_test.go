@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 )
 
@@ -17,7 +20,10 @@ func FuzzAnnotations(f *testing.F) {
 		f.Add(name, value)
 	}
 	f.Fuzz(func(t *testing.T, name, value string) {
-		read, problems := newAnnotations().read(map[string]string{annotationPrefix + name: value, "foreign/" + name: value})
+		read, problems := newAnnotations().read(&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationPrefix + name: value, "foreign/" + name: value}},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		})
 		if limit := read.maxConnections.Value; limit < 1 || limit > maxConnectionsLimit {
 			t.Errorf("%d connections", limit)
 		}

@@ -3,12 +3,14 @@ package generate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 )
+
+// shownProblems is how many problems of a kind a message begins with, and how many ports.
+const shownProblems = 20
 
 // policyFile is the spec of the admission policy, which the chart's template completes.
 const policyFile = "charts/thalassa-ccm/files/admission-policy.yaml"
@@ -36,48 +38,79 @@ matchConditions:
       object.metadata.annotations.exists(name, name.startsWith(PREFIX))
 `
 
-// policyChanges are the variables that the rules about values are about. They start from the known names, of which there are few,
-// because a Service can have thousands of annotations.
+// policyChanges are the variables that say what a change sets. A Service can have thousands of annotations and of ports, and the API
+// server counts how many operations each takes: hence the maps, in which a name is found at once.
 const policyChanges = `variables:
   # What the Service said before this change; nothing when it is being created.
   - name: before
     expression: >-
       oldObject != null && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
-  # The known annotations that this change sets, by their names without the prefix. What a Service has had since before there
-  # was this policy, it may keep.
-  - name: changed
+  # The annotations that this change sets, by their names without the prefix. What a Service has had since before there was this
+  # policy, it may keep.
+  - name: values
     expression: >-
-      [NAMES]
-      .filter(name, PREFIX + name in object.metadata.annotations &&
-      !(PREFIX + name in variables.before && variables.before[PREFIX + name] == object.metadata.annotations[PREFIX + name]))
-  # Their values as they are read, and as they are shown.
-  - name: text
-    expression: >-
-      variables.changed.transformMapEntry(_, name, {name: object.metadata.annotations[PREFIX + name].trim()})
-  - name: shown
-    expression: >-
-      variables.changed.transformMapEntry(_, name, {name: strings.quote(
-      size(object.metadata.annotations[PREFIX + name]) > 100 ?
-      object.metadata.annotations[PREFIX + name].substring(0, 100) + "…" : object.metadata.annotations[PREFIX + name])})
-`
-
-// policyNames are the variables with the problems about names, and with what is told once if there are any. With thousands of
-// names it counts how many operations each takes, the cheapest first.
-const policyNames = `  # The names that are known, and those that another version applies. As a map, in which a name is found at once.
+      object.metadata.annotations.transformMapEntry(name, value,
+      name.startsWith(PREFIX) && !(name in variables.before && variables.before[name] == value),
+      {name.substring(LENGTH): value})
+  # What is known, and whether it may end in a port.
   - name: names
     expression: >-
-      {ALLOWED}
-  # Every other name.
+      {NAMES}
+  # For every other name, what it begins with.
+  - name: bases
+    expression: >-
+      variables.values.transformMapEntry(name, _, !(name in variables.names), {name:
+      name.contains(".") ? name.substring(0, name.indexOf(".")) : FAMILIES""})
+  # The Service's ports, by their names, and by number and protocol.
+  - name: ports
+    expression: >-
+      has(object.spec.ports) ? object.spec.ports.transformMapEntry(_, port, has(port.name) && port.name != "" ?
+      {port.name: true, string(port.port) + "/" + port.protocol: true} : {string(port.port) + "/" + port.protocol: true}) : {}
+  # The names that end in one of these ports, with what they begin with.
+  - name: ported
+    expression: >-
+      variables.bases.transformMapEntry(name, base, base in variables.names && variables.names[base] && (
+      name.substring(size(base)ENDS) in variables.ports ||
+      ["/TCP", "/UDP", "/SCTP"].exists(protocol, name.substring(size(base)ENDS) + protocol in variables.ports)), {name: base})
+  # The values as they are read, of names that are right.
+  - name: text
+    expression: >-
+      variables.values.transformMapEntry(name, value, name in variables.names || name in variables.ported, {name: value.trim()})
+`
+
+// policyNames are the variables with what is wrong about names, as pairs of a name and a sentence, and with what is told once if
+// there are such names.
+const policyNames = `  - name: bad
+    expression: >-
+      BAD
+  # Names that nobody knows, or that are known not to be possible.
   - name: unknown
     expression: >-
-      object.metadata.annotations
-      .map(name, name.startsWith(PREFIX), name.substring(LENGTH))
-      .filter(name, !(name in variables.names)FAMILIES &&
-      !(PREFIX + name in variables.before && variables.before[PREFIX + name] == object.metadata.annotations[PREFIX + name]))
-      .map(name, "annotation DOMAIN" + name + ": is not known and has no effect")
+      variables.bases.transformList(name, base, !(base in variables.names), [name, DECLINED"is not known and has no effect"])
+  # Names that end in a port although they are about the whole Service, or in a port that the Service does not have.
+  - name: misplaced
+    expression: >-
+      variables.bases.transformList(name, base, base in variables.names && !(name in variables.ported), [name, variables.names[base] ?
+      "is for a port that the Service does not have" :
+      "is for one port, but DOMAIN" + base + " holds for the whole Service; write it without ." + name.substring(size(base) + 1)])
   - name: known
     expression: >-
-      size(variables.unknown) > 0 ? ["known are KNOWN"] : []
+      variables.unknown.exists(pair, pair[1] == "is not known and has no effect") ? ["known are KNOWN"] : []
+  - name: has
+    expression: >-
+      !variables.misplaced.exists(pair, pair[1] == "is for a port that the Service does not have") ? [] :
+      size(variables.ports) == 0 ? ["it has no ports"] :
+      ["it has " + (object.spec.ports.transformList(i, port, i < SHOWN, has(port.name) && port.name != "" ?
+      port.name + " (" + string(port.port) + ")" : string(port.port)) +
+      (size(object.spec.ports) > SHOWN ? ["and " + string(size(object.spec.ports) - SHOWN) + " more"] : [])).join(", ")]
+  # A message has no room for more than the first ones.
+  - name: problems
+    expression: >-
+      variables.bad.transformList(i, pair, i < SHOWN, "annotation DOMAIN" + pair[0] + ": " +
+      strings.quote(size(variables.values[pair[0]]) > 100 ? variables.values[pair[0]].substring(0, 100) + "…" : variables.values[pair[0]]) +
+      " is not " + pair[1]) +
+      (variables.unknown + variables.misplaced).transformList(i, pair, i < SHOWN, "annotation DOMAIN" + pair[0] + ": " + pair[1]) +
+      variables.known + variables.has
 `
 
 // policyVerdict ends the policy. A message may have 5 KiB: 1200 characters never are more, whatever alphabet they are in.
@@ -101,64 +134,85 @@ func admissionPolicy(registry *annotation.Registry) Generator {
 }
 
 // AdmissionPolicy returns the spec of a ValidatingAdmissionPolicy, as YAML, that refuses a Service whose annotations the registry
-// would call a problem, unless they were there before. Reserved annotations are no problem to it.
+// would call a problem, unless they were there before.
 func AdmissionPolicy(registry *annotation.Registry) string {
 	var rules strings.Builder
-	var names, problems []string
+	var names, known, bad []string
 	for _, entry := range registry.Entries() {
-		variable := "bad_" + strings.ReplaceAll(entry.Name, "-", "_")
+		variable := "bad_" + strings.NewReplacer("-", "_").Replace(strings.TrimSuffix(entry.Name, "-"))
 		rules.WriteString(valueRule(registry, entry, variable))
-		names, problems = append(names, entry.Name), append(problems, "variables."+variable)
+		names = append(names, fmt.Sprintf("%q: %t", entry.Name, entry.PerPort || entry.IsFamily()))
+		known, bad = append(known, shownName(entry)), append(bad, "variables."+variable)
 	}
-	problems = append(problems, "variables.unknown", "variables.known")
-	total := fmt.Sprintf("  - name: problems\n    expression: >-\n      %s\n", strings.Join(problems, " +\n      "))
 	fill := strings.NewReplacer(
 		"PREFIX", strconv.Quote(registry.Prefix()), "LENGTH", strconv.Itoa(len(registry.Prefix())), "DOMAIN", registry.Prefix(),
-		"NAMES", quotedList(names), "ALLOWED", allowedNames(names, registry.Reserved()), "FAMILIES", outsideFamilies(registry.Reserved()), "KNOWN", strings.Join(names, ", "),
+		"NAMES", strings.Join(names, ", "), "FAMILIES", families(registry), "ENDS", portStart(registry), "BAD", strings.Join(bad, " +\n      "),
+		"DECLINED", declined(registry), "KNOWN", strings.Join(known, ", "), "SHOWN", strconv.Itoa(shownProblems),
 	)
-	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) + total + fill.Replace(policyVerdict)
+	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) + fill.Replace(policyVerdict)
 }
 
-// valueRule is the variable with the list of problems with the value of an annotation, of which there is one at most.
+// valueRule is the variable with the values of an annotation that are not allowed, as pairs of a name and what is allowed: for an
+// annotation that may end in a port there can be several.
 func valueRule(registry *annotation.Registry, entry annotation.Entry, variable string) string {
 	name := strconv.Quote(entry.Name)
-	return fmt.Sprintf(`  # %s: %s
-  - name: %s
-    expression: >-
-      %s in variables.changed && !(%s) ?
-      [%s + variables.shown[%s] + %s] : []
-`, entry.Name, entry.Allowed, variable,
-		name, registry.Condition(entry.Name, "variables.text["+name+"]"),
-		strconv.Quote("annotation "+registry.Prefix()+entry.Name+": "), name, strconv.Quote(" is not "+entry.Allowed))
+	head := fmt.Sprintf("  # %s: %s\n  - name: %s\n    expression: >-\n      ", shownName(entry), entry.Allowed, variable)
+	if !entry.PerPort && !entry.IsFamily() {
+		return head + fmt.Sprintf(`%s in variables.text && !(%s) ?
+      [[%s, %s]] : []
+`, name, registry.Condition(entry.Name, "variables.text["+name+"]"), name, strconv.Quote(entry.Allowed))
+	}
+	return head + fmt.Sprintf(`variables.text.transformList(name, text, (name == %s || name in variables.ported && variables.ported[name] == %s) &&
+      !(%s),
+      [name, %s])
+`, name, name, registry.Condition(entry.Name, "text"), strconv.Quote(entry.Allowed))
 }
 
-// allowedNames are the entries of a map in CEL whose keys are all names that are known or reserved, but families.
-func allowedNames(known, reserved []string) string {
-	entries := make([]string, 0, len(known)+len(reserved))
-	for _, name := range slices.Concat(known, reserved) {
-		if !annotation.Family(name) {
-			entries = append(entries, strconv.Quote(name)+": true")
+// shownName has <port> where the name of a family goes on.
+func shownName(entry annotation.Entry) string {
+	if entry.IsFamily() {
+		return entry.Name + "<port>"
+	}
+	return entry.Name
+}
+
+// families begins a choice in CEL: a name that belongs to a family begins with the family's.
+func families(registry *annotation.Registry) string {
+	var choice strings.Builder
+	for _, entry := range registry.Entries() {
+		if entry.IsFamily() {
+			fmt.Fprintf(&choice, "name.startsWith(%q) ? %q : ", entry.Name, entry.Name)
 		}
 	}
-	return strings.Join(entries, ", ")
+	return choice.String()
 }
 
-// outsideFamilies goes on with a condition in CEL: that the name belongs to no reserved family.
-func outsideFamilies(reserved []string) string {
-	var condition strings.Builder
-	for _, name := range reserved {
-		if annotation.Family(name) {
-			condition.WriteString(" && !name.startsWith(" + strconv.Quote(name) + ")")
+// portStart goes on with the length of what a name begins with, to where its port begins: there is a dot between them, but not in a
+// family.
+func portStart(registry *annotation.Registry) string {
+	var names []string
+	for _, entry := range registry.Entries() {
+		if entry.IsFamily() {
+			names = append(names, strconv.Quote(entry.Name))
 		}
 	}
-	return condition.String()
+	if len(names) == 0 {
+		return " + 1"
+	}
+	return " + (base in [" + strings.Join(names, ", ") + "] ? 0 : 1)"
 }
 
-// quotedList is words between quotes with commas between them. Go's quoted strings are CEL's, too.
-func quotedList(words []string) string {
-	quoted := make([]string, 0, len(words))
-	for _, word := range words {
-		quoted = append(quoted, strconv.Quote(word))
+// declined begins a choice in CEL: what is to be said of names that are known not to be possible.
+func declined(registry *annotation.Registry) string {
+	const stem = `name.split(".")[0]`
+	var choice strings.Builder
+	for _, one := range registry.Declined() {
+		name, why := strconv.Quote(one.Name), strconv.Quote(one.Why)
+		if annotation.IsFamily(one.Name) {
+			fmt.Fprintf(&choice, "%s.startsWith(%s) && %s != %s ? %s :\n      ", stem, name, stem, name, why)
+			continue
+		}
+		fmt.Fprintf(&choice, "%s == %s ? %s :\n      ", stem, name, why)
 	}
-	return strings.Join(quoted, ", ")
+	return choice.String()
 }

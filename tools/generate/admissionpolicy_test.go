@@ -10,10 +10,13 @@ import (
 )
 
 // small is a registry whose policy fits into a test.
-func small(reserved ...string) *annotation.Registry {
+func small() *annotation.Registry {
 	registry := annotation.NewRegistry("lb.example.com/")
 	annotation.Register(registry, annotation.Definition{Name: "some-mode"}, annotation.Enum(`a"b`), `a"b`)
-	registry.Reserve(reserved...)
+	annotation.Register(registry, annotation.Definition{Name: "port-mode", PerPort: true}, annotation.Enum("x"), "x")
+	annotation.RegisterFamily(registry, annotation.Definition{Name: "acl-"}, annotation.Enum("y"))
+	registry.Decline("tls-", "cannot be had")
+	registry.Decline("class", `is "c"`)
 	return registry
 }
 
@@ -46,15 +49,22 @@ func variable(t *testing.T, s spec, name string) string {
 }
 
 func TestAdmissionPolicy(t *testing.T) {
-	policy := parse(t, AdmissionPolicy(small("later-")))
+	policy := parse(t, AdmissionPolicy(small()))
 	if policy.FailurePolicy != "Ignore" {
 		t.Errorf("failurePolicy %s: a broken policy would stop every Service", policy.FailurePolicy)
 	}
 	want := map[string]string{
-		"bad_some_mode": `"some-mode" in variables.changed && !(variables.text["some-mode"] in ["a\"b"]) ? ` +
-			`["annotation lb.example.com/some-mode: " + variables.shown["some-mode"] + " is not a\"b"] : []`,
-		"known":    `size(variables.unknown) > 0 ? ["known are some-mode"] : []`,
-		"problems": "variables.bad_some_mode + variables.unknown + variables.known",
+		"names":         `{"acl-": true, "port-mode": true, "some-mode": false}`,
+		"bad_some_mode": `"some-mode" in variables.text && !(variables.text["some-mode"] in ["a\"b"]) ? [["some-mode", "a\"b"]] : []`,
+		"bad_port_mode": `variables.text.transformList(name, text, (name == "port-mode" || name in variables.ported && variables.ported[name] == "port-mode") && ` +
+			`!(text in ["x"]), [name, "x"])`,
+		"bad_acl": `variables.text.transformList(name, text, (name == "acl-" || name in variables.ported && variables.ported[name] == "acl-") && ` +
+			`!(text in ["y"]), [name, "y"])`,
+		"bad":   "variables.bad_acl + variables.bad_port_mode + variables.bad_some_mode",
+		"known": `variables.unknown.exists(pair, pair[1] == "is not known and has no effect") ? ["known are acl-<port>, port-mode, some-mode"] : []`,
+		"unknown": `variables.bases.transformList(name, base, !(base in variables.names), [name, ` +
+			`name.split(".")[0].startsWith("tls-") && name.split(".")[0] != "tls-" ? "cannot be had" : name.split(".")[0] == "class" ? "is \"c\"" : ` +
+			`"is not known and has no effect"])`,
 	}
 	got := map[string]string{}
 	for name := range want {
@@ -63,31 +73,41 @@ func TestAdmissionPolicy(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
-	if unknown := variable(t, policy, "unknown"); !strings.Contains(unknown, `.substring(15)`) || !strings.Contains(unknown, `!(name in variables.names) && !name.startsWith("later-")`) {
-		t.Errorf("unknown names: %s", unknown)
+	for name, part := range map[string]string{
+		"values": `name.startsWith("lb.example.com/")`,
+		"bases":  `name.startsWith("acl-") ? "acl-" : ""`,
+		"ported": `name.substring(size(base) + (base in ["acl-"] ? 0 : 1)) in variables.ports`,
+	} {
+		if text := variable(t, policy, name); !strings.Contains(text, part) {
+			t.Errorf("%s: %s, want one with %s", name, text, part)
+		}
+	}
+}
+
+// TestPolicyWithoutFamilies: there is nothing to choose between.
+func TestPolicyWithoutFamilies(t *testing.T) {
+	registry := annotation.NewRegistry("lb.example.com/")
+	annotation.Register(registry, annotation.Definition{Name: "mode"}, annotation.Enum("x"), "x")
+	policy := parse(t, AdmissionPolicy(registry))
+	for name, part := range map[string]string{
+		"bases": `name.substring(0, name.indexOf(".")) : ""})`, "ported": `name.substring(size(base) + 1) in variables.ports`,
+		"unknown": `[name, "is not known and has no effect"])`,
+	} {
+		if text := variable(t, policy, name); !strings.Contains(text, part) {
+			t.Errorf("%s: %s, want one with %s", name, text, part)
+		}
 	}
 }
 
 // TestNothingIsLeftToFill: no placeholder of the texts may reach the API server.
 func TestNothingIsLeftToFill(t *testing.T) {
-	text := AdmissionPolicy(small("later-"))
-	for _, placeholder := range []string{"PREFIX", "LENGTH", "DOMAIN", "NAMES", "RESERVED", "KNOWN"} {
+	text := AdmissionPolicy(small())
+	for _, placeholder := range []string{
+		"PREFIX", "LENGTH", "DOMAIN", "NAMES", "KNOWN", "FAMILIES", "ENDS", "BAD", "DECLINED", "SHOWN",
+	} {
 		if strings.Contains(text, placeholder) {
 			t.Errorf("the policy contains %s", placeholder)
 		}
-	}
-}
-
-func TestReservedNames(t *testing.T) {
-	reserved := []string{"internal", "acl-", "sub.net"}
-	if got, want := allowedNames([]string{"type"}, reserved), `"type": true, "internal": true, "sub.net": true`; got != want {
-		t.Errorf("names %s, want %s", got, want)
-	}
-	if got, want := outsideFamilies(reserved), ` && !name.startsWith("acl-")`; got != want {
-		t.Errorf("families %q, want %q", got, want)
-	}
-	if got := outsideFamilies(nil); got != "" {
-		t.Errorf("no families: %q", got)
 	}
 }
 

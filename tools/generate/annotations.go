@@ -35,18 +35,5 @@ an event on the Service says so. Only with another type than public no port is o
 		fmt.Fprintf(&page, "| `%s` | %s | %s | `%s` | `%s` | %s |\n",
 			entry.Name, entry.Effect, entry.Allowed, entry.Default, entry.Example, entry.Since)
 	}
-	page.WriteString(`
-## Not applied yet
-
-These annotations of the existing cloud controller manager are recognised but not applied: what a load balancer already has in
-that respect stays as it is. No port is opened for a Service whose annotation limits who may reach it.
-
-`)
-	for _, name := range registry.Reserved() {
-		if annotation.Family(name) {
-			name += "…"
-		}
-		fmt.Fprintf(&page, "* `%s`\n", name)
-	}
 	return page.String()
 }

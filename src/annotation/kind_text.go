@@ -1,0 +1,33 @@
+package annotation
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Word takes text that matches the pattern completely; allowed says in words what that is. The pattern is a regular expression of at
+// most 100 characters, so that the API server judges the longest text.
+func Word(pattern, allowed string) Kind[string] {
+	whole := completely(pattern)
+	compiled := regexp.MustCompile(whole)
+	parse := func(text string) (string, error) {
+		if !compiled.MatchString(text) {
+			return "", fmt.Errorf("%q is not %s", text, allowed)
+		}
+		return text, nil
+	}
+	return Kind[string]{
+		Allowed: allowed, Parse: parse, Format: func(value string) string { return value },
+		Condition: func(text string) string { return matching(text, whole) },
+		Schema:    map[string]any{"pattern": whole},
+	}
+}
+
+// completely is the pattern for the text from its beginning to its end.
+func completely(pattern string) string { return "^(?:" + pattern + ")$" }
+
+// matching is the condition that text matches the pattern. Go's quoted strings are CEL's, too, and so are its regular expressions.
+func matching(text, pattern string) string {
+	return fmt.Sprintf("%s.matches(%s)", text, strconv.Quote(pattern))
+}

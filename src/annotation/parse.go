@@ -1,0 +1,97 @@
+package annotation
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Port is a port of a Service.
+type Port struct {
+	Name   string // "" when the Service names none
+	Number int32
+}
+
+// text is how the annotations of the port end, the one that wins first.
+func (p Port) text() []string {
+	number := strconv.Itoa(int(p.Number))
+	if p.Name == "" || p.Name == number {
+		return []string{number}
+	}
+	return []string{p.Name, number}
+}
+
+// String is "http (80)", or the number alone.
+func (p Port) String() string {
+	if p.Name == "" {
+		return strconv.Itoa(int(p.Number))
+	}
+	return p.Name + " (" + strconv.Itoa(int(p.Number)) + ")"
+}
+
+// Values are the parsed annotations of one Service, by their names without the prefix.
+type Values struct {
+	parsed  map[string]any
+	invalid map[string]bool
+}
+
+// Parse reads all annotations that start with the registry's prefix; others are nobody's business here. ports are the Service's.
+// A value that cannot be used, a name the registry does not know, and one for a port that the Service does not have become problems,
+// sorted by name; all other annotations are parsed nevertheless.
+func (r *Registry) Parse(annotations map[string]string, ports []Port) (Values, []Problem) {
+	values := Values{parsed: map[string]any{}, invalid: map[string]bool{}}
+	var problems []Problem
+	for _, full := range slices.Sorted(maps.Keys(annotations)) {
+		name, ours := strings.CutPrefix(full, r.prefix)
+		if !ours {
+			continue
+		}
+		problem := Problem{Annotation: full, Value: annotations[full], Name: true}
+		entry, port, known := r.locate(name)
+		if problem.Want = r.misnamed(name, entry, port, known, ports); problem.Want != "" {
+			problems = append(problems, problem)
+			continue
+		}
+		value, err := entry.parse(strings.TrimSpace(annotations[full]))
+		if err != nil {
+			values.invalid[name] = true
+			problem.Name, problem.Want = false, entry.Allowed
+			problems = append(problems, problem)
+			continue
+		}
+		values.parsed[name] = value
+	}
+	return values, problems
+}
+
+// locate returns what a name without the prefix stands for, and the port at its end, "" when there is none. Whether the annotation
+// may have one, and the Service has it, is for others to say.
+func (r *Registry) locate(name string) (entry registered, port string, known bool) {
+	if IsFamily(name) {
+		return registered{}, "", false
+	}
+	if entry, known = r.entries[name]; known {
+		return entry, "", true
+	}
+	if base, end, cut := strings.Cut(name, "."); cut && !IsFamily(base) {
+		entry, known = r.entries[base]
+		return entry, end, known
+	}
+	for _, family := range r.families() {
+		if end, cut := strings.CutPrefix(name, family); cut {
+			return r.entries[family], end, true
+		}
+	}
+	return registered{}, "", false
+}
+
+// families returns the names of those that are registered, sorted.
+func (r *Registry) families() []string {
+	return slices.DeleteFunc(r.names(), func(name string) bool { return !IsFamily(name) })
+}
+
+// has says whether one of the ports has that name or number.
+func has(ports []Port, text string) bool {
+	return slices.ContainsFunc(ports, func(p Port) bool { return slices.Contains(p.text(), text) })
+}
