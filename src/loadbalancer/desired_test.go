@@ -80,6 +80,9 @@ func TestTargetsOn(t *testing.T) {
 		{"all on nodes that are leaving", all, []string{"x"}, Targets{Incomplete: true}},
 		{"no endpoint and no node", Targets{}, nil, Targets{Endless: true}},
 		{"no node", Targets{}, []string{"x"}, Targets{}},
+		{"nobody knows the nodes", Targets{Incomplete: true}, []string{"x"}, Targets{Incomplete: true}},
+		{"no node matches", Targets{Incomplete: true, Unmatched: true}, []string{"x"}, Targets{Incomplete: true, Unmatched: true}},
+		{"no node matches, and no endpoint", Targets{Incomplete: true, Unmatched: true}, nil, Targets{Incomplete: true, Unmatched: true, Endless: true}},
 		{"one is joining", Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-2", "id-3"}, JoiningNames: []string{"b", "c"}}, []string{"a", "c"},
 			Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-3"}, JoiningNames: []string{"c"}, Incomplete: true}},
 	}
@@ -90,6 +93,30 @@ func TestTargetsOn(t *testing.T) {
 				ready[name] = true
 			}
 			if diff := cmp.Diff(tt.want, tt.nodes.On(ready)); diff != "" {
+				t.Errorf("targets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTargetsOutside: a selector that matches nobody is no reason to take those away who serve, unless nobody is there at all.
+func TestTargetsOutside(t *testing.T) {
+	one := Targets{Identities: []string{"id-1"}, Names: []string{"a"}}
+	unmatched := Targets{Incomplete: true, Unmatched: true}
+	tests := []struct {
+		name              string
+		chosen, all, want Targets
+	}{
+		{"one matches", one, one, one},
+		{"none matches", Targets{}, one, unmatched},
+		{"none matches, and one is joining", Targets{}, Targets{Joining: []string{"id-1"}, JoiningNames: []string{"a"}, Incomplete: true}, unmatched},
+		{"none matches, and one is not identified", Targets{}, Targets{Unidentified: []string{"a"}, Incomplete: true}, unmatched},
+		{"one that is not identified matches", Targets{Unidentified: []string{"a"}, Incomplete: true}, one, Targets{Unidentified: []string{"a"}, Incomplete: true}},
+		{"there is none", Targets{}, Targets{}, Targets{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.chosen.Outside(tt.all)); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -15,6 +16,9 @@ import (
 type Provider interface {
 	// Identify says which machine a node is.
 	Identify(node *corev1.Node) (identity string, ours bool)
+	// NodeSelector returns which nodes the Service chooses as targets; nil chooses every node. The error is that its setting cannot be used:
+	// then nobody knows which, and the targets stay as they are. It is a notice of Compare, too.
+	NodeSelector(service *corev1.Service) (labels.Selector, error)
 	// Compare returns how what the Service has in the cloud differs from what it should have with these targets. The error is that
 	// this is not known, or that the Service cannot be served at all.
 	Compare(ctx context.Context, service *corev1.Service, targets Targets) (Comparison, error)
@@ -41,6 +45,9 @@ type Comparison struct {
 	Wait *Wait
 	// Exists says that there is anything of the Service in the cloud, or that it is not certain that there is nothing.
 	Exists bool
+	// HandsOver says, in a sentence for the Service's owner, that the load balancer is not deleted but left to others, and to whom; "" when
+	// it is deleted. It is only meaningful in what Remaining returns.
+	HandsOver string
 	// Status is the addresses under which the load balancer serves; without any while it does not.
 	Status corev1.LoadBalancerStatus
 	// State is the cloud's word for how the load balancer is ("ready"); "" when there is none.
@@ -78,7 +85,7 @@ type Topic string
 
 // The topics of notices, which are also the types of the conditions.
 const (
-	// Settings: what the Service asks for is not all applied.
+	// Settings: what the Service asks for is not all applied, because it cannot be understood or the cloud cannot do it.
 	Settings Topic = "LoadBalancerConfigValid"
 	// Nodes: not all nodes get the traffic that they should.
 	Nodes Topic = "LoadBalancerTargetsComplete"

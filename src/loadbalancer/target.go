@@ -29,6 +29,9 @@ type Targets struct {
 	Incomplete bool
 	// Unidentified are the names of the eligible nodes that do not say which machine they are, sorted.
 	Unidentified []string
+	// Unmatched says that the Service chooses its nodes by their labels, and chooses none of those that could be targets. The set is
+	// incomplete then: an empty one would replace one that serves.
+	Unmatched bool
 	// Endless says that the Service wants only nodes with an endpoint that is ready, and there is no such endpoint.
 	Endless bool
 }
@@ -89,7 +92,10 @@ func order(identities, names []string) (sortedIdentities, sortedNames []string) 
 // there is no such endpoint, no node is better than another, and the set is not known.
 func (t Targets) On(ready map[string]bool) Targets {
 	if len(ready) == 0 {
-		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Endless: true}
+		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, Endless: true}
+	}
+	if t.None() { // no endpoint makes known what is not
+		return t
 	}
 	var local Targets
 	local.Identities, local.Names = on(ready, t.Identities, t.Names)
@@ -99,6 +105,17 @@ func (t Targets) On(ready map[string]bool) Targets {
 	leaving := len(local.Identities) == 0 && len(t.Identities) > 0
 	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || leaving
 	return local
+}
+
+// None says that no node is among them, not even one that is joining or not identified.
+func (t Targets) None() bool { return len(t.Identities)+len(t.Joining)+len(t.Unidentified) == 0 }
+
+// Outside returns the targets of a Service whose node selector chose these out of all.
+func (t Targets) Outside(all Targets) Targets {
+	if t.None() && !all.None() {
+		t.Incomplete, t.Unmatched = true, true
+	}
+	return t
 }
 
 // on returns the identities, and the names beside them, of the nodes that are ready.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -52,6 +53,9 @@ func Classic(balancers cloudprovider.LoadBalancer, cluster string, nodes corelis
 func (c *classic) Identify(node *corev1.Node) (identity string, ours bool) {
 	return node.Name + separator + node.Spec.ProviderID, true
 }
+
+// NodeSelector implements loadbalancer.Provider: such a provider knows of none.
+func (c *classic) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
 // Compare implements loadbalancer.Provider.
 func (c *classic) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {

@@ -39,6 +39,9 @@ const component = "service-controller"
 // sweep is the key that stands for all Services: the nodes have changed.
 const sweep = "*"
 
+// selected is the key that stands for the Services whose node selectors mean other nodes: labels have changed.
+const selected = "*selected"
+
 // Options are what a Controller is made from.
 type Options struct {
 	Provider       loadbalancer.Provider
@@ -163,18 +166,21 @@ func sameForUs(was, is *corev1.Service) bool {
 		helpers.LoadBalancerStatusEqual(&was.Status.LoadBalancer, &is.Status.LoadBalancer)
 }
 
-// nodeEvents queues all Services, once, when the targets change.
+// nodeEvents queues all Services, once, when the targets change, and those whose selectors mean other nodes, when labels do.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
-	changed := func(before, after *corev1.Node) {
-		differs, leaves := difference(before, after)
-		if !differs {
-			return
-		}
-		c.fleet.changed()
+	within := func(leaves bool) time.Duration {
 		if leaves {
-			c.queue.add(sweep, urgent, leaveWindow)
-		} else {
-			c.queue.add(sweep, urgent, joinWindow)
+			return leaveWindow
+		}
+		return joinWindow
+	}
+	changed := func(before, after *corev1.Node) {
+		if differs, leaves := difference(before, after); differs {
+			c.fleet.changed()
+			c.queue.add(sweep, urgent, within(leaves))
+		}
+		if differs, leaves := c.fleet.relabelled(before, after); differs {
+			c.queue.add(selected, urgent, within(leaves))
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -276,8 +282,12 @@ func (c *Controller) work(ctx context.Context) {
 
 // serve does the work for a key, and says when it is to be looked at again.
 func (c *Controller) serve(ctx context.Context, key string) {
-	if key == sweep {
+	switch key {
+	case sweep:
 		c.sweep()
+		return
+	case selected:
+		c.lookAt(c.fleet.reselected())
 		return
 	}
 	began := time.Now()
@@ -303,11 +313,15 @@ func (c *Controller) sweep() {
 	if err != nil { // a cache does not fail
 		return
 	}
+	c.lookAt(c.memories.keys(), leaves)
+}
+
+// lookAt queues Services because nodes have changed.
+func (c *Controller) lookAt(keys []string, leaves bool) {
 	p := normal
 	if leaves {
 		p = urgent
 	}
-	keys := c.memories.keys()
 	c.sweeping.begin(keys)
 	for _, key := range keys {
 		c.queue.add(key, p, 0)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
@@ -37,6 +38,10 @@ const (
 	reasonOrphaned = "LoadBalancerOrphaned"
 	// reasonEndpoints: there is no endpoint that traffic could go to.
 	reasonEndpoints = "NoReadyEndpoints"
+	// reasonUnmatched: no node has the labels that the Service wants.
+	reasonUnmatched = "NoNodeMatches"
+	// reasonKept: the Service has no load balancer any more, and the cloud still has the one it had.
+	reasonKept = "KeptLoadBalancer"
 )
 
 // tellOnce makes an event unless the same object of the cloud, "" for none, has been the reason of the same one since the Service's
@@ -54,10 +59,10 @@ func (k *keeper) tellOnce(m *memory, service *corev1.Service, object, reason, me
 	return now
 }
 
-// tellNotices makes one event of each notice, unless the owner was told already.
+// tellNotices makes one event of each notice, unless the owner was told already. One that is gone and comes back is told again.
 func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []loadbalancer.Notice) {
-	for _, notice := range notices {
-		if !slices.Contains(m.notices, notice) && !toldBefore(service, notice) {
+	for i, notice := range notices {
+		if !slices.Contains(m.notices, notice) && !slices.Contains(notices[:i], notice) && !toldBefore(service, notice) {
 			k.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
 		}
 	}
@@ -74,29 +79,62 @@ func toldBefore(service *corev1.Service, notice loadbalancer.Notice) bool {
 // is, and one whose machine is deleted goes itself.
 const nodeGrace = time.Minute
 
-// noticesOf are what the provider says about the Service, and what there is to say about its targets. Of nodes that were not complained
-// about before, nothing is said for a while, unless it is the Service that has changed.
+// noticesOf are what the provider says about the Service, and what there is to say about its targets. Of nodes that the provider did not
+// complain about before, nothing is said for a while, unless it is the Service that has changed.
 func noticesOf(m *memory, w wish, cause cause, found loadbalancer.Comparison) []loadbalancer.Notice {
 	early := cause == causeNodes || (cause == causeDrift && (m.leftOut.IsZero() || time.Since(m.leftOut) < nodeGrace))
-	ofNodes := func(notice loadbalancer.Notice) bool { return notice.Topic == loadbalancer.Nodes }
-	notices := slices.Clone(found.Notices)
-	if early && slices.ContainsFunc(notices, ofNodes) {
-		notices = slices.DeleteFunc(notices, ofNodes)
-		for _, before := range m.notices {
-			if ofNodes(before) && before.Reason != reasonEndpoints && before.Reason != reasonUnavailable {
-				notices = append(notices, before)
+	offered := slices.Clone(found.Notices)
+	if early && slices.ContainsFunc(offered, ofNodes) {
+		offered = slices.DeleteFunc(offered, ofNodes)
+		for _, before := range m.offered {
+			if ofNodes(before) {
+				offered = append(offered, before)
 			}
 		}
 	}
-	switch {
-	case w.targets.Endless && len(w.service.Status.LoadBalancer.Ingress) > 0: // the pods of a new Service take their time
-		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Nodes, Reason: reasonEndpoints,
-			Message: "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has, and nobody answers there. Look at the pods that the Service selects."})
-	case len(w.targets.Identities) == 0 && !w.targets.Incomplete:
-		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Nodes, Reason: reasonUnavailable,
-			Message: fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by the label %s, about to be removed, or not there.", corev1.LabelNodeExcludeBalancers)})
+	m.offered = offered
+	return slices.Concat(offered, targetNotices(w))
+}
+
+func ofNodes(notice loadbalancer.Notice) bool { return notice.Topic == loadbalancer.Nodes }
+
+// targetNotices are what there is to say about a Service's targets as they were chosen.
+func targetNotices(w wish) []loadbalancer.Notice {
+	var notices []loadbalancer.Notice
+	add := func(reason, message string) {
+		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Nodes, Reason: reason, Message: message})
+	}
+	if w.targets.Endless && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 { // the pods of a new Service take their time
+		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has, and nobody answers there. Look at the pods that the Service selects.")
+	}
+	switch t := w.targets; {
+	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(w.service):
+		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has. Change the selector, label nodes, or run the pods on those that match.")
+	case t.Unmatched:
+		add(reasonUnmatched, "No node that could get traffic matches the node selector of this Service: the load balancer keeps the nodes that it has. Change the selector, or label nodes.")
+	case len(t.Identities) == 0 && !t.Incomplete:
+		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by the label %s, about to be removed, or not there.", corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
+}
+
+// tellRemoval says once that a load balancer is being deleted, unless it is left to others as the sentence says.
+func (k *keeper) tellRemoval(m *memory, service *corev1.Service, handsOver string) {
+	m.handsOver = handsOver
+	if handsOver == "" && !m.removing {
+		m.removing = true
+		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, "Deleting load balancer")
+	}
+}
+
+// tellGone says that the Service has no load balancer any more, if it had one.
+func (k *keeper) tellGone(m *memory, service *corev1.Service) {
+	switch {
+	case m.handsOver != "":
+		k.recorder.Event(service, corev1.EventTypeNormal, reasonKept, m.handsOver)
+	case m.removing:
+		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
+	}
 }
 
 // tellDrift says what differs although nothing has changed in Kubernetes. The error is that it is not to be put right now.

@@ -24,9 +24,10 @@ type fleet struct {
 	nodes    corelisters.NodeLister
 	identify loadbalancer.Identify
 
-	mu     sync.Mutex
-	chosen *loadbalancer.Targets // nil: to be chosen
-	swept  []string              // identities at the latest sweep, sorted
+	mu         sync.Mutex
+	chosen     *loadbalancer.Targets // nil: to be chosen
+	swept      []string              // identities at the latest sweep, sorted
+	selections selections
 }
 
 // changed makes the targets be chosen anew.
@@ -34,21 +35,27 @@ func (f *fleet) changed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.chosen = nil
+	f.selections.changed()
 }
 
 // targets are the machines of all eligible nodes, as they are now.
 func (f *fleet) targets() (loadbalancer.Targets, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.chosen == nil {
-		nodes, err := f.nodes.List(labels.Everything())
+	return f.choose(&f.chosen, labels.Everything())
+}
+
+// choose returns what was chosen, or chooses it. It wants mu held.
+func (f *fleet) choose(chosen **loadbalancer.Targets, selector labels.Selector) (loadbalancer.Targets, error) {
+	if *chosen == nil {
+		nodes, err := f.nodes.List(selector)
 		if err != nil {
 			return loadbalancer.Targets{}, fmt.Errorf("listing nodes: %w", err)
 		}
-		chosen := loadbalancer.ChooseTargets(nodes, f.identify)
-		f.chosen = &chosen
+		targets := loadbalancer.ChooseTargets(nodes, f.identify)
+		*chosen = &targets
 	}
-	return *f.chosen, nil
+	return **chosen, nil
 }
 
 // sweep returns whether a machine has left since the last time.

@@ -196,9 +196,8 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 	if err != nil {
 		return k.judged(err)
 	}
-	if found.Exists && !m.removing {
-		m.removing = true
-		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, "Deleting load balancer")
+	if found.Exists {
+		k.tellRemoval(m, service, found.HandsOver)
 	}
 	if len(found.Plan) > 0 {
 		if err := k.applySome(ctx, found.Plan, causeRemoval); err != nil {
@@ -212,10 +211,9 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 	case found.Exists && found.Wait != nil:
 		return k.pending(m, service, *found.Wait)
 	case found.Exists: // there is something that may be removed now
-		return api.NewRetryError("the load balancer is being deleted", k.behaviour.PollInterval)
-	case m.removing:
-		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
+		return api.NewRetryError("the load balancer is being removed", k.behaviour.PollInterval)
 	}
+	k.tellGone(m, service)
 	return nil
 }
 

@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -72,7 +74,21 @@ func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *cor
 	m := l.memories.of(service.UID)
 	m.Lock()
 	defer m.Unlock()
-	return l.ensure(ctx, m, wish{service: service.DeepCopy(), targets: loadbalancer.ChooseTargets(nodes, l.provider.Identify)})
+	return l.ensure(ctx, m, wish{service: service.DeepCopy(), targets: l.targetsOf(service, nodes)})
+}
+
+// targetsOf are the machines of those of the nodes that the Service chooses.
+func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) loadbalancer.Targets {
+	all := loadbalancer.ChooseTargets(nodes, l.provider.Identify)
+	selector, err := l.provider.NodeSelector(service)
+	switch {
+	case err != nil:
+		return loadbalancer.Targets{Incomplete: true}
+	case selector == nil:
+		return all
+	}
+	chosen := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !selector.Matches(labels.Set(node.Labels)) })
+	return loadbalancer.ChooseTargets(chosen, l.provider.Identify).Outside(all)
 }
 
 // UpdateLoadBalancer gives the Service's load balancer the machines of the nodes. A Service that has nothing in the cloud is left to
@@ -84,7 +100,7 @@ func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *cor
 	m := l.memories.of(service.UID)
 	m.Lock()
 	defer m.Unlock()
-	targets := loadbalancer.ChooseTargets(nodes, l.provider.Identify)
+	targets := l.targetsOf(service, nodes)
 	found, err := l.provider.Compare(ctx, service, targets)
 	if err != nil || !found.Exists {
 		return err

@@ -38,18 +38,20 @@ type memory struct {
 	settled  bool            // nothing differed with these
 	cause    cause
 
-	foreign   bool // it has a loadBalancerClass of others, or had one when its type was another
-	abandoned bool // it is not ours, and the cloud has something of it that is
-	elsewhere bool // the provider said that others make its load balancer
-	ensuring  bool // the owner was told that its load balancer is being made or changed
-	changed   bool // something was written since it settled
-	removing  bool // the owner was told that it is being deleted
-	repairing bool // something differs that is not the owner's doing
+	foreign   bool   // it has a loadBalancerClass of others, or had one when its type was another
+	abandoned bool   // it is not ours, and the cloud has something of it that is
+	elsewhere bool   // the provider said that others make its load balancer
+	ensuring  bool   // the owner was told that its load balancer is being made or changed
+	changed   bool   // something was written since it settled
+	removing  bool   // the owner was told that it is being deleted
+	handsOver string // what the owner is told instead, once it is left to others; "" when it is deleted
+	repairing bool   // something differs that is not the owner's doing
 	drift     string
 
 	wait    wait
 	told    map[string]telling    // by reason, since it last served
 	notices []loadbalancer.Notice // those that the owner was told
+	offered []loadbalancer.Notice // those of them that came from the provider
 	noticed bool                  // in the latest look, so that the notices are those of now
 	planned int                   // writes of the latest plan that was too long for one look
 	message string                // what is waited for, or why it goes on no further; "" when nothing
@@ -135,7 +137,7 @@ func (m *memory) wrote() { m.changed, m.settled = true, false }
 
 // settle remembers that nothing differs from the wish, and that it serves.
 func (m *memory) settle(service *corev1.Service, found loadbalancer.Comparison) {
-	m.settled, m.ensuring, m.changed, m.removing, m.repairing, m.drift = true, false, false, false, false, ""
+	m.settled, m.ensuring, m.changed, m.removing, m.handsOver, m.repairing, m.drift = true, false, false, false, "", false, ""
 	m.wait, m.told, m.message, m.failure, m.planned = wait{}, nil, "", failure{}, 0
 	m.seen(service, found)
 }
@@ -157,7 +159,8 @@ func (m *memory) forgive() {
 func (m *memory) reset() {
 	m.joining, m.partial = nil, false
 	m.service, m.machines, m.settled, m.cause, m.foreign, m.abandoned, m.elsewhere = nil, nil, false, "", false, false, false
-	m.ensuring, m.changed, m.removing, m.repairing, m.drift = false, false, false, false, ""
+	m.ensuring, m.changed, m.removing, m.handsOver, m.repairing, m.drift = false, false, false, "", false, ""
+	m.offered = nil
 	m.wait, m.told, m.notices, m.message, m.leftOut, m.failure, m.repair = wait{}, nil, nil, "", time.Time{}, failure{}, repair{}
 	m.facts.Store(nil)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cloud-provider/api"
 
@@ -31,7 +32,8 @@ type plain struct {
 	looks     int           // comparisons
 	refreshes int
 	writes    []string
-	during    func() // called within each write; nil: nothing
+	left      []string // the addresses of those that were left to others
+	during    func()   // called within each write; nil: nothing
 }
 
 type plainBalancer struct {
@@ -47,6 +49,14 @@ func newPlain() *plain { return &plain{balancers: map[types.UID]*plainBalancer{}
 
 func (p *plain) Identify(node *corev1.Node) (string, bool) {
 	return strings.CutPrefix(node.Spec.ProviderID, "plain://")
+}
+
+// NodeSelector is what the annotation plain/nodes says.
+func (p *plain) NodeSelector(service *corev1.Service) (labels.Selector, error) {
+	if service.Annotations["plain/nodes"] == "" {
+		return nil, nil
+	}
+	return labels.Parse(service.Annotations["plain/nodes"])
 }
 
 func portsOf(desired loadbalancer.Desired) string {
@@ -69,8 +79,8 @@ func (p *plain) Compare(_ context.Context, service *corev1.Service, targets load
 		return loadbalancer.Comparison{}, err
 	}
 	found := loadbalancer.Comparison{Machines: targets.Identities}
-	if service.Annotations["plain/wrong"] != "" {
-		found.Notices = []loadbalancer.Notice{{Topic: loadbalancer.Settings, Reason: "Wrong", Message: service.Annotations["plain/wrong"]}}
+	for wrong := range strings.FieldsSeq(service.Annotations["plain/wrong"]) {
+		found.Notices = append(found.Notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: "Wrong", Message: wrong})
 	}
 	balancer := p.balancers[service.UID]
 	if balancer == nil {
@@ -137,9 +147,17 @@ func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (l
 	if balancer == nil {
 		return loadbalancer.Comparison{}, nil
 	}
-	return loadbalancer.Comparison{Exists: true, State: balancer.status(0), Plan: loadbalancer.Plan{
-		p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) }),
-	}}, nil
+	found := loadbalancer.Comparison{Exists: true, State: balancer.status(0)}
+	if to := service.Annotations["plain/keep"]; to != "" { // the owner is another one now
+		found.HandsOver = "It is left to " + to + "."
+		found.Plan = loadbalancer.Plan{p.write(loadbalancer.Update, service, "it is left to "+to, func() {
+			delete(p.balancers, service.UID)
+			p.left = append(p.left, balancer.address)
+		})}
+		return found, nil
+	}
+	found.Plan = loadbalancer.Plan{p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) })}
+	return found, nil
 }
 
 func (p *plain) Refresh(context.Context) error {

@@ -32,17 +32,19 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 		}
 		m.reset()
 	}
+	foreign := service != nil && m.isForeign(c.behaviour, service)
+	if service != nil && !foreign && claimOf(c.behaviour, service) == wanted {
+		return c.keep(ctx, m, service)
+	}
+	c.fleet.unselect(key)
 	switch {
 	case service == nil:
 		c.memories.forget(key)
 		return nil
-	case m.isForeign(c.behaviour, service):
+	case foreign:
 		return c.leave(ctx, key, m, service)
-	case claimOf(c.behaviour, service) == wanted:
-		return c.keep(ctx, m, service)
-	default:
-		return c.end(ctx, key, m, service)
 	}
+	return c.end(ctx, key, m, service)
 }
 
 // current is the Service of that key in the cache, nil when there is none.
@@ -89,12 +91,13 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		return nil
 	}
 	m.elsewhere = false
-	targets, err := c.targetsOf(service)
-	if err != nil {
+	protect := c.writer.protectOnce(service)
+	w := wish{service: service, protect: protect}
+	var err error
+	if w.targets, err = c.targetsOf(service); err != nil {
 		return err
 	}
-	protect := c.writer.protectOnce(service)
-	status, err := c.ensure(ctx, m, wish{service: service, targets: targets, protect: protect})
+	status, err := c.ensure(ctx, m, w)
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
 		m.elsewhere = true
@@ -147,15 +150,26 @@ func (c *Controller) end(ctx context.Context, key string, m *memory, service *co
 
 // targetsOf are the machines that a Service's traffic should go to, as nodes and endpoints are now.
 func (c *Controller) targetsOf(service *corev1.Service) (loadbalancer.Targets, error) {
-	targets, err := c.fleet.targets()
+	key := keyOf(service)
+	selector, err := c.provider.NodeSelector(service)
+	if err != nil { // what is wrong with it the provider says when it compares
+		c.fleet.unselect(key)
+		return loadbalancer.Targets{Incomplete: true}, nil
+	}
+	targets, err := c.fleet.selectedBy(key, selector)
 	if err != nil || !helpers.RequestsOnlyLocalTraffic(service) {
 		return targets, err
 	}
-	ready, err := readyNodesOf(c.endpoints, keyOf(service))
+	ready, err := readyNodesOf(c.endpoints, key)
 	if err != nil {
 		return loadbalancer.Targets{}, err
 	}
-	return targets.On(ready), nil
+	local := targets.On(ready)
+	if local.None() && selector != nil {
+		all, err := c.fleet.targets()
+		return local.Outside(all.On(ready)), err
+	}
+	return local, nil
 }
 
 // failed tells the Service's owner why it is not as it should be, unless it is only waited for, or by the next process.

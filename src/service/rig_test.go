@@ -191,11 +191,20 @@ func (r *rig) setEndpoints(name string, nodes ...string) {
 
 // told returns the events since the last time, as "Type Reason" with the messages cut off.
 func (r *rig) told() []string {
+	told := r.toldInFull()
+	for i, event := range told {
+		told[i] = strings.Join(strings.SplitN(event, " ", 3)[:2], " ")
+	}
+	return told
+}
+
+// toldInFull returns the events since the last time, as "Type Reason Message".
+func (r *rig) toldInFull() []string {
 	var told []string
 	for {
 		select {
 		case event := <-r.events.Events:
-			told = append(told, strings.Join(strings.SplitN(event, " ", 3)[:2], " "))
+			told = append(told, event)
 		default:
 			return told
 		}

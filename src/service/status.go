@@ -40,8 +40,12 @@ const (
 	reasonAsWanted = "AsWanted"
 )
 
-// maxMessage bounds the message of a condition, in bytes; the API server takes 32768.
-const maxMessage = 1024
+// Bounds of the messages of conditions, in bytes; the API server takes 32768. Those of notices are whole if at all possible: they are how
+// the next process knows what the owner was told.
+const (
+	maxMessage = 1024
+	maxNotices = 30 << 10
+)
 
 // patchTimeout bounds one write to the API server.
 const patchTimeout = 30 * time.Second
@@ -230,7 +234,7 @@ func (m *memory) conditionOf(topic loadbalancer.Topic) metav1.Condition {
 	if len(messages) == 0 {
 		return metav1.Condition{Type: string(topic), Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	}
-	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason, Message: short(strings.Join(messages, " "))}
+	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason, Message: cut(strings.Join(messages, " "), maxNotices)}
 }
 
 func find(conditions []metav1.Condition, kind string) (metav1.Condition, bool) {
@@ -242,10 +246,13 @@ func find(conditions []metav1.Condition, kind string) (metav1.Condition, bool) {
 }
 
 // short cuts a message to what a condition has room for.
-func short(message string) string {
+func short(message string) string { return cut(message, maxMessage) }
+
+// cut shortens a text to so many bytes, and shows that it did.
+func cut(text string, limit int) string {
 	const more = " …"
-	if len(message) <= maxMessage {
-		return message
+	if len(text) <= limit {
+		return text
 	}
-	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+	return strings.ToValidUTF8(text[:limit-len(more)], "") + more
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/service/helpers"
@@ -42,6 +43,9 @@ func newBalancers(c Config, known *inventory.Inventory) *balancers {
 
 // Identify implements loadbalancer.Provider.
 func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { return identify(node) }
+
+// NodeSelector implements loadbalancer.Provider.
+func (b *balancers) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
 // Compare implements loadbalancer.Provider.
 func (b *balancers) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
