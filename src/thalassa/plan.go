@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -165,10 +163,10 @@ func (d *difference) add(verb loadbalancer.Verb, kind, name, why string, do func
 // createBalancer adds the creation of the load balancer with all its listeners: one write, and it never exists without them.
 func (d *difference) createBalancer(ports []*port) {
 	d.add(loadbalancer.Create, kindBalancer, d.desired.name, "", func(ctx context.Context) error {
-		create := iaas.CreateLoadbalancer{
+		create := inventory.NewLoadBalancer{LoadBalancer: inventory.LoadBalancer{
 			Name: d.desired.name, Description: "Kubernetes Service " + d.desired.Owner.String(),
 			Labels: d.desired.labels, Subnet: d.desired.subnet,
-		}
+		}}
 		if !d.separately.Load() {
 			for _, port := range ports {
 				create.Listeners = append(create.Listeners, d.newListener(port))
@@ -192,7 +190,9 @@ func (d *difference) updateBalancer(balancer inventory.LoadBalancer) {
 		return
 	}
 	d.add(loadbalancer.Update, kindBalancer, balancer.Name, "its labels differ", func(ctx context.Context) error {
-		return d.inventory.UpdateLoadBalancer(ctx, balancer, withLabels(balancer.Labels, d.desired.labels))
+		labelled := balancer
+		labelled.Labels = withLabels(balancer.Labels, d.desired.labels)
+		return d.inventory.UpdateLoadBalancer(ctx, balancer, labelled)
 	})
 }
 

@@ -159,12 +159,11 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 	})
 }
 
-func (d *difference) newListener(p *port) iaas.CreateListener {
-	limit, idle := d.desired.settings.maxConnections.Value, d.desired.settings.idleTimeout.Value
-	return iaas.CreateListener{
+func (d *difference) newListener(p *port) inventory.Listener {
+	return inventory.Listener{
 		Name: p.name, Description: d.portDescription(p), Labels: p.labels,
-		Port: int(p.Key.Port), Protocol: iaas.LoadbalancerProtocol(protocol(p.Key)), TargetGroup: p.group.ID,
-		MaxConnections: &limit, ConnectionIdleTimeout: &idle,
+		Port: int(p.Key.Port), Protocol: protocol(p.Key), TargetGroup: p.group.ID,
+		MaxConnections: d.desired.settings.maxConnections.Value, IdleTimeout: d.desired.settings.idleTimeout.Value,
 	}
 }
 
