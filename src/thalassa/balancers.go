@@ -152,7 +152,7 @@ func (b *balancers) Refresh(ctx context.Context) error { return b.inventory.Refr
 
 // Owned implements loadbalancer.Provider.
 func (b *balancers) Owned(ctx context.Context) ([]loadbalancer.Owned, error) {
-	all, groups, err := b.inventory.All(ctx, b.config.Inventory.balancerAge())
+	all, groups, _, err := b.inventory.All(ctx, b.config.Inventory.balancerAge())
 	if err != nil {
 		return nil, err
 	}

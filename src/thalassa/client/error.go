@@ -15,6 +15,8 @@ var (
 	ErrBadRequest = errors.New("refused by the cloud")
 	// ErrUnauthorised: the credentials are unknown, expired or lack a permission (401, 403).
 	ErrUnauthorised = errors.New("not permitted")
+	// ErrForbidden: the credentials lack a permission (403), which is an ErrUnauthorised, too.
+	ErrForbidden error = forbidden{}
 	// ErrNotFound: the object does not exist (404).
 	ErrNotFound = errors.New("not found")
 	// ErrConflict: the object's present state forbids it (409).
@@ -31,6 +33,13 @@ var (
 	// ErrMalformed: an answer that is not what the API promises.
 	ErrMalformed = errors.New("malformed answer")
 )
+
+// forbidden reads like what it is a part of.
+type forbidden struct{}
+
+func (forbidden) Error() string { return ErrUnauthorised.Error() }
+
+func (forbidden) Unwrap() error { return ErrUnauthorised }
 
 // Error is a call that did not succeed. Its kind is found by errors.Is and one of the sentinels of this package.
 type Error struct {
@@ -131,10 +140,26 @@ func isQuota(failure *Error) bool {
 		strings.Contains(strings.ToLower(failure.Message), "quota")
 }
 
+// MayBeQuota says whether something was not created, as err tells, perhaps because a quota is used up: the cloud says so, or refuses with a
+// status that could mean it. It is documented nowhere which one does, and whether the message has the word.
+func MayBeQuota(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Method != http.MethodPost {
+		return false
+	}
+	switch e.Status {
+	case http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+		return e.Kind != ErrMalformed //nolint:errorlint // its own kind, not that of what caused it
+	}
+	return errors.Is(e, ErrQuota)
+}
+
 func kindOf(status int) error {
 	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case http.StatusUnauthorized:
 		return ErrUnauthorised
+	case http.StatusForbidden:
+		return ErrForbidden
 	case http.StatusNotFound:
 		return ErrNotFound
 	case http.StatusConflict:

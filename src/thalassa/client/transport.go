@@ -129,6 +129,8 @@ func (t *transport) conclude(c *call, failure *Error) error {
 		return nil
 	}
 	switch {
+	case isOptional(c.request.Context()) && errors.Is(failure, ErrUnauthorised):
+		// The cloud answers, and what the process cannot do without is asked for otherwise.
 	case errors.Is(failure, ErrShutdown), errors.Is(failure, context.Canceled):
 		// Nothing is said about the cloud.
 	case errors.Is(failure, ErrUnauthorised), errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -23,15 +24,24 @@ type LoadBalancer struct {
 	InternalAddresses     []string
 	Hostname              string
 	DeleteProtection      bool
-	SecurityGroups        []string // identities
+	Subnet                string   // identity; "" when the cloud does not say
+	ReservedIP            string   // identity; "": none
+	InstanceSize          string   // "": the cloud's default, or not said
+	SecurityGroups        []string // identities, sorted
 	Listeners             []Listener
+}
+
+// NewLoadBalancer is a load balancer to be created. Listeners are created with it when there are any.
+type NewLoadBalancer struct {
+	LoadBalancer
+	Internal bool // without a public address
 }
 
 // Deleting says that the deletion has been accepted and is under way.
 func (lb LoadBalancer) Deleting() bool { return strings.EqualFold(lb.Status, StatusDeleting) }
 
 // gone says that the load balancer is deleted, although the cloud still shows it for a while.
-func (lb LoadBalancer) gone() bool { return strings.EqualFold(lb.Status, "deleted") }
+func (lb LoadBalancer) gone() bool { return strings.EqualFold(lb.Status, statusDeleted) }
 
 // Listener is one port of a load balancer.
 type Listener struct {
@@ -72,6 +82,11 @@ type balancerItem struct {
 	InternalAddresses []string       `json:"internalIpAddresses"`
 	Hostname          string         `json:"hostname"`
 	DeleteProtection  bool           `json:"deleteProtection"`
+	Subnet            string         `json:"subnetIdentity"`
+	SubnetObject      reference      `json:"subnet"`
+	ReservedIP        string         `json:"reservedIpIdentity"`
+	ReservedIPObject  reference      `json:"reservedIp"`
+	InstanceSize      string         `json:"instanceSize"`
 	SecurityGroups    []reference    `json:"securityGroups"`
 	Listeners         []listenerItem `json:"loadbalancerListeners"`
 }
@@ -126,11 +141,13 @@ func (lb balancerItem) object() LoadBalancer {
 		Labels: lb.Labels, Annotations: lb.Annotations,
 		Status: lb.Status, CreatedAt: lb.CreatedAt,
 		ExternalAddresses: addresses(lb.ExternalAddresses), InternalAddresses: addresses(lb.InternalAddresses), Hostname: lb.Hostname,
-		DeleteProtection: lb.DeleteProtection,
+		DeleteProtection: lb.DeleteProtection, InstanceSize: lb.InstanceSize,
+		Subnet: cmp.Or(lb.Subnet, lb.SubnetObject.Identity), ReservedIP: cmp.Or(lb.ReservedIP, lb.ReservedIPObject.Identity),
 	}
 	for _, group := range lb.SecurityGroups {
 		balancer.SecurityGroups = append(balancer.SecurityGroups, group.Identity)
 	}
+	slices.Sort(balancer.SecurityGroups)
 	for _, listener := range lb.Listeners {
 		balancer.Listeners = append(balancer.Listeners, listener.object())
 	}

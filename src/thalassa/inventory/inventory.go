@@ -1,5 +1,6 @@
 // Package inventory is what is known of the cloud: machines, load balancers, target groups and the VPC, each read as one list
-// and shared by everybody, so that no code path costs a call per node or per Service.
+// and shared by everybody, so that no code path costs a call per node or per Service. Security groups, reserved IPs and quotas are read
+// in the same way, but only when somebody asks: not every cluster needs them, and not all credentials have the right to.
 //
 // Readers say how old an answer may be. An answer without the object means "it was not there", an error means "not known";
 // nobody may take the second for the first.
@@ -40,12 +41,17 @@ type Inventory struct {
 	balancers *kind[LoadBalancer]
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
-	absent    *recent // machines, by identity, that were missing in a list that began after they were first missed, and in all since
-	doubts    *recent // owners for whom a creation ended without an answer
-	seen      *recent // owners of whom lists have shown something
-	complete  complete
-	owned     Labels // of load balancers and target groups of this cluster
-	owner     string // label whose value identifies the owner of a load balancer or target group
+	quotas    *kind[Quota]
+
+	securityGroups securityGroups
+	reservedIPs    lookup[ReservedIP]
+
+	absent   *recent // machines, by identity, that were missing in a list that began after they were first missed, and in all since
+	doubts   *recent // owners for whom a creation ended without an answer
+	seen     *recent // owners of whom lists have shown something
+	complete complete
+	owned    Labels // of load balancers and target groups of this cluster
+	owner    string // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope says which objects are read.
@@ -69,12 +75,16 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	i.groups = newKind("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID },
 		func(g TargetGroup) []string { return []string{ownerKey(g.Labels[scope.OwnerLabel])} })
 	i.groups.ask = i.getTargetGroup
+	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
 	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
 	return i
 }
 
-// Refresh reads machines, load balancers and target groups anew, each in one list.
+// Refresh reads machines, load balancers and target groups anew, each in one list. Security groups and reserved IPs are read anew by
+// the next who asks for one.
 func (i *Inventory) Refresh(ctx context.Context) error {
+	i.securityGroups.kind.distrust()
+	i.reservedIPs.kind.distrust()
 	return errors.Join(i.machines.refresh(ctx, Anew), i.balancers.refresh(ctx, Anew), i.groups.refresh(ctx, Anew))
 }
 
@@ -120,14 +130,19 @@ func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge tim
 	return i.groups.findExpected(ctx, ownerKey(owner), i.certain(owner, maxAge), expected)
 }
 
-// All returns all load balancers and target groups of this cluster, from lists at most maxAge old.
-func (i *Inventory) All(ctx context.Context, maxAge time.Duration) ([]LoadBalancer, []TargetGroup, error) {
+// All returns all load balancers, target groups and security groups of this cluster, from lists at most maxAge old. Security groups are
+// listed only while they are in use.
+func (i *Inventory) All(ctx context.Context, maxAge time.Duration) ([]LoadBalancer, []TargetGroup, []SecurityGroup, error) {
 	balancers, err := i.balancers.all(ctx, maxAge)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	groups, err := i.groups.all(ctx, maxAge)
-	return balancers, groups, err
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	securityGroups, err := i.ourSecurityGroups(ctx, maxAge, balancers)
+	return balancers, groups, securityGroups, err
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
@@ -190,9 +205,14 @@ func (i *Inventory) inVPC() filters.Filter {
 // uncertain passes the error of a write on. When the write may have happened, or the copies are wrong about the object, they are
 // not trusted any more.
 func (i *Inventory) uncertain(err error) error {
-	if client.Uncertain(err) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict) {
+	if doubtful(err) {
 		i.balancers.distrust()
 		i.groups.distrust()
 	}
 	return err
+}
+
+// doubtful says that a write which ended with err may have happened, or that the copies are wrong about its object.
+func doubtful(err error) bool {
+	return client.Uncertain(err) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrConflict)
 }

@@ -76,21 +76,44 @@ func newKind[T any](name string, list func(context.Context) ([]T, error), id fun
 // find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
 // none when the copy was made; an error means that nothing is known.
 func (k *kind[T]) find(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
-	found, _, err := k.findIn(ctx, key, maxAge)
-	return found, err
+	if err := k.refresh(ctx, maxAge); err != nil {
+		return nil, err
+	}
+	return k.findNow(ctx, key)
 }
 
-// findIn is find that also says when the list began that the copy is made of; zero when it is not to be trusted.
-func (k *kind[T]) findIn(ctx context.Context, key string, maxAge time.Duration) (found []T, listed time.Time, err error) {
-	if err := k.refresh(ctx, maxAge); err != nil {
-		return nil, time.Time{}, err
-	}
+// findNow is find in the copy as it is, whatever its age.
+func (k *kind[T]) findNow(ctx context.Context, key string) ([]T, error) {
 	if err := k.askForMissed(ctx, key); err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.lookup(key), k.listed, nil
+	return k.lookup(key), nil
+}
+
+// findFirst returns the objects with the first of the keys that has any, in the copy as it is, whatever its age.
+func (k *kind[T]) findFirst(ctx context.Context, keys []string) (found []T, err error) {
+	for _, key := range keys {
+		if found, err = k.findNow(ctx, key); err != nil || len(found) > 0 {
+			break
+		}
+	}
+	return found, err
+}
+
+// missing is what is known of a key that nothing has, for a reader who came when arrived was the number.
+func (k *kind[T]) missing(key string, arrived uint64) sighting[T] {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, before := k.sought[key]; !before && k.copied < arrived {
+		k.sought[key] = arrived
+	}
+	since, sought := k.sought[key]
+	if !sought {
+		since = arrived // and the copy is newer than that
+	}
+	return sighting[T]{listed: k.listed, sought: since}
 }
 
 // all returns all objects, from a copy that is at most maxAge old, sorted by identity.
@@ -124,10 +147,14 @@ func (k *kind[T]) lookup(key string) []T {
 // refresh returns once the copy is at most maxAge old, or made of a list that began after this call: with a slow cloud a copy
 // may be older than maxAge on arrival.
 func (k *kind[T]) refresh(ctx context.Context, maxAge time.Duration) error {
+	return k.refreshSince(ctx, maxAge, k.arrive())
+}
+
+// arrive is the number of a reader who comes now.
+func (k *kind[T]) arrive() uint64 {
 	k.mu.Lock()
-	arrived := k.next()
-	k.mu.Unlock()
-	return k.refreshSince(ctx, maxAge, arrived)
+	defer k.mu.Unlock()
+	return k.next()
 }
 
 // refreshSince is refresh for a reader who came when arrived was the number.

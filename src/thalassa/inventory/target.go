@@ -18,7 +18,7 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(missing, i.knownAbsent)
+	maps.DeleteFunc(missing, func(id string, s sighting[Machine]) bool { return knownAbsent(i.absent, id, s.listed) })
 	if len(missing) == 0 {
 		return targets, nil
 	}
@@ -36,17 +36,6 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	targets = append(targets, late...)
 	slices.Sort(targets)
 	return targets, err
-}
-
-// knownAbsent says of a machine that a list which began then lacks whether no further one is needed to believe it: either it was noted
-// lately, or the list began since, and none showed it in between.
-func (i *Inventory) knownAbsent(id string, s sighting[Machine]) bool {
-	noted, known := i.absent.noted(id)
-	if known && s.listed.After(noted) {
-		i.absent.note(id)
-		return true
-	}
-	return known && time.Since(noted) <= MachineAge
 }
 
 // siftTargets returns those of the machines that can receive traffic, and those that are not listed.

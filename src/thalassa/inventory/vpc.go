@@ -3,7 +3,9 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
@@ -21,6 +23,7 @@ type VPC struct {
 type Subnet struct {
 	ID, Slug, Name string
 	Labels         Labels
+	CIDRs          []netip.Prefix // one, or one of each family
 }
 
 // VPC returns the cluster's VPC.
@@ -83,6 +86,7 @@ type vpcItem struct {
 		Slug     string `json:"slug"`
 		Name     string `json:"name"`
 		Labels   Labels `json:"labels"`
+		CIDR     string `json:"cidr"`
 	} `json:"subnets"`
 }
 
@@ -93,7 +97,18 @@ func (i *Inventory) getVPC(ctx context.Context) ([]VPC, error) {
 	}
 	vpc := VPC{ID: got.Identity, Region: got.CloudRegion.Slug}
 	for _, s := range got.Subnets {
-		vpc.Subnets = append(vpc.Subnets, Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels})
+		vpc.Subnets = append(vpc.Subnets, Subnet{ID: s.Identity, Slug: s.Slug, Name: s.Name, Labels: s.Labels, CIDRs: prefixes(s.CIDR)})
 	}
 	return []VPC{vpc}, nil
+}
+
+// prefixes reads a prefix, or several with commas between them. What is none is left out: only few need to know.
+func prefixes(text string) []netip.Prefix {
+	var read []netip.Prefix
+	for part := range strings.SplitSeq(text, ",") {
+		if prefix, err := netip.ParsePrefix(strings.TrimSpace(part)); err == nil {
+			read = append(read, prefix.Masked())
+		}
+	}
+	return read
 }

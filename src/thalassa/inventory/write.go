@@ -14,39 +14,71 @@ import (
 // A write that failed may still have happened, so after one the affected copies are read again.
 // Deleting what is gone already is a success.
 
-// StatusDeleting is what a load balancer shows from the moment its deletion is accepted.
-const StatusDeleting = "deleting"
+// StatusDeleting is what an object shows from the moment its deletion is accepted; statusDeleted once it is gone and still shown.
+const (
+	StatusDeleting = "deleting"
+	statusDeleted  = "deleted"
+)
 
-// CreateLoadBalancer creates a load balancer.
-func (i *Inventory) CreateLoadBalancer(ctx context.Context, create iaas.CreateLoadbalancer) (LoadBalancer, error) {
-	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create)
+// CreateLoadBalancer creates a load balancer with its listeners; identities, addresses and status are the cloud's to give.
+func (i *Inventory) CreateLoadBalancer(ctx context.Context, create NewLoadBalancer) (LoadBalancer, error) {
+	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, create.body())
 	if err = shown(err, created.Identity, "load balancer "+create.Name); err != nil {
 		i.doubt(create.Labels[i.owner], err)
-		return LoadBalancer{}, i.uncertain(err)
+		return LoadBalancer{}, i.balancerRefused(err, create.LoadBalancer)
 	}
 	balancer := created.object()
+	if balancer.ReservedIP == "" {
+		balancer.ReservedIP = create.ReservedIP // which is attached after the creation
+	}
+	i.moveReservedIP(balancer.ID, "", balancer.ReservedIP)
 	i.balancers.create(balancer)
 	return balancer, nil
 }
 
-// UpdateLoadBalancer gives a load balancer other labels. The API replaces the object, so everything else is repeated.
-func (i *Inventory) UpdateLoadBalancer(ctx context.Context, balancer LoadBalancer, labels Labels) error {
-	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID, iaas.UpdateLoadbalancer{
-		Name: balancer.Name, Description: balancer.Description, Labels: labels, Annotations: balancer.Annotations,
-		DeleteProtection: balancer.DeleteProtection, SecurityGroupAttachments: balancer.SecurityGroups,
-	})
-	if err != nil {
-		return i.uncertain(err)
+// UpdateLoadBalancer makes a load balancer what to says, but for its listeners. The API replaces the object as a whole, so to repeats
+// what stays.
+func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalancer) error {
+	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+from.ID, updateOf(from, to)); err != nil {
+		return i.balancerRefused(err, to)
 	}
-	balancer.Labels = labels
-	i.balancers.put(balancer)
+	if latest, known := i.balancers.get(from.ID); known {
+		to.Listeners = latest.Listeners
+	}
+	keep(i.balancers, to, HasLabels(to.Labels, i.owned))
+	i.moveReservedIP(to.ID, from.ReservedIP, to.ReservedIP)
+	if from.ReservedIP != to.ReservedIP || from.Subnet != to.Subnet {
+		i.balancers.distrust() // it may have other addresses now
+	}
 	return nil
+}
+
+// balancerRefused passes the error of a write on. What the load balancer refers to may be the reason, so that it is looked at again, too.
+func (i *Inventory) balancerRefused(err error, balancer LoadBalancer) error {
+	refers := balancer.ReservedIP != "" || len(balancer.SecurityGroups) > 0
+	if refers && (doubtful(err) || errors.Is(err, client.ErrBadRequest)) {
+		i.securityGroups.kind.distrust()
+		i.reservedIPs.kind.distrust()
+	}
+	return i.uncertain(err)
+}
+
+// keep puts what we wrote into the copy, or takes it out when it is not among what the copy is of any more.
+func keep[T any](k *kind[T], object T, ours bool) {
+	if !ours {
+		k.drop(k.id(object))
+		return
+	}
+	k.put(object)
 }
 
 // DeleteLoadBalancer asks the cloud to delete a load balancer, with its listeners; that takes the cloud a while.
 func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalancer) error {
 	if err := i.gone(client.Delete(ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+balancer.ID)); err != nil {
 		return err
+	}
+	if balancer.ReservedIP != "" {
+		i.reservedIPs.kind.distrust() // the cloud lets go of it sooner or later
 	}
 	balancer.Status = StatusDeleting
 	i.balancers.drop(balancer.ID)
@@ -60,25 +92,20 @@ func listeners(balancer string) string {
 }
 
 // CreateListener adds a listener to a load balancer.
-func (i *Inventory) CreateListener(ctx context.Context, balancer string, create iaas.CreateListener) error {
-	created, err := client.Post[listenerItem](ctx, i.cloud, listeners(balancer), create)
-	if err = shown(err, created.Identity, "listener "+create.Name); err != nil {
+func (i *Inventory) CreateListener(ctx context.Context, balancer string, listener Listener) error {
+	created, err := client.Post[listenerItem](ctx, i.cloud, listeners(balancer), newListenerBody(listener))
+	if err = shown(err, created.Identity, "listener "+listener.Name); err != nil {
 		return i.uncertain(err)
 	}
-	listener := created.object()
-	listener.TargetGroup = create.TargetGroup
-	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
+	made := created.object()
+	made.TargetGroup = listener.TargetGroup
+	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(made) })
 	return nil
 }
 
 // UpdateListener replaces a listener.
 func (i *Inventory) UpdateListener(ctx context.Context, balancer string, listener Listener) error {
-	_, err := client.Put[client.Ignored](ctx, i.cloud, listeners(balancer)+"/"+listener.ID, iaas.UpdateListener{
-		Name: listener.Name, Description: listener.Description, Labels: listener.Labels, Annotations: listener.Annotations,
-		Port: listener.Port, Protocol: iaas.LoadbalancerProtocol(listener.Protocol), TargetGroup: listener.TargetGroup,
-		MaxConnections: optional(listener.MaxConnections), ConnectionIdleTimeout: optional(listener.IdleTimeout), AllowedSources: listener.AllowedSources,
-	})
-	if err != nil {
+	if _, err := client.Put[client.Ignored](ctx, i.cloud, listeners(balancer)+"/"+listener.ID, listenerUpdateOf(listener)); err != nil {
 		return i.uncertain(err)
 	}
 	i.changeListeners(balancer, func(lb LoadBalancer) LoadBalancer { return lb.withListener(listener) })
@@ -104,7 +131,7 @@ func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) L
 func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (TargetGroup, error) {
 	policy := iaas.LoadbalancingPolicy(group.Policy)
 	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, iaas.CreateTargetGroup{
-		Name: group.Name, Description: group.Description, Labels: group.Labels, Vpc: i.vpc,
+		Name: group.Name, Description: group.Description, Labels: group.Labels, Annotations: group.Annotations, Vpc: i.vpc,
 		TargetPort: group.Port, Protocol: iaas.LoadbalancerProtocol(group.Protocol),
 		EnableProxyProtocol: &group.ProxyProtocol, LoadbalancingPolicy: &policy, HealthCheck: group.HealthCheck,
 	})
@@ -117,25 +144,10 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group TargetGroup) (T
 	return group, nil
 }
 
-// targetGroupUpdate is the body of a target group's PUT. The official client's type leaves out a health check that is nil,
-// which a cloud that merges would take for "as it is"; this one says null.
-type targetGroupUpdate struct {
-	Name                string                   `json:"name"`
-	Description         string                   `json:"description"`
-	Labels              Labels                   `json:"labels"`
-	Annotations         Labels                   `json:"annotations"`
-	TargetPort          int                      `json:"targetPort"`
-	Protocol            string                   `json:"protocol"`
-	TargetSelector      map[string]string        `json:"targetSelector"`
-	EnableProxyProtocol bool                     `json:"enableProxyProtocol"`
-	LoadbalancingPolicy string                   `json:"loadbalancingPolicy,omitempty"`
-	HealthCheck         *iaas.BackendHealthCheck `json:"healthCheck"`
-}
-
 // UpdateTargetGroup replaces a target group's own fields, not its machines.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetGroup) error {
 	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, targetGroupUpdate{
-		Name: update.Name, Description: update.Description, Labels: update.Labels, Annotations: update.Annotations,
+		Name: update.Name, Description: update.Description, Labels: present(update.Labels), Annotations: present(update.Annotations),
 		TargetPort: update.Port, Protocol: update.Protocol, TargetSelector: update.TargetSelector,
 		EnableProxyProtocol: update.ProxyProtocol, LoadbalancingPolicy: update.Policy, HealthCheck: update.HealthCheck,
 	})
@@ -145,7 +157,7 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 	if latest, known := i.groups.get(group.ID); known {
 		update.Machines = latest.Machines
 	}
-	i.groups.put(update)
+	keep(i.groups, update, HasLabels(update.Labels, i.owned))
 	return nil
 }
 
@@ -194,14 +206,6 @@ func (i *Inventory) gone(err error) error {
 }
 
 func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
-
-// optional is nil for 0, which stands for the cloud's default.
-func optional(number uint32) *uint32 {
-	if number == 0 {
-		return nil
-	}
-	return &number
-}
 
 // shown makes an error of a success that does not show the object it is about.
 func shown(err error, identity, object string) error {

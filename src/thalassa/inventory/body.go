@@ -1,0 +1,132 @@
+package inventory
+
+import "github.com/thalassa-cloud/client-go/iaas"
+
+// What is sent to the cloud is what the official client would send, and in updates more: that one leaves out what is empty, which a cloud
+// that merges takes for "as it is". Here an empty list is [], and empty labels and annotations are {}.
+
+// balancerBody is the body of a load balancer's POST.
+type balancerBody struct {
+	Name             string         `json:"name"`
+	Description      string         `json:"description"`
+	Labels           Labels         `json:"labels,omitempty"`
+	Annotations      Labels         `json:"annotations,omitempty"`
+	Subnet           string         `json:"subnet"`
+	Internal         bool           `json:"internalLoadbalancer"`
+	DeleteProtection bool           `json:"deleteProtection"`
+	Listeners        []listenerBody `json:"listeners"`
+	SecurityGroups   []string       `json:"securityGroupAttachments,omitempty"`
+	ReservedIP       *string        `json:"reservedIpId,omitempty"`
+	InstanceSize     string         `json:"instanceSize,omitempty"` // which the official client does not have yet
+}
+
+func (n NewLoadBalancer) body() balancerBody {
+	body := balancerBody{
+		Name: n.Name, Description: n.Description, Labels: n.Labels, Annotations: n.Annotations, Subnet: n.Subnet, Internal: n.Internal,
+		DeleteProtection: n.DeleteProtection, SecurityGroups: n.SecurityGroups, ReservedIP: optional(n.ReservedIP), InstanceSize: n.InstanceSize,
+	}
+	for _, listener := range n.Listeners {
+		body.Listeners = append(body.Listeners, newListenerBody(listener))
+	}
+	return body
+}
+
+// balancerUpdate is the body of a load balancer's PUT. What is a pointer is left as it is when it is absent, whatever the cloud does with
+// the rest.
+type balancerUpdate struct {
+	Name             string   `json:"name"`
+	Description      string   `json:"description"`
+	Labels           Labels   `json:"labels"`
+	Annotations      Labels   `json:"annotations"`
+	DeleteProtection bool     `json:"deleteProtection"`
+	Subnet           *string  `json:"subnet,omitempty"`
+	SecurityGroups   []string `json:"securityGroupAttachments"`
+	ReservedIP       *string  `json:"reservedIpId,omitempty"` // "" detaches
+	InstanceSize     *string  `json:"instanceSize,omitempty"`
+}
+
+func updateOf(from, to LoadBalancer) balancerUpdate {
+	return balancerUpdate{
+		Name: to.Name, Description: to.Description, Labels: present(to.Labels), Annotations: present(to.Annotations),
+		DeleteProtection: to.DeleteProtection, SecurityGroups: append([]string{}, to.SecurityGroups...),
+		Subnet: changed(from.Subnet, to.Subnet), ReservedIP: changed(from.ReservedIP, to.ReservedIP), InstanceSize: changed(from.InstanceSize, to.InstanceSize),
+	}
+}
+
+// listenerBody is the body of a listener's POST and PUT. An update always has allowed sources, a creation only when there are some.
+type listenerBody struct {
+	Name           string   `json:"name"`
+	Description    string   `json:"description"`
+	Labels         Labels   `json:"labels,omitzero"`
+	Annotations    Labels   `json:"annotations,omitzero"`
+	Port           int      `json:"port"`
+	Protocol       string   `json:"protocol"`
+	MaxConnections *uint32  `json:"maxConnections,omitempty"`
+	IdleTimeout    *uint32  `json:"connectionIdleTimeout,omitempty"`
+	TargetGroup    string   `json:"targetGroup"`
+	AllowedSources []string `json:"allowedSources,omitzero"`
+}
+
+func newListenerBody(l Listener) listenerBody {
+	body := listenerBody{
+		Name: l.Name, Description: l.Description, Port: l.Port, Protocol: l.Protocol, TargetGroup: l.TargetGroup,
+		MaxConnections: optional(l.MaxConnections), IdleTimeout: optional(l.IdleTimeout),
+	}
+	if len(l.Labels) > 0 {
+		body.Labels = l.Labels
+	}
+	if len(l.Annotations) > 0 {
+		body.Annotations = l.Annotations
+	}
+	if len(l.AllowedSources) > 0 {
+		body.AllowedSources = l.AllowedSources
+	}
+	return body
+}
+
+func listenerUpdateOf(l Listener) listenerBody {
+	body := newListenerBody(l)
+	body.Labels, body.Annotations = present(l.Labels), present(l.Annotations)
+	body.AllowedSources = append([]string{}, l.AllowedSources...)
+	return body
+}
+
+// targetGroupUpdate is the body of a target group's PUT. The official client's type leaves out a health check that is nil; this one says
+// null.
+type targetGroupUpdate struct {
+	Name                string                   `json:"name"`
+	Description         string                   `json:"description"`
+	Labels              Labels                   `json:"labels"`
+	Annotations         Labels                   `json:"annotations"`
+	TargetPort          int                      `json:"targetPort"`
+	Protocol            string                   `json:"protocol"`
+	TargetSelector      map[string]string        `json:"targetSelector"`
+	EnableProxyProtocol bool                     `json:"enableProxyProtocol"`
+	LoadbalancingPolicy string                   `json:"loadbalancingPolicy,omitempty"`
+	HealthCheck         *iaas.BackendHealthCheck `json:"healthCheck"`
+}
+
+// present is never nil.
+func present(labels Labels) Labels {
+	if labels == nil {
+		return Labels{}
+	}
+	return labels
+}
+
+// changed is nil when nothing changes.
+func changed(from, to string) *string {
+	if from == to {
+		return nil
+	}
+	return &to
+}
+
+// optional is nil for the zero value, which stands for the cloud's default, or for none.
+func optional[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}

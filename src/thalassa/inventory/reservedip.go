@@ -1,0 +1,115 @@
+package inventory
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/filters"
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// What a reserved IP shows while it is attached to something, and while it is not; and to what.
+const (
+	ReservedIPAvailable = "available"
+	ReservedIPAttached  = "attached"
+	// AttachedToLoadBalancer is the kind of what it is attached to.
+	AttachedToLoadBalancer = "cloud_vpc_loadbalancer"
+)
+
+// ReservedIP is a public address that outlives what it is attached to; with two families it is two addresses.
+type ReservedIP struct {
+	ID, Name, Slug string
+	Region         string // slug; "" when the cloud does not say
+	Status         string // "creating", "available", "attached", "deleting" or "failed"
+	Addresses      []netip.Addr
+	AttachedTo     string // identity; "": nothing
+	AttachedKind   string // AttachedToLoadBalancer, or another one
+}
+
+func (r ReservedIP) keys() []string {
+	keys := []string{slugKey(r.Slug)}
+	for _, address := range r.Addresses {
+		keys = append(keys, addressKey(address))
+	}
+	return keys
+}
+
+func addressKey(address netip.Addr) string { return "address/" + address.String() }
+
+// newReservedIPs prepares the copy of all reserved IPs, which is made when somebody asks for one.
+func (i *Inventory) newReservedIPs() lookup[ReservedIP] {
+	k := newKind("reserved IPs", i.listReservedIPs, func(r ReservedIP) string { return r.ID }, ReservedIP.keys)
+	k.leaving = func(r ReservedIP) bool { return strings.EqualFold(r.Status, StatusDeleting) }
+	return newLookup(k)
+}
+
+// ReservedIP returns the reserved IP of the VPC's region with that identity, slug or address, from a list at most maxAge old. "Not found"
+// comes from a list that began after it was first missed, and is remembered for a minute.
+func (i *Inventory) ReservedIP(ctx context.Context, ref string, maxAge time.Duration) (ip ReservedIP, found bool, err error) {
+	keys := []string{ref, slugKey(ref)}
+	if address, err := netip.ParseAddr(ref); err == nil {
+		keys = append(keys, addressKey(address.Unmap()))
+	}
+	return i.reservedIPs.one(ctx, "reserved IP", ref, keys, maxAge)
+}
+
+func (i *Inventory) listReservedIPs(ctx context.Context) ([]ReservedIP, error) {
+	vpc, err := i.VPC(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inRegion := &filters.FilterKeyValue{Key: filters.FilterRegion, Value: vpc.Region}
+	all, err := client.List(client.Optional(ctx), i.cloud, iaas.ReservedIPEndpoint, []filters.Filter{inRegion}, func(r reservedIPItem) (ReservedIP, bool) {
+		return r.object(), (r.Region.Slug == "" || r.Region.Slug == vpc.Region) && !strings.EqualFold(r.Status, statusDeleted)
+	})
+	return all, needing(err, "read reserved IPs")
+}
+
+// moveReservedIP makes the copy show what a write to a load balancer did: it had one reserved IP before, and has the other now; "" is
+// none.
+func (i *Inventory) moveReservedIP(balancer, before, now string) {
+	if before == now {
+		return
+	}
+	k := i.reservedIPs.kind
+	if ip, known := k.get(before); known && ip.AttachedTo == balancer {
+		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAvailable, "", ""
+		k.put(ip)
+	}
+	if ip, known := k.get(now); known {
+		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAttached, balancer, AttachedToLoadBalancer
+		k.put(ip)
+	}
+}
+
+// reservedIPItem is as much of the API's reserved IP as is needed.
+type reservedIPItem struct {
+	Identity string `json:"identity"`
+	Name     string `json:"name"`
+	Slug     string `json:"slug"`
+	Region   struct {
+		Slug string `json:"slug"`
+	} `json:"region"`
+	Status       string `json:"status"`
+	IPv4         string `json:"ipv4Address"`
+	IPv6         string `json:"ipv6Address"`
+	AttachedTo   string `json:"attachedToResourceIdentity"`
+	AttachedKind string `json:"attachedToResourceType"`
+}
+
+func (r reservedIPItem) object() ReservedIP {
+	ip := ReservedIP{
+		ID: r.Identity, Name: r.Name, Slug: r.Slug, Region: r.Region.Slug, Status: strings.ToLower(r.Status),
+		AttachedTo: r.AttachedTo, AttachedKind: r.AttachedKind,
+	}
+	for _, text := range []string{r.IPv4, r.IPv6} {
+		if address, err := netip.ParseAddr(text); err == nil {
+			ip.Addresses = append(ip.Addresses, address.Unmap())
+		}
+	}
+	return ip
+}
