@@ -200,9 +200,9 @@ func TestDesire(t *testing.T) {
 		},
 		Targets: Targets{Identities: []string{"a"}},
 	}
-	got, err := Desire(owner, service, want.Targets)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("error %v, desired (-want +got):\n%s", err, diff)
+	got, problems := Desire(owner, service, want.Targets)
+	if diff := cmp.Diff(want, got); diff != "" || problems != nil {
+		t.Errorf("problems %v, desired (-want +got):\n%s", problems, diff)
 	}
 
 	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
@@ -211,9 +211,9 @@ func TestDesire(t *testing.T) {
 	}
 
 	service.Spec.Ports[0].NodePort = 0
-	_, err = Desire(owner, service, Targets{})
-	if err == nil || !strings.Contains(err.Error(), "port 443 of Service shop/web") || !strings.Contains(err.Error(), "allocateLoadBalancerNodePorts") {
-		t.Errorf("error without node port = %v, want one that names the port, the Service and the field to set", err)
+	_, problems = Desire(owner, service, Targets{})
+	if len(problems) != 1 || !strings.Contains(problems[0], "port 443 of Service shop/web") || !strings.Contains(problems[0], "allocateLoadBalancerNodePorts") {
+		t.Errorf("problems without node port = %v, want one that names the port, the Service and the field to set", problems)
 	}
 }
 

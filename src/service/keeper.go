@@ -196,6 +196,9 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 	if err != nil {
 		return k.judged(err)
 	}
+	if len(found.Plan) == 0 && found.Refused != nil {
+		return k.judged(found.Refused)
+	}
 	if found.Exists {
 		k.tellRemoval(m, service, found.HandsOver)
 	}

@@ -74,9 +74,9 @@ func (p *plain) Compare(_ context.Context, service *corev1.Service, targets load
 	if p.blind != nil {
 		return loadbalancer.Comparison{}, p.blind
 	}
-	desired, err := loadbalancer.Desire(loadbalancer.OwnerOf("plain", service), service, targets)
-	if err != nil {
-		return loadbalancer.Comparison{}, err
+	desired, problems := loadbalancer.Desire(loadbalancer.OwnerOf("plain", service), service, targets)
+	if len(problems) > 0 {
+		return loadbalancer.Comparison{}, errors.New(strings.Join(problems, "; "))
 	}
 	found := loadbalancer.Comparison{Machines: targets.Identities}
 	for wrong := range strings.FieldsSeq(service.Annotations["plain/wrong"]) {

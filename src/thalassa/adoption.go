@@ -37,7 +37,7 @@ func (b *balancers) adopt(ctx context.Context, d desired, id string) (inventory.
 // behind adds the target groups behind an adopted load balancer's ports that do not carry the Service's labels yet.
 func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed, error) {
 	balancer := o.balancer()
-	if balancer == nil || !recordOf(balancer.Annotations).has(settingAdopted) {
+	if balancer == nil || !tracesOf(balancer.Annotations).has(settingAdopted) {
 		return o, nil
 	}
 	for _, port := range d.Ports {
@@ -60,7 +60,7 @@ func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed
 func (p planner) adoption(d desired, from inventory.LoadBalancer) loadbalancer.Plan {
 	to := from
 	to.Labels = withLabels(from.Labels, d.labels)
-	to.Annotations = record{}.with(settingAdopted).over(from.Annotations)
+	to.Annotations = traces{}.with(settingAdopted).over(from.Annotations)
 	diff := &difference{planner: p}
 	diff.add(loadbalancer.Update, kindBalancer, from.Name, "it is adopted", func(ctx context.Context) error {
 		return p.inventory.UpdateLoadBalancer(ctx, from, to)

@@ -1,10 +1,7 @@
 package thalassa
 
 import (
-	"maps"
 	"net/netip"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,8 +12,13 @@ import (
 // annotationPrefix is what all Service annotations of this cloud start with, as in the CCM this one replaces.
 const annotationPrefix = "loadbalancer.k8s.thalassa.cloud/"
 
-// nameType says where the load balancer is reachable from.
-const nameType = "type"
+// Names of annotations that are asked for before they are read.
+const (
+	nameType         = "type"
+	nameInternal     = "internal"
+	nameCreateGroup  = "create-security-group"
+	nameNodeSelector = "node-selector"
+)
 
 // Values of the annotations that are words.
 const (
@@ -100,40 +102,6 @@ func newAnnotations() annotations {
 // Annotations returns the registry of this cloud's Service annotations, for what is generated from it.
 func Annotations() *annotation.Registry { return newAnnotations().registry }
 
-// settings is what a Service asks for by annotation.
-type settings struct {
-	policy         annotation.Setting[string]
-	proxyProtocol  annotation.Setting[bool]
-	maxConnections annotation.Setting[uint32]
-	idleTimeout    annotation.Setting[uint32]
-}
-
-// read returns the Service's settings, and what is wrong with its annotations.
-func (a annotations) read(service *corev1.Service) (settings, []annotation.Problem) {
-	values, problems := a.registry.Parse(service.Annotations, annotationPorts(service))
-	return settings{
-		policy:         a.policy.From(values),
-		proxyProtocol:  a.proxyProtocol.From(values),
-		maxConnections: unsigned(a.maxConnections.From(values)),
-		idleTimeout:    unsigned(a.idleTimeout.From(values)),
-	}, append(problems, unapplied(service, problems)...)
-}
-
-// unapplied tells about the annotations that are right and have no effect yet.
-func unapplied(service *corev1.Service, problems []annotation.Problem) []annotation.Problem {
-	applied := []string{nameType, "loadbalancing-policy", "enable-proxy-protocol", "max-connections", "idle-connection-timeout"}
-	var found []annotation.Problem
-	for _, full := range slices.Sorted(maps.Keys(service.Annotations)) {
-		name, ours := strings.CutPrefix(full, annotationPrefix)
-		known := slices.ContainsFunc(problems, func(p annotation.Problem) bool { return p.Annotation == full })
-		if ours && !known && !slices.Contains(applied, name) {
-			found = append(found, annotation.Problem{Annotation: full, Value: service.Annotations[full], Name: true,
-				Want: "is not applied by this version yet; what the load balancer already has in this respect stays as it is"})
-		}
-	}
-	return found
-}
-
 // annotationPorts are the ports that the Service's annotations may be about.
 func annotationPorts(service *corev1.Service) []annotation.Port {
 	ports := make([]annotation.Port, 0, len(service.Spec.Ports))
@@ -141,9 +109,4 @@ func annotationPorts(service *corev1.Service) []annotation.Port {
 		ports = append(ports, annotation.Port{Name: port.Name, Number: port.Port})
 	}
 	return ports
-}
-
-// unsigned is how the API stores numbers whose annotation's range has been checked already.
-func unsigned(s annotation.Setting[int]) annotation.Setting[uint32] {
-	return annotation.Setting[uint32]{Value: uint32(s.Value), Given: s.Given, Invalid: s.Invalid}
 }

@@ -33,7 +33,7 @@ func (a *annotations) registerReach() {
 			"Decided when the load balancer is created.",
 	}, annotation.Enum(typePublic, typeInternal), typePublic)
 	a.internal = annotation.Register(r, annotation.Definition{
-		Name: "internal", Topic: topicReach, Since: since, Example: "true",
+		Name: nameInternal, Topic: topicReach, Since: since, Example: "true",
 		Effect: "With true the same as type: internal, whatever type says.",
 	}, annotation.Bool(), false)
 	a.subnet = annotation.Register(r, annotation.Definition{
@@ -74,7 +74,7 @@ func (a *annotations) registerTraffic() {
 		Effect: "After how many seconds without traffic a connection is closed.",
 	}, annotation.Int(1, maxIdleSeconds, "seconds"), 6000)
 	a.nodeSelector = annotation.Register(r, annotation.Definition{
-		Name: "node-selector", Topic: topicPorts, Since: since, Example: "node-role.example.com/edge=true",
+		Name: nameNodeSelector, Topic: topicPorts, Since: since, Example: "node-role.example.com/edge=true",
 		Effect: "Which nodes get the traffic: those whose labels match. Empty text is every node. When no node matches, the nodes stay " +
 			"those they were.",
 		Without: "every node",
@@ -133,7 +133,7 @@ func (a *annotations) registerAccess() {
 		Without: "none",
 	}, annotation.Names(maxGroups), nil)
 	a.createSecurityGroup = annotation.Register(r, annotation.Definition{
-		Name: "create-security-group", Topic: topicAccess, Since: since, Example: "true",
+		Name: nameCreateGroup, Topic: topicAccess, Since: since, Example: "true",
 		Effect: "Makes a security group for the load balancer that lets in what the Service's ports and sources allow, and keeps it so. " +
 			"With false or without the annotation it is removed.",
 	}, annotation.Bool(), false)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // FuzzAnnotations: whatever a Service says, what is sent to the cloud is within the limits of its API, and what is not used is told.
@@ -20,10 +20,11 @@ func FuzzAnnotations(f *testing.F) {
 		f.Add(name, value)
 	}
 	f.Fuzz(func(t *testing.T, name, value string) {
-		read, problems := newAnnotations().read(&corev1.Service{
+		all, problems := newAnnotations().read(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationPrefix + name: value, "foreign/" + name: value}},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 		})
+		read := all.ports[loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}]
 		if limit := read.maxConnections.Value; limit < 1 || limit > maxConnectionsLimit {
 			t.Errorf("%d connections", limit)
 		}
@@ -33,8 +34,8 @@ func FuzzAnnotations(f *testing.F) {
 		if policy := read.policy.Value; !slices.Contains([]string{"ROUND_ROBIN", "RANDOM", "MAGLEV"}, policy) {
 			t.Errorf("policy %q", policy)
 		}
-		told := slices.ContainsFunc(problems, func(p annotation.Problem) bool {
-			return p.Annotation == annotationPrefix+name && strings.Contains(p.String(), p.Annotation)
+		told := slices.ContainsFunc(problems, func(n loadbalancer.Notice) bool {
+			return strings.Contains(n.Message, annotationPrefix+name)
 		})
 		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid || read.idleTimeout.Invalid
 		if len(problems) > 1 || told != (len(problems) == 1) || (unused && !told) {

@@ -74,7 +74,7 @@ func protection(d desired, balancer inventory.LoadBalancer) string {
 	case asked.Given && (asked.Value || asked.Invalid):
 		return fmt.Sprintf("load balancer %s is protected from deletion, as the Service asks: set %sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
 			balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
-	case asked.Given || recordOf(balancer.Annotations).has(settingProtection):
+	case asked.Given || tracesOf(balancer.Annotations).has(settingProtection):
 		return ""
 	}
 	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",

@@ -19,13 +19,6 @@ const (
 	statusUpdating = "updating"
 )
 
-// What a Service publishes of its load balancer.
-const (
-	publishIP       = "ip"
-	publishHostname = "hostname"
-	publishBoth     = "both"
-)
-
 // published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones count only
 // for a Service that asks for no others; for a public one they may be there before the public ones are.
 func published(internal bool, balancer inventory.LoadBalancer) []string {

@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -63,7 +62,7 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadba
 	d.labels = ownerLabels(d.Owner, b.config.AdditionalLabels)
 	from := b.annotations
 	if balancer := o.balancer(); balancer != nil {
-		remembered := recordOf(balancer.Annotations)
+		remembered := tracesOf(balancer.Annotations)
 		d.created, d.free = remembered.created, remembered.has(settingAdopted)
 		if !d.created {
 			from = b.legacy
@@ -73,4 +72,3 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadba
 	d.settings, notices = from.read(service)
 	return d, notices
 }
-

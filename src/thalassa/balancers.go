@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
@@ -45,7 +46,21 @@ func newBalancers(c Config, known *inventory.Inventory) *balancers {
 func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { return identify(node) }
 
 // NodeSelector implements loadbalancer.Provider.
-func (b *balancers) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
+func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, error) {
+	_, asked := service.Annotations[annotationPrefix+nameNodeSelector]
+	if !asked && b.config.LoadBalancer.Defaults[nameNodeSelector] == "" {
+		return nil, nil // almost always
+	}
+	values, _ := b.annotations.registry.Parse(service.Annotations, annotationPorts(service))
+	switch selector := b.annotations.nodeSelector.From(values); {
+	case selector.Invalid:
+		return nil, fmt.Errorf("annotation %s%s cannot be read", annotationPrefix, nameNodeSelector)
+	case selector.Value == nil || selector.Value.Empty():
+		return nil, nil
+	default:
+		return selector.Value, nil
+	}
+}
 
 // Compare implements loadbalancer.Provider.
 func (b *balancers) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
@@ -122,8 +137,8 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 		found.Wait = doubt(within, "something may have been made for this Service a moment ago, by a creation without an answer or by whoever led before; whether it was shows within a minute")
 		return nil
 	}
-	if asked := d.annotations.adopt.From(d.values); asked.Given {
-		balancer, err := b.adopt(ctx, d, asked)
+	if asked := d.annotations.adopt.From(d.values); asked.Value != "" {
+		balancer, err := b.adopt(ctx, d, asked.Value)
 		if err != nil {
 			found.Refused = err
 			return nil
@@ -226,7 +241,7 @@ func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventor
 	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" || service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return true
 	}
-	return balancer != nil && (len(balancer.SecurityGroups) > 0 || recordOf(balancer.Annotations).has(settingGroups))
+	return balancer != nil && (len(balancer.SecurityGroups) > 0 || tracesOf(balancer.Annotations).has(settingGroups))
 }
 
 // internal says what the Service asks for, as far as that is needed to see whether its load balancer serves.
@@ -258,10 +273,31 @@ func served(service *corev1.Service) bool { return len(service.Status.LoadBalanc
 // fresh is the age of answers to "is it ready, or gone, yet?".
 func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }
 
-// explain makes the audit log say for which Service and why each write of a plan was made.
+// explain makes the audit log say for which Service and why each write of a plan was made, and a refusal whether a quota is used up.
 func (b *balancers) explain(service *corev1.Service, plan loadbalancer.Plan) {
 	for i, operation := range plan {
 		do, cause := operation.Do, fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
-		plan[i].Do = func(ctx context.Context) error { return do(client.WithCause(ctx, cause)) }
+		plan[i].Do = func(ctx context.Context) error { return b.withQuota(ctx, do(client.WithCause(ctx, cause))) }
 	}
+}
+
+// withQuota adds to an error which quotas are used up, if it may be because of one.
+func (b *balancers) withQuota(ctx context.Context, err error) error {
+	if err == nil || !client.MayBeQuota(err) {
+		return err
+	}
+	all, unknown := b.inventory.Quotas(ctx)
+	if unknown != nil {
+		return err // the refusal is what matters
+	}
+	var full []string
+	for _, quota := range all {
+		if quota.Max > 0 && quota.Used >= quota.Max {
+			full = append(full, fmt.Sprintf("%s, %d of %d", quota.Name, quota.Used, quota.Max))
+		}
+	}
+	if len(full) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; these quotas of the organisation are used up: %s: delete what is not needed, or ask the cloud to raise them", err, strings.Join(full, "; "))
 }

@@ -3,7 +3,6 @@ package thalassa
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,29 +189,5 @@ func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 	}
 	if left := l.leftovers(); len(left) > 0 {
 		t.Errorf("created after Drain: %v", left)
-	}
-}
-
-func TestHealthCheckOf(t *testing.T) {
-	plain, annotated := service("web"), service("web")
-	annotated.Annotations[healthCheckAnnotations+"enabled"] = "true"
-	observed := healthCheckOf(plain, 32000).want
-	tests := []struct {
-		name string
-		got  healthCheck
-		want string
-	}{
-		{"policy Local", healthCheckOf(plain, 32000), "http :32000/healthz every 10s, timeout 5s, 2 good, 3 bad"},
-		{"policy Cluster", healthCheckOf(plain, 0), "none"},
-		{"annotations of the existing CCM", healthCheckOf(annotated, 0), healthCheckText(observed)},
-		{"annotations and policy Local", healthCheckOf(annotated, 32001), healthCheckText(observed)},
-	}
-	for _, tt := range tests {
-		if got := healthCheckText(tt.got.over(observed)); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-	}
-	if got := fmt.Sprint(healthCheckText(healthCheckOf(annotated, 0).over(nil))); got != "none" {
-		t.Errorf("a new target group gets %s, want none", got)
 	}
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// onDeleteKeep leaves the load balancer in the cloud when its Service goes.
-const onDeleteKeep = "keep"
-
 // disowned returns the labels of an object without those that say whose it is. That it was managed stays to be seen, with another value: a
 // cloud that only adds labels must forget it, too.
 func disowned(labels inventory.Labels) inventory.Labels {

@@ -61,9 +61,9 @@ func (c checked) aim(own *memo, port loadbalancer.Port, observed *iaas.BackendHe
 	switch {
 	case !own.free || c.nodePort != 0:
 	case c.settings.given():
-		own.record = own.with(setting)
+		own.traces = own.with(setting)
 	case own.has(setting):
-		own.record = own.without(setting)
+		own.traces = own.without(setting)
 	default:
 		return observed
 	}

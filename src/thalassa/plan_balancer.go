@@ -9,7 +9,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Settings of a load balancer that it remembers to have from us, see record.
+// Settings of a load balancer that it remembers to have from us, see traces.
 const (
 	settingLabels     = "labels"
 	settingSubnet     = "subnet"
@@ -23,7 +23,7 @@ const (
 // aimed is a load balancer on its way to what it should be.
 type aimed struct {
 	inventory.LoadBalancer
-	record record
+	traces traces
 }
 
 // newBalancer is the load balancer that a Service gets; its listeners and the security group we manage are added by the plan.
@@ -32,16 +32,16 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	to := aimed{LoadBalancer: inventory.LoadBalancer{
 		Name: want.balancerName(""), Description: "Kubernetes Service " + want.Owner.String(),
 		Labels: maps.Clone(want.labels), Subnet: want.subnet.Value,
-	}, record: record{created: true}}
+	}, traces: traces{created: true}}
 	if want.subnet.Given {
-		to.record = to.record.with(settingSubnet)
+		to.traces = to.traces.with(settingSubnet)
 	}
 	to.aimLabels(want)
 	to.aimProtection(want)
 	to.aimReservedIP(want)
 	to.aimGroups(want, d.managed.identity())
 	to.InstanceSize = want.annotations.instanceSize.From(want.values).Value
-	to.Annotations = to.record.over(nil)
+	to.Annotations = to.traces.over(nil)
 	return inventory.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
 }
 
@@ -72,7 +72,7 @@ func (d *difference) releaseGroups(from inventory.LoadBalancer) {
 // groups that it is to lose.
 func (d *difference) aimBalancer(from inventory.LoadBalancer, widened bool) aimed {
 	want := d.desired
-	to := aimed{LoadBalancer: from, record: recordOf(from.Annotations)}
+	to := aimed{LoadBalancer: from, traces: tracesOf(from.Annotations)}
 	to.Name = want.balancerName(from.Name)
 	to.aimLabels(want)
 	to.aimSubnet(want)
@@ -80,14 +80,14 @@ func (d *difference) aimBalancer(from inventory.LoadBalancer, widened bool) aime
 	to.aimReservedIP(want)
 	to.aimGroups(want, d.managed.identity())
 	if widened {
-		before := recordOf(from.Annotations).applied[settingGroups]
+		before := tracesOf(from.Annotations).applied[settingGroups]
 		for _, group := range from.SecurityGroups {
 			if slices.Contains(to.SecurityGroups, group) {
 				continue
 			}
 			to.SecurityGroups = append(to.SecurityGroups, group)
 			if slices.Contains(before, group) {
-				to.record = to.record.with(settingGroups, append(to.record.applied[settingGroups], group)...)
+				to.traces = to.traces.with(settingGroups, append(to.traces.applied[settingGroups], group)...)
 			}
 		}
 		slices.Sort(to.SecurityGroups)
@@ -96,7 +96,7 @@ func (d *difference) aimBalancer(from inventory.LoadBalancer, widened bool) aime
 	if !size.Invalid && size.Value != "" {
 		to.InstanceSize = size.Value
 	}
-	to.Annotations = to.record.over(from.Annotations)
+	to.Annotations = to.traces.over(from.Annotations)
 	return to
 }
 
@@ -112,7 +112,7 @@ func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) chan
 	if !maps.Equal(from.Labels, to.Labels) {
 		c = append(c, "its labels differ")
 	}
-	if d.managed.creates() && !to.record.has(settingGroups) {
+	if d.managed.creates() && !to.traces.has(settingGroups) {
 		c = append(c, "its security groups get the one of the Service")
 	}
 	return c
@@ -134,7 +134,7 @@ func (d desired) balancerName(observed string) string {
 func (a *aimed) aimLabels(d desired) {
 	asked := d.annotations.labels.From(d.values)
 	labels := withLabels(a.Labels, d.labels)
-	ours := a.record.applied[settingLabels]
+	ours := a.traces.applied[settingLabels]
 	if asked.Invalid {
 		for _, key := range ours {
 			labels[key] = a.Labels[key]
@@ -163,10 +163,10 @@ func (a *aimed) aimLabels(d desired) {
 // remember notes the values that we put there; none is forgotten.
 func (a *aimed) remember(setting string, values []string) {
 	if len(values) == 0 {
-		a.record = a.record.without(setting)
+		a.traces = a.traces.without(setting)
 		return
 	}
-	a.record = a.record.with(setting, values...)
+	a.traces = a.traces.with(setting, values...)
 }
 
 // aimSubnet moves the load balancer to the subnet that the Service asks for, and back to the cluster's when it no longer does.
@@ -174,9 +174,9 @@ func (a *aimed) aimSubnet(d desired) {
 	switch asked := d.subnet; {
 	case asked.Invalid || asked.Value == "":
 	case asked.Given && a.Subnet != asked.Value:
-		a.Subnet, a.record = asked.Value, a.record.with(settingSubnet)
-	case !asked.Given && a.record.has(settingSubnet):
-		a.Subnet, a.record = asked.Value, a.record.without(settingSubnet)
+		a.Subnet, a.traces = asked.Value, a.traces.with(settingSubnet)
+	case !asked.Given && a.traces.has(settingSubnet):
+		a.Subnet, a.traces = asked.Value, a.traces.without(settingSubnet)
 	}
 }
 
@@ -186,11 +186,11 @@ func (a *aimed) aimProtection(d desired) {
 	case asked.Invalid:
 	case asked.Given && asked.Value:
 		if !a.DeleteProtection {
-			a.record = a.record.with(settingProtection)
+			a.traces = a.traces.with(settingProtection)
 		}
 		a.DeleteProtection = true
-	case asked.Given || a.record.has(settingProtection):
-		a.DeleteProtection, a.record = asked.Value, a.record.without(settingProtection)
+	case asked.Given || a.traces.has(settingProtection):
+		a.DeleteProtection, a.traces = asked.Value, a.traces.without(settingProtection)
 	}
 }
 
@@ -200,19 +200,19 @@ func (a *aimed) aimReservedIP(d desired) {
 	switch asked := d.reservedIP; {
 	case asked.Invalid:
 	case asked.Given && a.ReservedIP != asked.Value:
-		a.ReservedIP, a.record = asked.Value, a.record.with(settingReservedIP, asked.Value)
-	case !asked.Given && a.record.has(settingReservedIP):
-		if slices.Contains(a.record.applied[settingReservedIP], a.ReservedIP) {
+		a.ReservedIP, a.traces = asked.Value, a.traces.with(settingReservedIP, asked.Value)
+	case !asked.Given && a.traces.has(settingReservedIP):
+		if slices.Contains(a.traces.applied[settingReservedIP], a.ReservedIP) {
 			a.ReservedIP = ""
 		}
-		a.record = a.record.without(settingReservedIP)
+		a.traces = a.traces.without(settingReservedIP)
 	}
 }
 
 // aimGroups attaches the security groups that the Service asks for and the one that is made for it, and detaches those of them that are
 // not asked for any more. Those that others attached stay.
 func (a *aimed) aimGroups(d desired, managed string) {
-	ours := a.record.applied[settingGroups]
+	ours := a.traces.applied[settingGroups]
 	wanted := slices.Clone(d.groups.Value)
 	if d.groups.Invalid { // which ones is not known: those from us stay
 		wanted = slices.DeleteFunc(slices.Clone(ours), func(group string) bool { return group == d.unmanaged })

@@ -85,8 +85,8 @@ func (d *difference) createGroup(p *port) {
 func (d *difference) newGroup(p *port) inventory.TargetGroup {
 	return inventory.TargetGroup{
 		Name: p.name, Description: d.portDescription(p), Labels: p.labels,
-		Annotations: record{created: true}.over(nil),
-		Protocol: protocol(p.Key), Port: int(p.TargetPort),
+		Annotations: traces{created: true}.over(nil),
+		Protocol:    protocol(p.Key), Port: int(p.TargetPort),
 		Policy: p.settings.policy.Value, ProxyProtocol: p.settings.proxyProtocol.Value,
 		HealthCheck: d.desired.healthCheck(p.Port).over(p.Port, nil),
 	}
@@ -165,7 +165,7 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 }
 
 func (d *difference) newListener(p *port) inventory.Listener {
-	own := record{created: true}
+	own := traces{created: true}
 	if p.settings.sources.Given {
 		own = own.with(settingSources)
 	}

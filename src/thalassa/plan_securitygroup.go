@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -46,9 +44,9 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 		return nil, nil
 	}
 	to := inventory.SecurityGroup{Name: groupName(string(d.Owner.UID)), Description: "Kubernetes Service " + d.Owner.String(), SameGroupTraffic: true}
-	remembered := record{created: true}
+	remembered := traces{created: true}
 	if existing != nil {
-		to, remembered = *existing, recordOf(existing.Annotations)
+		to, remembered = *existing, tracesOf(existing.Annotations)
 	}
 	to.Labels = withLabels(to.Labels, d.labels)
 	rules, err := ingressOf(d.openings(o, remembered.created))
@@ -75,7 +73,7 @@ func (d desired) openings(o observed, ours bool) []opening {
 		settings := d.settings.ports[port.Key]
 		allowed := settings.allowed()
 		if listener := o.listener(port.Key); listener != nil && (settings.sources.Invalid || !settings.sources.Given) {
-			if known, readable := sourcesOf(*listener); readable && len(known) > 0 && !recordOf(listener.Annotations).has(settingSources) {
+			if known, readable := sourcesOf(*listener); readable && len(known) > 0 && !tracesOf(listener.Annotations).has(settingSources) {
 				allowed = known
 			}
 		}
@@ -96,7 +94,7 @@ func (d desired) echo() []opening {
 	if asked := d.annotations.allowICMP.From(d.values); asked.Invalid || !asked.Value || from.Invalid || len(from.Value) == 0 {
 		return nil
 	}
-	return []opening{{protocol: string(iaas.SecurityGroupRuleProtocolICMP), first: 1, last: 1, sources: from.Value}}
+	return []opening{{protocol: protocolICMP, first: 1, last: 1, sources: from.Value}}
 }
 
 // securityGroup adds what the Service's security group needs, before anything that it lets in.
@@ -131,7 +129,7 @@ func (d *difference) securityGroup() {
 // surplusSecurityGroups removes those made for the Service that it does not want any more, once nothing uses them.
 func (d *difference) surplusSecurityGroups(o observed) {
 	for _, group := range o.securityGroups {
-		if group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !recordOf(group.Annotations).created {
+		if group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !tracesOf(group.Annotations).created {
 			continue
 		}
 		d.deleteSecurityGroup(group, "the Service does not ask for one")
@@ -152,7 +150,7 @@ func unmanagedGroup(d desired, o observed) string {
 		return ""
 	}
 	group := o.securityGroups[0]
-	if asked.Given || recordOf(group.Annotations).created {
+	if asked.Given || tracesOf(group.Annotations).created {
 		return group.ID
 	}
 	return ""

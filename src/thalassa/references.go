@@ -32,7 +32,7 @@ type references struct {
 
 // resolve looks up what the Service names. The notices are about what is not there.
 func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s settings, o observed) (references, []loadbalancer.Notice) {
-	r := &resolution{balancers: b, ctx: ctx, settings: s, balancer: o.balancer()}
+	r := &resolution{from: b, ctx: ctx, settings: s, balancer: o.balancer()}
 	r.resolveSubnet()
 	r.resolveGroups()
 	r.resolveReservedIP(service)
@@ -42,7 +42,7 @@ func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s sett
 
 // resolveNodes finds the security group of the nodes, and the networks of the load balancer's subnet.
 func (r *resolution) resolveNodes() {
-	group, err := r.balancers.nodeGroup(r.ctx)
+	group, err := r.from.nodeGroup(r.ctx)
 	if err != nil {
 		r.failed = errors.Join(r.failed, err)
 		return
@@ -59,7 +59,7 @@ func (r *resolution) resolveNodes() {
 	if r.balancer != nil && (home == "" || r.subnet.Invalid) {
 		home = r.balancer.Subnet
 	}
-	subnet, _, _, err := r.inventory.Subnet(r.ctx, home)
+	subnet, _, _, err := r.from.inventory.Subnet(r.ctx, home)
 	if err != nil {
 		r.failed = errors.Join(r.failed, err)
 	}
@@ -68,9 +68,9 @@ func (r *resolution) resolveNodes() {
 
 // resolution is a look-up under way.
 type resolution struct {
-	*balancers
 	references
 
+	from     *balancers
 	ctx      context.Context
 	settings settings
 	balancer *inventory.LoadBalancer // nil: there is none yet
@@ -98,24 +98,24 @@ func (r *resolution) resolveSubnet() {
 		return
 	}
 	if asked.Value == "" {
-		moved := r.balancer != nil && recordOf(r.balancer.Annotations).has(settingSubnet)
+		moved := r.balancer != nil && tracesOf(r.balancer.Annotations).has(settingSubnet)
 		if r.balancer != nil && !moved {
 			return
 		}
-		value, err := r.balancers.subnet(r.ctx)
+		value, err := r.from.subnet(r.ctx)
 		if r.subnet.Value, r.subnet.Invalid = value, err != nil; err != nil {
 			r.failed = errors.Join(r.failed, err)
 		}
 		return
 	}
-	subnet, found, known, err := r.inventory.Subnet(r.ctx, asked.Value)
+	subnet, found, known, err := r.from.inventory.Subnet(r.ctx, asked.Value)
 	switch {
 	case err != nil:
 		r.subnet.Invalid = true
 		r.fail(settingSubnet, err)
 	case !found:
 		r.subnet.Invalid = true
-		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.", annotationPrefix, r.config.VPCIdentity, asked.Value, names(known))
+		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.", annotationPrefix, r.from.config.VPCIdentity, asked.Value, names(known))
 	default:
 		r.subnet.Value = subnet.ID
 		if r.balancer != nil && subnet.ID != r.balancer.Subnet && isInternal(*r.balancer) {
@@ -135,7 +135,7 @@ func (r *resolution) resolveGroups() {
 		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssecurity-groups cannot be read", annotationPrefix))
 	}
 	for _, ref := range asked.Value {
-		group, found, err := r.inventory.SecurityGroup(r.ctx, ref, r.config.Inventory.balancerAge())
+		group, found, err := r.from.inventory.SecurityGroup(r.ctx, ref, r.from.config.Inventory.balancerAge())
 		switch {
 		case err != nil:
 			r.groups.Invalid = true
@@ -143,7 +143,7 @@ func (r *resolution) resolveGroups() {
 		case !found:
 			r.groups.Invalid = true
 			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. The load balancer keeps those that it has; a new port is not opened.",
-				annotationPrefix, r.config.VPCIdentity, ref, r.knownGroups())
+				annotationPrefix, r.from.config.VPCIdentity, ref, r.knownGroups())
 		default:
 			r.groups.Value = append(r.groups.Value, group.ID)
 		}
@@ -153,7 +153,7 @@ func (r *resolution) resolveGroups() {
 
 // knownGroups says what there is, for somebody who looks for a name.
 func (r *resolution) knownGroups() string {
-	known, err := r.inventory.SecurityGroupNames(r.ctx)
+	known, err := r.from.inventory.SecurityGroupNames(r.ctx)
 	if err != nil || len(known) == 0 {
 		return ""
 	}
@@ -185,7 +185,7 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 		}
 		ref, field, r.reservedIP.Given = address, "spec.loadBalancerIP", true
 	}
-	ip, found, err := r.inventory.ReservedIP(r.ctx, ref, r.config.Inventory.balancerAge())
+	ip, found, err := r.from.inventory.ReservedIP(r.ctx, ref, r.from.config.Inventory.balancerAge())
 	switch {
 	case err != nil:
 		r.reservedIP.Invalid = true
@@ -216,7 +216,7 @@ func (r *resolution) take(ip inventory.ReservedIP, field, address string) {
 }
 
 func (r *resolution) region() string {
-	vpc, err := r.inventory.VPC(r.ctx)
+	vpc, err := r.from.inventory.VPC(r.ctx)
 	if err != nil {
 		return "of the VPC"
 	}

@@ -58,8 +58,17 @@ func (r *removals) forget(group string) {
 	delete(r.tried, group)
 }
 
+func (r *removals) none() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.tried) == 0
+}
+
 // kept says which health checks cannot be removed.
 func (r *removals) kept(d desired, o observed) []loadbalancer.Notice {
+	if r.none() {
+		return nil // which is so almost always
+	}
 	var notices []loadbalancer.Notice
 	for _, port := range d.Ports {
 		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))

@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/thalassa-cloud/client-go/iaas"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -49,7 +47,9 @@ type opening struct {
 // merged joins neighbouring ports that the same networks may reach: a group has room for few rules.
 func merged(openings []opening) []opening {
 	sorted := slices.Clone(openings)
-	slices.SortFunc(sorted, func(a, b opening) int { return cmp.Or(cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.first, b.first)) })
+	slices.SortFunc(sorted, func(a, b opening) int {
+		return cmp.Or(cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.first, b.first))
+	})
 	var ranges []opening
 	for _, next := range sorted {
 		if n := len(ranges); n > 0 && ranges[n-1].protocol == next.protocol && ranges[n-1].last+1 == next.first && slices.Equal(ranges[n-1].sources, next.sources) {
@@ -63,7 +63,7 @@ func merged(openings []opening) []opening {
 
 // ingressOf returns the rules for the openings, one for each range of ports and network. The error is that a group cannot have them.
 func ingressOf(openings []opening) ([]inventory.Rule, error) {
-	isICMP := func(o opening) bool { return o.protocol == string(iaas.SecurityGroupRuleProtocolICMP) }
+	isICMP := func(o opening) bool { return o.protocol == protocolICMP }
 	ports := slices.DeleteFunc(merged(openings), isICMP)
 	echo := slices.DeleteFunc(slices.Clone(openings), func(o opening) bool { return !isICMP(o) })
 	rules, err := rulesFor(ports, firstPriority, lastPriority)
@@ -95,29 +95,37 @@ func rulesFor(openings []opening, first, last int32) ([]inventory.Rule, error) {
 	return rules, nil
 }
 
+// Words of the API in rules.
+const (
+	protocolAll  = "all"
+	protocolICMP = "icmp"
+	policyAllow  = "allow"
+	remoteNet    = "address"
+	version4     = "ipv4"
+	version6     = "ipv6"
+)
+
 // allow is a rule that lets a network in.
 func allow(o opening, source netip.Prefix, priority int32) inventory.Rule {
-	remote := source.String()
 	return inventory.Rule{
-		Name: fmt.Sprintf("%s-%d-%d", o.protocol, o.first, priority), IPVersion: versionOf(source), Protocol: iaas.SecurityGroupRuleProtocol(o.protocol),
-		Priority: priority, RemoteType: iaas.SecurityGroupRuleRemoteTypeAddress, RemoteAddress: &remote,
-		PortRangeMin: o.first, PortRangeMax: o.last, Policy: iaas.SecurityGroupRulePolicyAllow,
+		Name: fmt.Sprintf("%s-%d-%d", o.protocol, o.first, priority), IPVersion: versionOf(source), Protocol: o.protocol, Priority: priority,
+		RemoteType: remoteNet, RemoteAddress: source.String(), PortMin: o.first, PortMax: o.last, Policy: policyAllow,
 	}
 }
 
-func versionOf(network netip.Prefix) iaas.SecurityGroupIPVersion {
+func versionOf(network netip.Prefix) string {
 	if network.Addr().Is4() {
-		return iaas.SecurityGroupIPVersionIPv4
+		return version4
 	}
-	return iaas.SecurityGroupIPVersionIPv6
+	return version6
 }
 
 // egress lets a load balancer reach its targets, wherever they are: without it, nothing may leave.
 func egress() []inventory.Rule {
 	var rules []inventory.Rule
 	for i, network := range everywhere() {
-		all := allow(opening{protocol: string(iaas.SecurityGroupRuleProtocolAll), first: firstRulePort, last: lastRulePort}, network, firstPriority+int32(i))
-		all.Name = fmt.Sprintf("all-%s", versionOf(network))
+		all := allow(opening{protocol: protocolAll, first: firstRulePort, last: lastRulePort}, network, firstPriority+int32(i))
+		all.Name = "all-" + all.IPVersion
 		rules = append(rules, all)
 	}
 	return rules
@@ -133,21 +141,16 @@ func sameRules(a, b []inventory.Rule) bool {
 func meanings(rules []inventory.Rule) []string {
 	texts := make([]string, 0, len(rules))
 	for _, rule := range rules {
-		remote := ""
-		for _, part := range []*string{rule.RemoteAddress, rule.RemoteSecurityGroupIdentity} {
-			if part != nil {
-				remote += *part
-			}
-		}
+		remote := rule.RemoteAddress + rule.RemoteGroup
 		if prefix, err := netip.ParsePrefix(remote); err == nil {
 			remote = prefix.Masked().String()
 		}
-		first, last := rule.PortRangeMin, rule.PortRangeMax
-		if rule.Protocol == iaas.SecurityGroupRuleProtocolAll {
+		first, last := rule.PortMin, rule.PortMax
+		if rule.Protocol == protocolAll {
 			first, last = 0, 0
 		}
 		text := fmt.Sprintf("%s %s %s %s %s %d-%d", rule.Policy, rule.IPVersion, rule.Protocol, rule.RemoteType, remote, first, last)
-		if rule.Policy != iaas.SecurityGroupRulePolicyAllow {
+		if rule.Policy != policyAllow {
 			text += fmt.Sprintf(" at %d", rule.Priority) // one that drops means something else before and after others
 		}
 		texts = append(texts, text)

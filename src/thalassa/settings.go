@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,6 +18,7 @@ type settings struct {
 	values      annotation.Values
 
 	internal annotation.Setting[bool]
+	ranges   sources // of the spec
 	ports    map[loadbalancer.Key]portSettings
 }
 
@@ -31,18 +33,15 @@ type portSettings struct {
 
 // read returns the Service's settings, and what is wrong with them.
 func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Notice) {
-	ports := make([]annotation.Port, 0, len(service.Spec.Ports))
-	for _, port := range service.Spec.Ports {
-		ports = append(ports, annotation.Port{Name: port.Name, Number: port.Port})
-	}
+	ports := annotationPorts(service)
 	values, problems := a.registry.Parse(service.Annotations, ports)
 	s := settings{annotations: a, values: values, ports: make(map[loadbalancer.Key]portSettings, len(ports))}
 	var notices []loadbalancer.Notice
 	for _, problem := range problems {
 		notices = append(notices, settingNotice(reasonAnnotation, problem.String()))
 	}
-	ranges, problem := rangesOf(service)
-	if problem != nil {
+	var problem *annotation.Problem
+	if s.ranges, problem = rangesOf(service); problem != nil {
 		notices = append(notices, settingNotice(reasonAnnotation, problem.String()))
 	}
 	kind, internal := a.kind.From(values), a.internal.From(values)
@@ -52,7 +51,7 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 			"Annotation %[1]stype says internal and %[1]sinternal says false: no port is opened until one of them is changed or removed.", annotationPrefix)))
 	}
 	for i, port := range service.Spec.Ports {
-		of := s.portOf(ports[i], ranges)
+		of := s.portOf(ports[i])
 		if text := of.health.problem(); text != "" {
 			notices = appendOnce(notices, settingNotice(reasonConflict, text))
 			of.health = of.health.usable()
@@ -62,14 +61,14 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 	return s, notices
 }
 
-// portOf reads what is asked for about one port; ranges hold for all of them.
-func (s settings) portOf(port annotation.Port, ranges sources) portSettings {
+// portOf reads what is asked for about one port.
+func (s settings) portOf(port annotation.Port) portSettings {
 	a, v := s.annotations, s.values
 	check := a.healthCheck
 	return portSettings{
 		policy: a.policy.For(v, port), proxyProtocol: a.proxyProtocol.For(v, port),
 		maxConnections: unsigned(a.maxConnections.For(v, port)), idleTimeout: unsigned(a.idleTimeout.For(v, port)),
-		sources: union(append(a.portSources.For(v, port), a.allowedSources.From(v), ranges)...),
+		sources: union(append(a.portSources.For(v, port), a.allowedSources.From(v), s.ranges)...),
 		health: healthSettings{
 			enabled: check.enabled.For(v, port), port: check.port.For(v, port), path: check.path.For(v, port), protocol: check.protocol.For(v, port),
 			interval: check.interval.For(v, port), timeout: check.timeout.For(v, port), up: check.up.For(v, port), down: check.down.For(v, port),
@@ -113,4 +112,12 @@ func unsigned(s annotation.Setting[int]) annotation.Setting[uint32] {
 
 func settingNotice(reason, message string) loadbalancer.Notice {
 	return loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reason, Message: message}
+}
+
+// appendOnce adds a notice that is not there yet: several ports may have the same problem.
+func appendOnce(notices []loadbalancer.Notice, notice loadbalancer.Notice) []loadbalancer.Notice {
+	if slices.Contains(notices, notice) {
+		return notices
+	}
+	return append(notices, notice)
 }

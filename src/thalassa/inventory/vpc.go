@@ -1,10 +1,12 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -36,6 +38,31 @@ func (i *Inventory) VPC(ctx context.Context) (VPC, error) {
 		return VPC{}, i.otherVPC()
 	}
 	return found[0], nil
+}
+
+// Subnet returns the VPC's subnet with that identity or slug, and all that there are. "Not found" is at most a minute old.
+func (i *Inventory) Subnet(ctx context.Context, ref string) (subnet Subnet, found bool, known []Subnet, err error) {
+	vpc, err := i.VPC(ctx)
+	if err != nil {
+		return Subnet{}, false, nil, err
+	}
+	if subnet, found = vpc.subnet(ref); found || ref == "" {
+		return subnet, found, vpc.Subnets, nil
+	}
+	fresh, err := i.vpcs.find(ctx, i.vpc, MachineAge)
+	if err != nil || len(fresh) == 0 {
+		return Subnet{}, false, nil, cmp.Or(err, i.otherVPC())
+	}
+	subnet, found = fresh[0].subnet(ref)
+	return subnet, found, fresh[0].Subnets, nil
+}
+
+func (v VPC) subnet(ref string) (Subnet, bool) {
+	at := slices.IndexFunc(v.Subnets, func(s Subnet) bool { return s.ID == ref || s.Slug == ref })
+	if at < 0 {
+		return Subnet{}, false
+	}
+	return v.Subnets[at], true
 }
 
 // Probe asks the cloud for the VPC, however well it is known: the cheapest proof that endpoint and credentials are good.

@@ -21,15 +21,15 @@ const (
 	annotationAdoptable = "k8s.thalassa.cloud/adoptable-by"
 )
 
-// record is what an object of the cloud remembers: whether we made it, and what we have put there beside what everybody has.
-type record struct {
+// traces is what an object of the cloud remembers: whether we made it, and what we have put there beside what everybody has.
+type traces struct {
 	created bool
 	applied map[string][]string // setting -> the values that we put there, sorted; empty for a setting that is one value
 }
 
-// recordOf reads an object's annotations. What cannot be read is nothing: then less is undone.
-func recordOf(annotations inventory.Labels) record {
-	r := record{created: annotations[annotationCreatedBy] == createdByUs}
+// tracesOf reads an object's annotations. What cannot be read is nothing: then less is undone.
+func tracesOf(annotations inventory.Labels) traces {
+	r := traces{created: annotations[annotationCreatedBy] == createdByUs}
 	if text, found := annotations[annotationApplied]; found {
 		_ = json.Unmarshal([]byte(text), &r.applied)
 	}
@@ -37,13 +37,13 @@ func recordOf(annotations inventory.Labels) record {
 }
 
 // has says whether we have put something there for the setting.
-func (r record) has(setting string) bool {
+func (r traces) has(setting string) bool {
 	_, found := r.applied[setting]
 	return found
 }
 
-// with returns the record with the setting's values, also when there are none.
-func (r record) with(setting string, values ...string) record {
+// with returns the traces with the setting's values, also when there are none.
+func (r traces) with(setting string, values ...string) traces {
 	applied := maps.Clone(r.applied)
 	if applied == nil {
 		applied = map[string][]string{}
@@ -54,8 +54,8 @@ func (r record) with(setting string, values ...string) record {
 	return r
 }
 
-// without returns the record without the setting.
-func (r record) without(setting string) record {
+// without returns the traces without the setting.
+func (r traces) without(setting string) traces {
 	if r.has(setting) {
 		r.applied = maps.Clone(r.applied)
 		delete(r.applied, setting)
@@ -63,8 +63,8 @@ func (r record) without(setting string) record {
 	return r
 }
 
-// over returns the annotations with the record in them; what others wrote stays.
-func (r record) over(present inventory.Labels) inventory.Labels {
+// over returns the annotations with the traces in them; what others wrote stays.
+func (r traces) over(present inventory.Labels) inventory.Labels {
 	annotations := inventory.Labels{}
 	maps.Copy(annotations, present)
 	delete(annotations, annotationApplied)
@@ -82,13 +82,13 @@ func (r record) over(present inventory.Labels) inventory.Labels {
 
 // memo is what an object is to remember once it is as it should be.
 type memo struct {
-	record
+	traces
 	// free says that the object keeps what it has until its Service asks for something else.
 	free bool
 }
 
 func memoOf(annotations inventory.Labels, free bool) *memo {
-	return &memo{record: recordOf(annotations), free: free}
+	return &memo{traces: tracesOf(annotations), free: free}
 }
 
 // aim returns the value that an object should have for a setting, given the observed one: what the Service asks for, else the default.
@@ -98,10 +98,10 @@ func aim[T any](m *memo, setting string, asked annotation.Setting[T], observed T
 	case asked.Invalid:
 		return observed
 	case asked.Given && m.free:
-		m.record = m.with(setting)
+		m.traces = m.with(setting)
 	case asked.Given || !m.free:
 	case m.has(setting):
-		m.record = m.without(setting)
+		m.traces = m.without(setting)
 	default:
 		return observed
 	}
