@@ -54,9 +54,9 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 // observeLast returns everything of a Service that is to have nothing. That everything is gone is believed only from lists that began after
 // the last deletion, which may take its time although it was accepted.
 func (b *balancers) observeLast(ctx context.Context, service *corev1.Service, written bool) (observed, error) {
-	o, err := b.observe(ctx, service, b.fresh())
+	o, err := b.observe(ctx, service, b.fresh(), true)
 	if err == nil && written && o.empty() {
-		o, err = b.observe(ctx, service, inventory.Anew)
+		o, err = b.observe(ctx, service, inventory.Anew, true)
 	}
 	if err == nil && o.unread != nil && !errors.Is(o.unread, client.ErrUnauthorised) {
 		return observed{}, o.unread // who may not see security groups has made none

@@ -199,7 +199,7 @@ func (b *balancers) Judge(err error) (passing bool, after time.Duration) {
 // observeSteady returns everything of the Service in the cloud. What is known may be older than the interval of looking again, and
 // while a load balancer does not serve it is time to look.
 func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) (observed, error) {
-	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge())
+	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge(), false)
 	if err != nil || len(o.balancers) == 0 || (serves(b.internal(service), o.balancers[0]) && !o.balancers[0].Deleting()) {
 		return o, err
 	}
@@ -207,8 +207,8 @@ func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) 
 	return o, err
 }
 
-// observe returns everything of the Service in the cloud, from lists at most maxAge old.
-func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration) (observed, error) {
+// observe returns everything of the Service in the cloud, from lists at most maxAge old. Ending says that the Service is to have nothing.
+func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration, ending bool) (observed, error) {
 	balancers, err := b.balancersOf(ctx, service, maxAge)
 	if err != nil {
 		return observed{}, err
@@ -223,7 +223,7 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	}
 	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
 	o := observed{balancers: balancers, groups: groups}
-	if b.hasSecurityGroup(service, o.balancer()) {
+	if ending || b.hasSecurityGroup(service, o.balancer()) {
 		if o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge); err != nil {
 			o.unread = err
 		}
@@ -238,10 +238,10 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 // not be allowed to see any.
 func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventory.LoadBalancer) bool {
 	_, asked := service.Annotations[annotationPrefix+nameCreateGroup]
-	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" || service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" {
 		return true
 	}
-	return balancer != nil && (len(balancer.SecurityGroups) > 0 || tracesOf(balancer.Annotations).has(settingGroups))
+	return balancer != nil && (len(balancer.SecurityGroups) > 0 || tracesOf(balancer.Annotations).has(settingOwnGroup))
 }
 
 // internal says what the Service asks for, as far as that is needed to see whether its load balancer serves.

@@ -16,6 +16,8 @@ const (
 	settingGroups     = "security-groups"
 	settingReservedIP = "reserved-ip"
 	settingProtection = "delete-protection"
+	// settingOwnGroup says that there is, or was a moment ago, a security group that was made for the Service.
+	settingOwnGroup = "create-security-group"
 	// settingAdopted marks a load balancer whose values are its own until the Service asks for others.
 	settingAdopted = "adopted"
 )
@@ -228,6 +230,12 @@ func (a *aimed) aimGroups(d desired, managed string) {
 		if slices.Contains(ours, group) || !slices.Contains(a.SecurityGroups, group) {
 			put = append(put, group)
 		}
+	}
+	switch {
+	case managed != "":
+		a.traces = a.traces.with(settingOwnGroup)
+	case d.unmanaged == "":
+		a.traces = a.traces.without(settingOwnGroup)
 	}
 	a.SecurityGroups = sorted(append(stay, wanted...))
 	a.remember(settingGroups, sorted(put))
