@@ -119,6 +119,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 		return
 	}
 	found.Plan = b.planner.plan(d, o, managed)
+	found.Notices = append(found.Notices, d.lacking(service, balancer)...)
 	if !serves(d.internal.Value, balancer) {
 		found.Wait = waitFor(balancer)
 	}

@@ -488,3 +488,11 @@ func crashes(t *testing.T, f feature, from, to func(*corev1.Service), want strin
 		}
 	}
 }
+
+// mustDecode reads an answer of the API.
+func mustDecode(t *testing.T, answer []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(answer, into); err != nil {
+		t.Fatal(err)
+	}
+}
