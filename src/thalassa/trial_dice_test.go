@@ -117,11 +117,27 @@ func (d dice) policy() func(*corev1.Service) {
 	}
 }
 
-// setting changes an annotation.
+// setting changes an annotation, or takes it away.
 func (d dice) setting() func(*corev1.Service) {
-	seconds := strconv.Itoa(60 * (1 + d.IntN(5)))
-	return func(s *corev1.Service) { s.Annotations[annotationPrefix+"idle-connection-timeout"] = seconds }
+	all := [][2]string{
+		{"idle-connection-timeout", strconv.Itoa(60 * (1 + d.IntN(5)))}, {"max-connections.80", strconv.Itoa(1 + d.IntN(5))},
+		{"loadbalancing-policy", "MAGLEV"}, {"enable-proxy-protocol", "true"}, {"labels", "team=shop"}, {"name", "front"},
+		{"health-check-enabled", "false"}, {"health-check-port", "8080"}, {"instance-size", "lb-gp-small"},
+		{"acl-allowed-sources", drawnSources}, {"acl-allowed-sources", drawnSources}, {"create-security-group", "true"}, {"create-security-group", "true"},
+		{"max-connections", "nonsense"},
+	}
+	one, away := all[d.IntN(len(all))], d.IntN(3) == 0
+	return func(s *corev1.Service) {
+		if away {
+			delete(s.Annotations, annotationPrefix+one[0])
+			return
+		}
+		s.Annotations[annotationPrefix+one[0]] = one[1]
+	}
 }
+
+// drawnSources are those whom a drawn Service lets in, if not everybody.
+const drawnSources = "10.0.0.0/8"
 
 // kind makes a Service one inside the cluster, or one with a load balancer.
 func (d dice) kind() func(*corev1.Service) {

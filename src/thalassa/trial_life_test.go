@@ -150,8 +150,15 @@ func wanted(c *cluster.Cluster) []string {
 				names = append(names, node.Name)
 			}
 		}
+		who := ""
+		if service.Annotations[annotationPrefix+"acl-allowed-sources"] != "" {
+			who = " for " + drawnSources
+		}
 		for _, port := range service.Spec.Ports {
-			lines = append(lines, fmt.Sprintf("%d/%s to %d on %s", port.Port, strings.ToLower(string(port.Protocol)), port.NodePort, strings.Join(names, " ")))
+			lines = append(lines, fmt.Sprintf("%d/%s to %d on %s%s", port.Port, strings.ToLower(string(port.Protocol)), port.NodePort, strings.Join(names, " "), who))
+		}
+		if service.Annotations[annotationPrefix+"create-security-group"] != "" {
+			lines = append(lines, "a security group for "+service.Name)
 		}
 	}
 	slices.Sort(lines)

@@ -151,11 +151,32 @@ func (l *lab) holdings() []string {
 	}
 	for _, group := range groups {
 		if group.Labels[labelCluster] == l.config.Cluster {
-			found = append(found, portOf(group))
+			found = append(found, portOf(group)+closedBy(balancers, group.Identity))
+		}
+	}
+	securityGroups, err := l.api().ListSecurityGroups(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, group := range securityGroups {
+		if group.Labels[labelCluster] == l.config.Cluster {
+			found = append(found, "a security group for "+group.Labels[labelName])
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// closedBy says who may reach the port in front of a target group, if not everybody.
+func closedBy(balancers []iaas.VpcLoadbalancer, group string) string {
+	for _, balancer := range balancers {
+		for _, listener := range balancer.LoadbalancerListeners {
+			if listener.TargetGroup != nil && listener.TargetGroup.Identity == group && len(listener.AllowedSources) > 0 {
+				return " for " + strings.Join(listener.AllowedSources, " ")
+			}
+		}
+	}
+	return ""
 }
 
 // portOf is where a target group gets its traffic from and leads it to.
