@@ -6,7 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/thalassa-cloud/client-go/iaas"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
 const listIPs = "GET /v1/reserved-ips"
@@ -102,6 +105,17 @@ func TestReservedIPMoves(t *testing.T) {
 	w.ok(w.UpdateLoadBalancer(t.Context(), own, made))
 	w.ok(w.DeleteLoadBalancer(t.Context(), made))
 	check("deleted", one, ReservedIPAvailable, "", "")
+}
+
+// TestDeletedReservedIPIsGone, although the cloud still shows it for a while.
+func TestDeletedReservedIPIsGone(t *testing.T) {
+	w := newWorld(t, emulator.Config{Delays: emulator.Delays{NetworkLinger: time.Hour}})
+	id := w.reserve("ip", emulator.DefaultRegion)
+	w.ip(id, time.Hour)
+	w.ok(client.Delete(t.Context(), w.Inventory.cloud, iaas.ReservedIPEndpoint+"/"+id))
+	if ip, found, err := w.ReservedIP(t.Context(), id, Anew); found || err != nil {
+		t.Errorf("%+v, error %v", ip, err)
+	}
 }
 
 func TestReservedIPItem(t *testing.T) {

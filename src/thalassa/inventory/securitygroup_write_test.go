@@ -48,6 +48,7 @@ func TestSecurityGroupLife(t *testing.T) {
 			if diff := cmp.Diff(w.read(made.ID), made); diff != "" || !slices.Equal(made.Ingress, []Rule{rule("a", 1, 80), remote}) || made.Version == 0 {
 				t.Errorf("made %+v\n%s", made, diff)
 			}
+			w.secured("web", Anew)
 			changed := made
 			changed.Description, changed.Annotations, changed.SameGroupTraffic, changed.Ingress, changed.Egress = "", nil, false, nil, []Rule{rule("d", 4, 8080)}
 			w.ok(w.UpdateSecurityGroup(t.Context(), made, changed))
@@ -91,6 +92,21 @@ func TestSecurityGroupConflict(t *testing.T) {
 				t.Errorf("the next reader sees %+v, error %v", got, err)
 			}
 		})
+	}
+}
+
+// TestUpdateWithoutAnObject: when the answer does not say which version it is now, the next reader asks.
+func TestUpdateWithoutAnObject(t *testing.T) {
+	w := newWorld(t, emulator.Config{Switches: emulator.Switches{StrictSecurityGroups: true}})
+	old := w.secure("web", "web")
+	w.secured("web", Anew)
+	w.disturb(putGroup, 1, fault.Effect{Kind: fault.NoContent})
+	byHand := old
+	byHand.Description = "d"
+	w.ok(w.UpdateSecurityGroup(t.Context(), old, byHand))
+	now := must[[]SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", time.Hour))[0]
+	if now.Version != w.read(old.ID).Version {
+		t.Errorf("version %d is known, and it is %d", now.Version, w.read(old.ID).Version)
 	}
 }
 
