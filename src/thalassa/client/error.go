@@ -140,8 +140,8 @@ func isQuota(failure *Error) bool {
 		strings.Contains(strings.ToLower(failure.Message), "quota")
 }
 
-// MayBeQuota says whether something was not created, as err tells, perhaps because a quota is used up: the cloud says so, or refuses with a
-// status that could mean it. It is documented nowhere which one does, and whether the message has the word.
+// MayBeQuota says whether err may tell that something was not created because a quota is used up: the cloud says so, or refuses a POST
+// with a status that could mean it. Which one does, and whether the message has the word, is documented nowhere.
 func MayBeQuota(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Method != http.MethodPost {
@@ -149,7 +149,7 @@ func MayBeQuota(err error) bool {
 	}
 	switch e.Status {
 	case http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
-		return e.Kind != ErrMalformed //nolint:errorlint // its own kind, not that of what caused it
+		return e.RetryAfter == 0 // being asked to come back later is something else
 	}
 	return errors.Is(e, ErrQuota)
 }

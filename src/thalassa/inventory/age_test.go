@@ -57,5 +57,11 @@ func TestAges(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantAges(t, i, "load balancer/3\nmachine/1")
+		i.securityGroups.kind.list = func(ctx context.Context) ([]SecurityGroup, error) { _, err := s.list(ctx); return nil, err }
+		i.reservedIPs.kind.list = func(ctx context.Context) ([]ReservedIP, error) { _, err := s.list(ctx); return nil, err }
+		if err := errors.Join(i.securityGroups.kind.refresh(t.Context(), Anew), i.reservedIPs.kind.refresh(t.Context(), Anew)); err != nil {
+			t.Fatal(err)
+		}
+		wantAges(t, i, "load balancer/5\nmachine/3\nreserved IP/1\nsecurity group/2")
 	})
 }

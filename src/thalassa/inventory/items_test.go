@@ -17,6 +17,8 @@ func read[Item interface{ object() T }, T any](body []byte) (item Item, object T
 
 func (m machineItem) identity() string { return m.Identity }
 
+func (r reservedIPItem) identity() string { return r.Identity }
+
 // FuzzItems: whatever the cloud says about its objects, what is compared as a set is sorted, and nothing loses its identity.
 func FuzzItems(f *testing.F) {
 	for _, seed := range []string{
@@ -24,6 +26,8 @@ func FuzzItems(f *testing.F) {
 		`{"identity": "tg-1", "targetPort": -1, "healthCheck": {}, "loadbalancerTargetGroupAttachments": [{"virtualMachineInstance": {"identity": "vm-2"}}, {}, null, {"virtualMachineInstance": {"identity": "vm-1"}}]}`,
 		`{"identity": "vm-1", "slug": "a", "state": "Deleted", "interfaces": [{"name": "default", "ipAddresses": null}, {"name": "default", "ipAddresses": ["x"]}], "status": {"status": "RUNNING"}}`,
 		`{"createdAt": "never", "labels": {"": null}, "securityGroups": [{}], "maxConnections": 4294967296}`,
+		`{"identity": "sg-1", "objectVersion": 3, "ingressRules": [{"remoteAddress": null, "remoteSecurityGroupIdentity": "sg-2", "portRangeMin": -1}, null], "egressRules": null}`,
+		`{"identity": "rip-1", "ipv4Address": "192.0.2.1", "ipv6Address": "::ffff:192.0.2.1", "region": null, "status": "ATTACHED"}`,
 		`[]`, `null`, `{"identity": 7}`,
 	} {
 		f.Add([]byte(seed))
@@ -45,6 +49,19 @@ func FuzzItems(f *testing.F) {
 		shownMachine, machine := read[machineItem](body)
 		if machine.Gone() && machine.Stopped() {
 			t.Errorf("machine %+v is gone and there", machine)
+		}
+		shownSecurity, security := read[securityGroupItem](body)
+		if again := rulesOf(itemsOf(security.Ingress)); len(security.Ingress) != len(shownSecurity.Ingress) || !slices.Equal(again, security.Ingress) {
+			t.Errorf("ingress rules %+v of %+v; sent and read they are %+v", security.Ingress, shownSecurity.Ingress, again)
+		}
+		shownIP, ip := read[reservedIPItem](body)
+		for _, address := range ip.Addresses {
+			if !address.IsValid() || address.Is4In6() {
+				t.Errorf("address %v of %s", address, body)
+			}
+		}
+		if shownSecurity.identity() != security.ID || shownIP.identity() != ip.ID || !slices.IsSorted(balancer.SecurityGroups) {
+			t.Errorf("identities %q, %q, security groups %q of %s", security.ID, ip.ID, balancer.SecurityGroups, body)
 		}
 		if shownBalancer.identity() != balancer.ID || shownGroup.identity() != group.ID || shownMachine.identity() != machine.ID {
 			t.Errorf("identities %q, %q, %q of %s", balancer.ID, group.ID, machine.ID, body)

@@ -27,9 +27,12 @@ func (l lookup[T]) find(ctx context.Context, keys []string, maxAge time.Duration
 		return nil, err
 	}
 	found, err := l.kind.findFirst(ctx, keys)
-	if err != nil || len(found) > 0 {
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
 		l.absent.forget(keys[0])
-		return found, err
+		return found, nil
 	}
 	s := l.kind.missing(keys[0], arrived)
 	if knownAbsent(l.absent, keys[0], s.listed) {
@@ -47,6 +50,9 @@ func (l lookup[T]) find(ctx context.Context, keys []string, maxAge time.Duration
 
 // one is find for a reference that means one object. Kind is what it is called: "security group".
 func (l lookup[T]) one(ctx context.Context, kind, reference string, keys []string, maxAge time.Duration) (object T, found bool, err error) {
+	if reference == "" || strings.Contains(reference, "/") {
+		return object, false, nil // no identity or slug, but perhaps a key of ours
+	}
 	objects, err := l.find(ctx, keys, maxAge)
 	switch {
 	case err != nil || len(objects) == 0:

@@ -1,0 +1,269 @@
+package inventory
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// group makes a target group of ours.
+func (w *world) group(name string) TargetGroup {
+	w.Helper()
+	return must[TargetGroup](w)(w.CreateTargetGroup(w.Context(), TargetGroup{
+		Name: name, Labels: owned("web"), Annotations: Labels{"note": "x"}, Protocol: "tcp", Port: 30080, Policy: "ROUND_ROBIN",
+	}))
+}
+
+// TestCreateLoadBalancer with everything that a load balancer can have.
+func TestCreateLoadBalancer(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	target, reserved := w.group("web-80"), w.reserve("ip", emulator.DefaultRegion)
+	groups := []string{w.groupByHand("one", emulator.DefaultVPC), w.groupByHand("two", emulator.DefaultVPC)}
+	slices.Sort(groups)
+	listener := Listener{
+		Name: "web-80", Labels: owned("web"), Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80, TargetGroup: target.ID,
+		MaxConnections: 7, IdleTimeout: 8, AllowedSources: []string{"192.0.2.0/24"},
+	}
+	made := w.balancer(func(n *NewLoadBalancer) {
+		n.Description, n.Annotations, n.Listeners = "d", Labels{"note": "z"}, []Listener{listener}
+		n.DeleteProtection, n.InstanceSize, n.ReservedIP, n.SecurityGroups = true, "lb-gp-large", reserved, []string{groups[1], groups[0]}
+	})
+	listed := w.listed(made.ID)
+	if diff := cmp.Diff(made, listed); diff != "" {
+		t.Errorf("what was made differs from what is listed:\n%s", diff)
+	}
+	listener.ID = listed.Listeners[0].ID
+	if diff := cmp.Diff([]Listener{listener}, listed.Listeners); diff != "" {
+		t.Errorf("listeners:\n%s", diff)
+	}
+	if listed.Description != "d" || listed.Annotations["note"] != "z" || !listed.DeleteProtection || listed.InstanceSize != "lb-gp-large" ||
+		listed.ReservedIP != reserved || listed.Subnet != emulator.DefaultSubnet || !slices.Equal(listed.SecurityGroups, groups) {
+		t.Errorf("load balancer %+v lacks some of what was asked for", listed)
+	}
+	if target, _ = w.groups.get(target.ID); target.Annotations["note"] != "x" {
+		t.Errorf("target group %+v lacks its annotation", target)
+	}
+}
+
+func TestInternalLoadBalancer(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	made := w.balancer(func(n *NewLoadBalancer) { n.Internal = true })
+	if len(made.ExternalAddresses) != 0 || len(made.InternalAddresses) != 1 {
+		t.Errorf("addresses: external %v, internal %v; want only an internal one", made.ExternalAddresses, made.InternalAddresses)
+	}
+	moved := made
+	moved.Subnet = otherSubnet
+	if err := w.UpdateLoadBalancer(t.Context(), made, moved); !errors.Is(err, client.ErrBadRequest) {
+		t.Errorf("moving an internal load balancer: %v, want a refusal", err)
+	}
+}
+
+// TestUpdateLoadBalancer sets everything, and takes it away again, whatever the cloud does with what an update leaves out.
+func TestUpdateLoadBalancer(t *testing.T) {
+	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
+		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+		bare := w.balancer()
+		full := bare
+		full.Name, full.Description, full.Annotations, full.DeleteProtection = "mine", "d", Labels{"note": "z"}, true
+		full.Labels = Labels{"cluster": "k1", "owner": "web", "more": "x"}
+		full.Subnet, full.InstanceSize, full.ReservedIP = otherSubnet, "lb-gp-small", w.reserve("ip", emulator.DefaultRegion)
+		full.SecurityGroups = []string{w.groupByHand("one", emulator.DefaultVPC)}
+		w.ok(w.UpdateLoadBalancer(t.Context(), bare, full))
+		full.ExternalAddresses = nil // those of the reserved IP
+		got := w.listed(bare.ID)
+		reserved, found, err := w.ReservedIP(t.Context(), full.ReservedIP, Anew)
+		if err != nil || !found || !slices.Equal(got.ExternalAddresses, []string{reserved.Addresses[0].String()}) {
+			t.Errorf("addresses %v, reserved IP %+v, error %v", got.ExternalAddresses, reserved, err)
+		}
+		got.ExternalAddresses = nil
+		if diff := cmp.Diff(full, got); diff != "" {
+			t.Errorf("with everything (-want +got):\n%s", diff)
+		}
+
+		plain := got
+		plain.Description, plain.Annotations, plain.DeleteProtection, plain.ReservedIP, plain.SecurityGroups = "", nil, false, "", nil
+		plain.Labels = owned("web")
+		w.ok(w.UpdateLoadBalancer(t.Context(), got, plain))
+		got = w.listed(bare.ID)
+		if len(got.ExternalAddresses) != 1 || got.ExternalAddresses[0] == reserved.Addresses[0].String() {
+			t.Errorf("addresses %v, want one of its own", got.ExternalAddresses)
+		}
+		got.ExternalAddresses, got.Annotations = nil, nil
+		if diff := cmp.Diff(plain, got); diff != "" {
+			t.Errorf("without anything (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestUpdateKeepsWhatIsNotSent: without a difference, nothing is said about subnet, reserved IP and size, which may have changed meanwhile.
+func TestUpdateKeepsWhatIsNotSent(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	old := w.balancer()
+	changed := old
+	changed.Subnet, changed.InstanceSize, changed.ReservedIP = otherSubnet, "lb-gp-small", w.reserve("ip", emulator.DefaultRegion)
+	w.ok(w.UpdateLoadBalancer(t.Context(), old, changed))
+	labelled := old
+	labelled.Labels = Labels{"cluster": "k1", "owner": "web", "more": "x"}
+	w.ok(w.UpdateLoadBalancer(t.Context(), old, labelled))
+	if got := w.listed(old.ID); got.Subnet != otherSubnet || got.InstanceSize != "lb-gp-small" || got.ReservedIP != changed.ReservedIP || got.Labels["more"] != "x" {
+		t.Errorf("load balancer %+v: want the new label and everything else as it was", got)
+	}
+}
+
+// TestRefusedLoadBalancers: what the cloud does not allow is an error of the kind that says so, and nothing is made.
+func TestRefusedLoadBalancers(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	taken := w.reserve("taken", emulator.DefaultRegion)
+	w.balancer(func(n *NewLoadBalancer) { n.ReservedIP = taken })
+	tests := map[string]struct {
+		change func(*NewLoadBalancer)
+		want   error
+	}{
+		"unknown subnet":                {func(n *NewLoadBalancer) { n.Subnet = "subnet-none" }, client.ErrBadRequest},
+		"unknown security group":        {func(n *NewLoadBalancer) { n.SecurityGroups = []string{"sg-none"} }, client.ErrBadRequest},
+		"security group of another VPC": {func(n *NewLoadBalancer) { n.SecurityGroups = []string{w.groupByHand("far", otherVPC)} }, client.ErrBadRequest},
+		"unknown reserved IP":           {func(n *NewLoadBalancer) { n.ReservedIP = "rip-none" }, client.ErrBadRequest},
+		"reserved IP of another region": {func(n *NewLoadBalancer) { n.ReservedIP = w.reserve("far", otherRegion) }, client.ErrBadRequest},
+		"reserved IP that is attached":  {func(n *NewLoadBalancer) { n.ReservedIP = taken }, client.ErrConflict},
+		"internal with reserved IP":     {func(n *NewLoadBalancer) { n.Internal, n.ReservedIP = true, w.reserve("free", emulator.DefaultRegion) }, client.ErrBadRequest},
+		"listener of an unknown target group": {func(n *NewLoadBalancer) {
+			n.Listeners = []Listener{{Name: "x", Protocol: "tcp", Port: 80, TargetGroup: "tg-none"}}
+		}, client.ErrBadRequest},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			create := NewLoadBalancer{LoadBalancer: LoadBalancer{Name: "new", Labels: owned("new"), Subnet: emulator.DefaultSubnet}}
+			tt.change(&create)
+			if _, err := w.CreateLoadBalancer(t.Context(), create); !errors.Is(err, tt.want) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+			if made := len(w.emulator.State().LoadBalancers); made != 1 {
+				t.Errorf("%d load balancers, want the one from before", made)
+			}
+		})
+	}
+}
+
+// TestRefusalLooksAgainAtWhatItRefersTo: the copies of security groups and reserved IPs may be the reason.
+func TestRefusalLooksAgainAtWhatItRefersTo(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	group, ip := w.groupByHand("one", emulator.DefaultVPC), w.reserve("ip", emulator.DefaultRegion)
+	look := func() (lists int) {
+		t.Helper()
+		w.emulator.ResetCounters()
+		_, _, failed := w.SecurityGroup(t.Context(), group, time.Hour)
+		_, _, err := w.ReservedIP(t.Context(), ip, time.Hour)
+		w.ok(errors.Join(failed, err))
+		return w.emulator.Counters()["GET /v1/security-groups"] + w.emulator.Counters()["GET /v1/reserved-ips"]
+	}
+	look()
+	old := w.balancer(func(n *NewLoadBalancer) { n.SecurityGroups, n.ReservedIP = []string{group}, ip })
+	if lists := look(); lists != 0 {
+		t.Errorf("%d lists although both are known", lists)
+	}
+	w.disturb("PUT /v1/loadbalancers/{id}", 1, fault.Effect{Kind: fault.Refuse, Status: 422})
+	if err := w.UpdateLoadBalancer(t.Context(), old, old); !errors.Is(err, client.ErrBadRequest) {
+		t.Fatalf("error %v", err)
+	}
+	if lists := look(); lists != 2 {
+		t.Errorf("%d lists after a refusal, want both", lists)
+	}
+}
+
+// TestHandedOverIsNotOursAnyMore: without our labels, it is not in the copy at once.
+func TestHandedOverIsNotOursAnyMore(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	target, balancer := w.group("web-80"), w.balancer()
+	foreign, bare := target, balancer
+	foreign.Labels, bare.Labels = Labels{"mine": "x"}, nil
+	w.ok(w.UpdateTargetGroup(t.Context(), target, foreign))
+	w.ok(w.UpdateLoadBalancer(t.Context(), balancer, bare))
+	balancers, groups, _, err := w.All(t.Context(), time.Hour)
+	if err != nil || len(balancers)+len(groups) != 0 {
+		t.Errorf("ours: %v and %v, error %v; want nothing", balancers, groups, err)
+	}
+	w.ok(w.UpdateLoadBalancer(t.Context(), bare, balancer))
+	if found, err := w.LoadBalancersOf(t.Context(), "web", time.Hour, 1); err != nil || len(found) != 1 {
+		t.Errorf("with its labels again: %v, error %v; want the load balancer", found, err)
+	}
+}
+
+// TestAllowedSourcesAreTakenAway, and put back, whatever the cloud does with what an update leaves out.
+func TestAllowedSourcesAreTakenAway(t *testing.T) {
+	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
+		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
+		target, balancer := w.group("web-80"), w.balancer()
+		w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{
+			Name: "web-80", Annotations: Labels{"note": "y"}, Protocol: "tcp", Port: 80, TargetGroup: target.ID, AllowedSources: []string{"192.0.2.0/24"},
+		}))
+		for _, sources := range [][]string{nil, {"198.51.100.0/24", "2001:db8::/32"}, {}} {
+			listener := w.listed(balancer.ID).Listeners[0]
+			listener.AllowedSources = sources
+			w.ok(w.UpdateListener(t.Context(), balancer.ID, listener))
+			got := w.listed(balancer.ID).Listeners[0]
+			if !slices.Equal(got.AllowedSources, sources) || got.Annotations["note"] != "y" {
+				t.Errorf("listener %+v, want the sources %v and its annotation", got, sources)
+			}
+		}
+		listener := w.listed(balancer.ID).Listeners[0]
+		listener.Annotations = nil
+		w.ok(w.UpdateListener(t.Context(), balancer.ID, listener))
+		if got := w.listed(balancer.ID).Listeners[0]; len(got.Annotations) != 0 {
+			t.Errorf("annotations %v, want none", got.Annotations)
+		}
+	})
+}
+
+func TestByIdentity(t *testing.T) {
+	w := newWorld(t, emulator.Config{Delays: emulator.Delays{LoadbalancerLinger: time.Hour}})
+	foreign := func(n *NewLoadBalancer) { n.Labels = nil }
+	theirs, target := w.balancer(foreign), w.group("web-80")
+	far := w.balancer(foreign, func(n *NewLoadBalancer) { n.Subnet = farSubnet })
+	gone := w.balancer(foreign)
+	w.ok(w.DeleteLoadBalancer(t.Context(), gone))
+	for id, want := range map[string]bool{theirs.ID: true, far.ID: false, gone.ID: false, "lb-none": false, "web": false, "../vpcs": false, target.ID: false} {
+		got, found, err := w.LoadBalancerByID(t.Context(), id)
+		if err != nil || found != want || (found && got.ID != id) {
+			t.Errorf("load balancer %q: %+v, found %v, error %v; want found %v", id, got, found, err, want)
+		}
+	}
+	for id, want := range map[string]bool{target.ID: true, "tg-none": false, "web-80": false} {
+		if got, found, err := w.TargetGroupByID(t.Context(), id); err != nil || found != want || (found && got.ID != id) {
+			t.Errorf("target group %q: %+v, found %v, error %v; want found %v", id, got, found, err, want)
+		}
+	}
+	w.disturb("GET /v1/loadbalancers/{id}", 1, fault.Effect{Kind: fault.Forbidden})
+	if _, found, err := w.LoadBalancerByID(t.Context(), theirs.ID); !errors.Is(err, client.ErrForbidden) || found {
+		t.Errorf("found %v, error %v; want an error", found, err)
+	}
+}
+
+func TestSubnets(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	vpc := must[VPC](w)(w.VPC(t.Context()))
+	found := map[string]string{}
+	for _, subnet := range vpc.Subnets {
+		for _, prefix := range subnet.CIDRs {
+			found[subnet.ID] += prefix.String()
+		}
+	}
+	if diff := cmp.Diff(map[string]string{emulator.DefaultSubnet: "10.0.0.0/17", otherSubnet: "10.0.128.0/24"}, found); diff != "" {
+		t.Errorf("subnets (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string][]netip.Prefix{
+		"": nil, "no": nil, "10.0.0.1/8": {netip.MustParsePrefix("10.0.0.0/8")},
+		"10.0.0.0/8, 2001:db8::/64": {netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/64")},
+	} {
+		if got := prefixes(text); !slices.Equal(got, want) {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package inventory
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+const listIPs = "GET /v1/reserved-ips"
+
+// ip is a reserved IP that must be there.
+func (w *world) ip(ref string, maxAge time.Duration) ReservedIP {
+	w.Helper()
+	ip, found, err := w.ReservedIP(w.Context(), ref, maxAge)
+	if err != nil || !found {
+		w.Fatalf("reserved IP %s: found %v, error %v", ref, found, err)
+	}
+	return ip
+}
+
+// TestReservedIPsAreFound by identity, slug or address, in the region of the VPC.
+func TestReservedIPsAreFound(t *testing.T) {
+	for _, ignored := range [][]string{nil, {"region"}} {
+		w := newWorld(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: ignored}})
+		id, far := w.reserve("Ingress", emulator.DefaultRegion), w.reserve("far", otherRegion)
+		ip := w.ip(id, time.Hour)
+		if ip.Slug != "ingress" || ip.Name != "Ingress" || ip.Region != emulator.DefaultRegion || ip.Status != ReservedIPAvailable || len(ip.Addresses) != 1 || ip.AttachedTo != "" {
+			t.Errorf("reserved IP %+v", ip)
+		}
+		address := ip.Addresses[0].String()
+		for ref, want := range map[string]bool{
+			"ingress": true, address: true, "::ffff:" + address: true, "Ingress": false, far: false, "far": false, "203.0.113.1": false, "": false, "address/" + address: false,
+		} {
+			got, found, err := w.ReservedIP(t.Context(), ref, time.Hour)
+			if err != nil || found != want || (found && got.ID != id) {
+				t.Errorf("%q is %q, found %v, error %v; want found %v", ref, got.ID, found, err, want)
+			}
+		}
+	}
+}
+
+// TestReservedIPsAreListedWhenAskedFor, once for everybody, also for one that is not there.
+func TestReservedIPsAreListedWhenAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		w.ok(w.Refresh(t.Context()))
+		w.ok(w.ProbeWith(t.Context()))
+		if lists := w.calls(listIPs); lists != 0 {
+			t.Errorf("%d lists although nobody asked", lists)
+		}
+		for range 10 {
+			if _, found, err := w.ReservedIP(t.Context(), "198.18.0.9", time.Hour); found || err != nil {
+				t.Errorf("found %v, error %v", found, err)
+			}
+		}
+		if lists := w.calls(listIPs); lists != 1 {
+			t.Errorf("%d lists for ten looks", lists)
+		}
+		w.ok(w.Refresh(t.Context()))
+		if lists := w.calls(listIPs); lists != 0 {
+			t.Errorf("%d lists by looking anew at everything", lists)
+		}
+		id := w.reserve("ip", emulator.DefaultRegion)
+		w.ip(id, time.Hour)
+	})
+}
+
+// TestReservedIPMoves: the copy follows our own writes.
+func TestReservedIPMoves(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	one, two := w.reserve("one", emulator.DefaultRegion), w.reserve("two", emulator.DefaultRegion)
+	holder := func(ref string) (status, balancer, kind string) {
+		t.Helper()
+		ip := w.ip(ref, time.Hour)
+		return ip.Status, ip.AttachedTo, ip.AttachedKind
+	}
+	check := func(what, ref, wantStatus, wantBalancer, wantKind string) {
+		t.Helper()
+		if status, balancer, kind := holder(ref); status != wantStatus || balancer != wantBalancer || kind != wantKind {
+			t.Errorf("%s: %s is %s, attached to %s %q", what, ref, status, kind, balancer)
+		}
+		copied := w.ip(ref, time.Hour)
+		if listed := w.ip(ref, Anew); listed.Status != copied.Status || listed.AttachedTo != copied.AttachedTo || listed.AttachedKind != copied.AttachedKind {
+			t.Errorf("%s: the copy says %+v, the cloud %+v", what, copied, listed)
+		}
+	}
+	w.ip(one, time.Hour)
+	made := w.balancer(func(n *NewLoadBalancer) { n.ReservedIP = one })
+	check("created with it", one, ReservedIPAttached, made.ID, AttachedToLoadBalancer)
+	moved := made
+	moved.ReservedIP = two
+	w.ok(w.UpdateLoadBalancer(t.Context(), made, moved))
+	check("another one instead", one, ReservedIPAvailable, "", "")
+	check("another one instead", two, ReservedIPAttached, made.ID, AttachedToLoadBalancer)
+	own := moved
+	own.ReservedIP = ""
+	w.ok(w.UpdateLoadBalancer(t.Context(), moved, own))
+	check("none any more", two, ReservedIPAvailable, "", "")
+	w.ok(w.UpdateLoadBalancer(t.Context(), own, made))
+	w.ok(w.DeleteLoadBalancer(t.Context(), made))
+	check("deleted", one, ReservedIPAvailable, "", "")
+}
+
+// TestDeletedReservedIPIsGone, although the cloud still shows it for a while.
+func TestDeletedReservedIPIsGone(t *testing.T) {
+	w := newWorld(t, emulator.Config{Delays: emulator.Delays{NetworkLinger: time.Hour}})
+	id := w.reserve("ip", emulator.DefaultRegion)
+	w.ip(id, time.Hour)
+	w.ok(client.Delete(t.Context(), w.Inventory.cloud, iaas.ReservedIPEndpoint+"/"+id))
+	if ip, found, err := w.ReservedIP(t.Context(), id, Anew); found || err != nil {
+		t.Errorf("%+v, error %v", ip, err)
+	}
+}
+
+func TestReservedIPItem(t *testing.T) {
+	item := reservedIPItem{Identity: "rip-1", Status: "Available", IPv4: "192.0.2.1", IPv6: "2001:db8::1"}
+	if ip := item.object(); ip.Status != ReservedIPAvailable || len(ip.Addresses) != 2 || ip.Addresses[1] != netip.MustParseAddr("2001:db8::1") {
+		t.Errorf("%+v", ip)
+	}
+	item = reservedIPItem{Identity: "rip-1", IPv4: "soon"}
+	if ip := item.object(); len(ip.Addresses) != 0 {
+		t.Errorf("%+v, want no addresses", ip)
+	}
+}

@@ -1,0 +1,263 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+const listGroups = "GET /v1/security-groups"
+
+// rule allows TCP to a port from everywhere.
+func rule(name string, priority, port int32) Rule {
+	return Rule{Name: name, IPVersion: "ipv4", Protocol: "tcp", Priority: priority, RemoteType: "address", RemoteAddress: "0.0.0.0/0", PortMin: port, PortMax: port, Policy: "allow"}
+}
+
+// secure makes a security group of ours.
+func (w *world) secure(name, owner string, ingress ...Rule) SecurityGroup {
+	w.Helper()
+	return must[SecurityGroup](w)(w.CreateSecurityGroup(w.Context(), SecurityGroup{Name: name, Labels: owned(owner), Ingress: ingress}))
+}
+
+// secured are the names of the owner's security groups.
+func (w *world) secured(owner string, maxAge time.Duration) string {
+	w.Helper()
+	var names []string
+	for _, group := range must[[]SecurityGroup](w)(w.SecurityGroupsOf(w.Context(), owner, maxAge)) {
+		names = append(names, group.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestSecurityGroupsAreFound: an owner's by their labels, any of the VPC by identity or slug, and no others.
+func TestSecurityGroupsAreFound(t *testing.T) {
+	for _, ignored := range [][]string{nil, {"vpc"}} {
+		w := newWorld(t, emulator.Config{Switches: emulator.Switches{IgnoredFilters: ignored}})
+		ours := w.secure("Ours", "web")
+		w.secure("another's", "api")
+		theirs, far := w.groupByHand("theirs", emulator.DefaultVPC), w.groupByHand("far", otherVPC)
+		w.restart()
+		if got := w.secured("web", time.Hour); got != "Ours" {
+			t.Errorf("the owner has %q", got)
+		}
+		for ref, want := range map[string]string{ours.ID: ours.ID, "ours": ours.ID, "theirs": theirs, theirs: theirs, "Ours": "", far: "", "far": "", "": "", "owner/web": ""} {
+			got, found, err := w.SecurityGroup(t.Context(), ref, time.Hour)
+			if err != nil || got.ID != want || found != (want != "") {
+				t.Errorf("%q is %q, found %v, error %v; want %q", ref, got.ID, found, err, want)
+			}
+		}
+		names, err := w.SecurityGroupNames(t.Context())
+		if joined := strings.Join(names, ", "); err != nil || len(names) != 3 || !strings.Contains(joined, theirs+" (theirs)") || strings.Contains(joined, "far") {
+			t.Errorf("names %v, error %v", names, err)
+		}
+	}
+}
+
+// TestSecurityGroupsAreListedWhenAskedFor: not to look for drift, not to try credentials, and once for everybody.
+func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		id := w.groupByHand("theirs", emulator.DefaultVPC)
+		ours := func() (groups int) {
+			_, _, all, err := w.All(t.Context(), time.Minute)
+			w.ok(err)
+			return len(all)
+		}
+		w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeWith(t.Context()), w.Probe(t.Context())))
+		if ours() != 0 || w.calls(listGroups) != 0 {
+			t.Error("security groups are listed although nobody needs any")
+		}
+		var asking sync.WaitGroup
+		for i := range 100 {
+			asking.Go(func() {
+				if _, found, err := w.SecurityGroup(t.Context(), id, time.Minute); !found || err != nil {
+					t.Errorf("reader %d: found %v, error %v", i, found, err)
+				}
+				w.secured("web", time.Minute)
+			})
+		}
+		asking.Wait()
+		if lists := w.calls(listGroups); lists != 1 {
+			t.Errorf("%d lists for a hundred readers", lists)
+		}
+		w.secure("ours", "web")
+		if groups := ours(); groups != 1 {
+			t.Errorf("%d security groups are ours, want the one that was just made", groups)
+		}
+		w.emulator.ResetCounters()
+		w.ok(errors.Join(w.Refresh(t.Context()), w.Refresh(t.Context())))
+		if lists := w.calls(listGroups); lists != 0 {
+			t.Errorf("%d lists by looking anew at everything", lists)
+		}
+		w.secured("web", time.Hour)
+		if lists := w.calls(listGroups); lists != 1 {
+			t.Errorf("%d lists by the next reader, want one", lists)
+		}
+		<-time.After(securityGroupUse + time.Minute)
+		if ours() != 0 || w.calls(listGroups) != 0 {
+			t.Error("security groups are listed although nobody has needed any for a day")
+		}
+		w.balancer(func(n *NewLoadBalancer) { n.SecurityGroups = []string{id} })
+		if groups := ours(); groups != 1 {
+			t.Errorf("%d security groups are ours, want the one; a load balancer has one", groups)
+		}
+	})
+}
+
+// TestUnknownSecurityGroupIsRemembered: one list says that it is not there, and for a minute no other one is made for it, whoever asks.
+func TestUnknownSecurityGroupIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		look := func(ref string, want bool) {
+			t.Helper()
+			if _, found, err := w.SecurityGroup(t.Context(), ref, time.Hour); found != want || err != nil {
+				t.Errorf("%s: found %v, error %v; want %v", ref, found, err, want)
+			}
+		}
+		for range 10 {
+			look("web", false)
+		}
+		if lists := w.calls(listGroups); lists != 1 {
+			t.Errorf("%d lists for ten looks", lists)
+		}
+		look("other", false)
+		if lists := w.calls(listGroups); lists != 1 {
+			t.Errorf("%d lists for another one, want one more: it may be newer", lists)
+		}
+		<-time.After(MachineAge + time.Second)
+		var asking sync.WaitGroup
+		for range 10 {
+			asking.Go(func() { look("web", false) })
+		}
+		asking.Wait()
+		if lists := w.calls(listGroups); lists != 1 {
+			t.Errorf("%d lists when it is looked for again, want one", lists)
+		}
+		w.groupByHand("web", emulator.DefaultVPC)
+		<-time.After(MachineAge + time.Second)
+		look("web", true)
+	})
+}
+
+// TestSecurityGroupThatAListLeavesOut is asked for.
+func TestSecurityGroupThatAListLeavesOut(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	w.secure("ours", "web")
+	w.restart()
+	w.secured("web", Anew)
+	w.securityGroups.kind.list = func(context.Context) ([]SecurityGroup, error) { return nil, nil }
+	if got := w.secured("web", Anew); got != "ours" {
+		t.Errorf("the owner has %q when a list shows nothing", got)
+	}
+}
+
+// TestWithoutTheRight to see security groups everything else goes on, and whoever needs one is told which right is missing.
+func TestWithoutTheRight(t *testing.T) {
+	for name, effect := range map[string]fault.Effect{
+		"forbidden": {Kind: fault.Forbidden}, "hidden": {Kind: fault.Refuse, Status: 404}, "unauthorised": {Kind: fault.Unauthorised},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, emulator.Config{})
+			w.disturb("* /v1/security-groups", 0, effect)
+			w.disturb("* /v1/security-groups/{id}", 0, effect)
+			w.disturb("* /v1/reserved-ips", 0, effect)
+			w.disturb("* /v1/quotas", 0, effect)
+			w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeWith(t.Context()), second(w.VPC(t.Context()))))
+			for what, needs := range map[string]struct {
+				do    func() error
+				right string
+			}{
+				"an owner's": {func() error { return second(w.SecurityGroupsOf(t.Context(), "web", time.Hour)) }, "read security groups"},
+				"one": {func() error {
+					_, _, err := w.SecurityGroup(t.Context(), "web", time.Hour)
+					return err
+				}, "read security groups"},
+				"reserved IP": {func() error {
+					_, _, err := w.ReservedIP(t.Context(), "web", time.Hour)
+					return err
+				}, "read reserved IPs"},
+				"quotas":   {func() error { return second(w.Quotas(t.Context())) }, "read quotas"},
+				"creation": {func() error { return second(w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "web"})) }, "write security groups"},
+				"change":   {func() error { return w.ChangeIngress(t.Context(), "sg-1", slices.Clip[[]Rule]) }, "read security groups"},
+			} {
+				if err := needs.do(); err == nil || (!strings.Contains(err.Error(), "the right to "+needs.right) && effect.Status == 0) {
+					t.Errorf("%s: error %v, want one that names the right to %s", what, err, needs.right)
+				}
+				if err := w.Inventory.cloud.Err(); err != nil {
+					t.Errorf("%s: it speaks against the credentials: %v", what, err)
+				}
+			}
+			w.balancer()
+			if balancers, _, groups, err := w.All(t.Context(), time.Hour); len(balancers) != 1 || len(groups) != 0 || err != nil {
+				t.Errorf("%d load balancers, %d security groups, error %v", len(balancers), len(groups), err)
+			}
+		})
+	}
+}
+
+// TestFailedListOfSecurityGroups is no empty list.
+func TestFailedListOfSecurityGroups(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	w.disturb(listGroups, 0, fault.Effect{Kind: fault.Refuse, Status: 422})
+	if _, found, err := w.SecurityGroup(t.Context(), "web", time.Hour); found || !errors.Is(err, client.ErrBadRequest) || strings.Contains(err.Error(), "right") {
+		t.Errorf("found %v, error %v", found, err)
+	}
+	if _, _, _, err := w.All(t.Context(), time.Hour); !errors.Is(err, client.ErrBadRequest) {
+		t.Errorf("all: error %v", err)
+	}
+}
+
+// TestSecurityGroupsAfterADoubt: a list from before its end says nothing.
+func TestSecurityGroupsAfterADoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		w.Inherit("web")
+		w.secured("web", time.Hour)
+		<-time.After(visibleAfter + time.Minute)
+		w.securityGroups.kind.drop(w.secure("late", "web").ID) // made by another process, as it were
+		if got := w.secured("web", time.Hour); got != "late" {
+			t.Errorf("the owner has %q", got)
+		}
+	})
+}
+
+// TestDeletedSecurityGroupsAreGone, although the cloud still shows them for a while.
+func TestDeletedSecurityGroupsAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{Delays: emulator.Delays{NetworkDelete: time.Minute, NetworkLinger: time.Hour}})
+		group := w.secure("ours", "web")
+		w.secured("web", Anew)
+		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
+		for _, age := range []time.Duration{time.Hour, Anew} {
+			if got := must[[]SecurityGroup](w)(w.SecurityGroupsOf(t.Context(), "web", age)); len(got) != 1 || !got[0].Deleting() {
+				t.Errorf("%+v, want it on its way out", got)
+			}
+		}
+		<-time.After(2 * time.Minute)
+		if got := w.secured("web", Anew); got != "" {
+			t.Errorf("the owner has %q", got)
+		}
+	})
+}
+
+// TestAmbiguousReference: nobody guesses.
+func TestAmbiguousReference(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	w.securityGroups.kind.list = func(context.Context) ([]SecurityGroup, error) {
+		return []SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
+	}
+	_, found, err := w.SecurityGroup(t.Context(), "web", time.Hour)
+	if want := `security group "web" is the name of several: sg-1, sg-2; use the identity of one`; found || fmt.Sprint(err) != want {
+		t.Errorf("found %v, error %v; want %s", found, err, want)
+	}
+}
