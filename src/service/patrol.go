@@ -174,7 +174,7 @@ func (o *orphanage) parts() []loadbalancer.Owned {
 // are orphans: then it is rather the cluster that is another one, or was restored, and nothing is removed.
 func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
 	former := formerOf(uid, one)
-	logger := klog.FromContext(ctx).WithValues("service", object(former), "uid", uid)
+	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(former), "uid", uid)
 	remove := c.behaviour.RemoveOrphans && !most && !one.served && former.Name != "" && former.Namespace != ""
 	if !one.told {
 		one.told = true
@@ -204,7 +204,7 @@ func (c *Controller) removeOrphan(ctx context.Context, one *orphan, former *core
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, former.Name).String()}
 	current, err := c.client.CoreV1().Services(former.Namespace).List(ctx, options)
 	if err != nil {
-		return fmt.Errorf("asking whether Service %s is gone: %w", object(former), err)
+		return fmt.Errorf("asking whether Service %s is gone: %w", klog.KObj(former), err)
 	}
 	// One that has a load balancer of another class is there, too: whoever serves it may use what we find.
 	if slices.ContainsFunc(current.Items, func(one corev1.Service) bool { return one.UID == former.UID }) {

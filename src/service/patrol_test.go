@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,6 +59,65 @@ func TestDrift(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDriftBesideARefusal: that something is refused as long as the Service asks for it makes no drift of its other ports, and does not
+// let them be written in spite of the mode.
+func TestDriftBesideARefusal(t *testing.T) {
+	tests := map[loadbalancer.DriftMode]struct{ has, events string }{
+		loadbalancer.Repair: {"80/TCP to 30080 on vm-a vm-b", "Warning LoadBalancerDrifted"},
+		loadbalancer.Report: {"80/TCP to 30080 on vm-x", "Warning LoadBalancerDrifted"},
+		loadbalancer.Off:    {"80/TCP to 30080 on vm-x", ""},
+	}
+	others := func(told []string) string { // than that it is refused, which goes on being told
+		return strings.Join(slices.DeleteFunc(told, func(one string) bool { return one == "Warning SyncLoadBalancerFailed" }), ", ")
+	}
+	for mode, tt := range tests {
+		t.Run(string(mode), func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.behaviour.Drift = mode
+				r.start(1)
+				web := r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/refused": "no SCTP"} })
+				r.settle()
+				want(r, "made", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+				want(r, "address", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.1")
+				want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+				want(r, "condition", r.condition("web", conditionSynced), "False Failed")
+				<-time.After(time.Hour)
+				want(r, "events while nothing happens", others(r.told()), "Normal EnsuringLoadBalancer")
+
+				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
+				<-time.After(3 * driftPeriod)
+				want(r, "the cloud has", r.cloud.has()["web"], tt.has)
+				want(r, "events", others(r.told()), tt.events)
+				r.addNode("c")
+				r.settle()
+				want(r, "after a change of nodes the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
+				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
+				r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
+				r.settle()
+				want(r, "when nothing is refused any more the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
+				want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
+			})
+		})
+	}
+}
+
+// TestRefusalThatIsNew although nothing has changed in Kubernetes is drift, and ends with it.
+func TestRefusalThatIsNew(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		r.addService("web")
+		r.settle()
+		r.told()
+		r.cloud.set(func(p *plain) { p.refused = errors.New("somebody closed a port") })
+		<-time.After(3 * driftPeriod)
+		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted")
+		r.cloud.set(func(p *plain) { p.refused = nil })
+		<-time.After(3 * driftPeriod)
+		want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
+		wantList(r, "events when it is over", r.told())
+	})
 }
 
 // TestOtherDriftIsReportedAgain in mode report, and the same is not.

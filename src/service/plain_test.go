@@ -27,6 +27,7 @@ type plain struct {
 	takes     time.Duration // until one that is new serves; less than 0: for ever
 	failing   error         // what every write and refresh ends with; nil: none does
 	refusing  error         // what every write ends with
+	refused   error         // what comparisons leave out, and why
 	blind     error         // what every comparison ends with
 	twoSteps  bool          // one is created without machines, and gets them afterwards
 	looks     int           // comparisons
@@ -67,7 +68,19 @@ func portsOf(desired loadbalancer.Desired) string {
 	return strings.Join(ports, ", ")
 }
 
+// Compare refuses, for good, what the annotation plain/refused says, and nothing else because of that.
 func (p *plain) Compare(_ context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+	found, err := p.compare(service, targets)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found.Refused = p.refused
+	if refused := service.Annotations["plain/refused"]; refused != "" {
+		found.Refused = errors.New(refused)
+	}
+	return found, err
+}
+
+func (p *plain) compare(service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
