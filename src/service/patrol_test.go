@@ -4,16 +4,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
@@ -169,85 +166,6 @@ func TestOutageIsNoDrift(t *testing.T) {
 	})
 }
 
-// orphan leaves a load balancer behind whose Service nobody knows.
-func (r *rig) orphan() {
-	r.cloud.set(func(p *plain) {
-		p.balancers["uid-lost"] = &plainBalancer{owner: namespaced("lost"), address: "192.0.2.200"}
-	})
-}
-
-func namespaced(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: "shop", Name: name}
-}
-
-// TestOrphans are reported once, when two looks in a row have found them, and removed only when that is configured.
-func TestOrphans(t *testing.T) {
-	for _, remove := range []bool{false, true} {
-		inRig(t, func(r *rig) {
-			r.behaviour.RemoveOrphans = remove
-			r.start(1)
-			r.addService("web")
-			r.orphan()
-			<-time.After(driftPeriod + time.Second)
-			r.told()
-			want(r, "after one look", len(r.cloud.has()), 2)
-			<-time.After(driftPeriod)
-			if told := r.told(); len(told) == 0 || told[0] != "Warning LoadBalancerOrphaned" {
-				t.Errorf("events %q", told)
-			}
-			<-time.After(3 * driftPeriod)
-			left := 2
-			if remove {
-				left = 1
-			}
-			want(r, "load balancers", len(r.cloud.has()), left)
-			for _, event := range r.told() {
-				if event == "Warning LoadBalancerOrphaned" {
-					t.Error("reported again")
-				}
-			}
-			want(r, "that of the Service is there", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-		})
-	}
-}
-
-// TestOrphanWhoseServiceIsThereIsNone: the API server knows better than the cache.
-func TestOrphanWhoseServiceIsThereIsNone(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		var asked, started atomic.Bool
-		r.cluster.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if !started.Load() {
-				return false, nil, nil
-			}
-			asked.Store(true)
-			return true, &corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lost", UID: "uid-lost"}}}}, nil
-		})
-		r.addService("web")
-		r.start(1)
-		started.Store(true)
-		r.orphan()
-		<-time.After(4 * driftPeriod)
-		want(r, "asked", asked.Load(), true)
-		want(r, "load balancers", len(r.cloud.has()), 2)
-	})
-}
-
-// TestMostAreOrphans: then it is rather the cluster that is another one, or was restored.
-func TestMostAreOrphans(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		r.addService("web")
-		r.start(1)
-		r.orphan()
-		r.cloud.set(func(p *plain) {
-			p.balancers["uid-more"] = &plainBalancer{owner: namespaced("more"), address: "192.0.2.201"}
-		})
-		<-time.After(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 3)
-	})
-}
-
 // TestSomebodyKeepsChangingIt: it is put right each time, and told three times.
 func TestSomebodyKeepsChangingIt(t *testing.T) {
 	inRig(t, func(r *rig) {
@@ -261,25 +179,5 @@ func TestSomebodyKeepsChangingIt(t *testing.T) {
 			want(r, "the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
 		}
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted")
-	})
-}
-
-// TestOrphanIsKeptWhenNobodyAnswers whether its Service is gone.
-func TestOrphanIsKeptWhenNobodyAnswers(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		var started atomic.Bool
-		r.cluster.PrependReactor("list", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if !started.Load() {
-				return false, nil, nil
-			}
-			return refuse(action)
-		})
-		r.addService("web")
-		r.start(1)
-		started.Store(true)
-		r.orphan()
-		<-time.After(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 2)
 	})
 }

@@ -44,6 +44,7 @@ type plainBalancer struct {
 	address  string
 	served   time.Time // from when on
 	state    string    // "" is "creating" and then "ready"
+	parts    int       // that have to be deleted before itself
 }
 
 func newPlain() *plain { return &plain{balancers: map[types.UID]*plainBalancer{}} }
@@ -169,7 +170,10 @@ func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (l
 		})}
 		return found, nil
 	}
-	found.Plan = loadbalancer.Plan{p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) })}
+	for range balancer.parts {
+		found.Plan = append(found.Plan, p.write(loadbalancer.Delete, service, "a part", func() { balancer.parts-- }))
+	}
+	found.Plan = append(found.Plan, p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) }))
 	return found, nil
 }
 
