@@ -37,10 +37,7 @@ func TestDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				tt.change(&r.behaviour)
-				r.start(1)
-				web := r.addService("web")
-				r.settle()
-				r.told()
+				web := r.serve(1)
 				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
 				<-time.After(3 * driftPeriod)
 				want(r, "the cloud has", r.cloud.has()["web"], tt.has)
@@ -103,10 +100,7 @@ func TestDriftBesideARefusal(t *testing.T) {
 // TestRefusalThatIsNew although nothing has changed in Kubernetes is drift, and ends with it.
 func TestRefusalThatIsNew(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web")
-		r.settle()
-		r.told()
+		r.serve(1)
 		r.cloud.set(func(p *plain) { p.refused = errors.New("somebody closed a port") })
 		<-time.After(3 * driftPeriod)
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted")
@@ -121,10 +115,7 @@ func TestRefusalThatIsNew(t *testing.T) {
 func TestOtherDriftIsReportedAgain(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.behaviour.Drift = loadbalancer.Report
-		r.start(1)
-		web := r.addService("web")
-		r.settle()
-		r.told()
+		web := r.serve(1)
 		for _, machines := range []string{"vm-x", "vm-y"} {
 			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{machines} })
 			<-time.After(3 * driftPeriod)
@@ -137,10 +128,7 @@ func TestOtherDriftIsReportedAgain(t *testing.T) {
 // TestDriftThatCannotBeRepaired is told once, with the reason, and repaired when it can be.
 func TestDriftThatCannotBeRepaired(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		web := r.addService("web")
-		r.settle()
-		r.told()
+		web := r.serve(1)
 		r.cloud.set(func(p *plain) { delete(p.balancers, web.UID); p.refusing = errors.New("quota exceeded") })
 		<-time.After(3 * driftPeriod)
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerNotRepaired")
@@ -154,10 +142,7 @@ func TestDriftThatCannotBeRepaired(t *testing.T) {
 // TestOutageIsNoDrift: when the cloud cannot be looked at, nothing is told or done.
 func TestOutageIsNoDrift(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web")
-		r.settle()
-		r.told()
+		r.serve(1)
 		looks := r.looks()
 		r.cloud.set(func(p *plain) { p.failing = errAway })
 		<-time.After(3 * driftPeriod)
@@ -169,10 +154,7 @@ func TestOutageIsNoDrift(t *testing.T) {
 // TestSomebodyKeepsChangingIt: it is put right each time, and told three times.
 func TestSomebodyKeepsChangingIt(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		web := r.addService("web")
-		r.settle()
-		r.told()
+		web := r.serve(1)
 		for range 10 {
 			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
 			<-time.After(driftPeriod)
