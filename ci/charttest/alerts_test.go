@@ -185,6 +185,7 @@ func serviceScenes() []scene {
 		return `  cloudprovider_thalassa_inventory_age_seconds` + podA + `, kind="` + kind + `"} ` + samples + "\n"
 	}
 	const failing, drifted, orphans, old = "ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans", "ThalassaCCMInventoryOld"
+	const overdue = "ThalassaCCMPatrolOverdue"
 	// One that fails is tried again ever more rarely, down to every five minutes: every tenth sample.
 	rarely := "1x10 2x10 3x10 4x10 5x10 6x10 7x10 8x10 9x10 10x10 11x10 12x10"
 	return []scene{
@@ -196,6 +197,12 @@ func serviceScenes() []scene {
 		{drifted, "that of one elsewhere", service("drifted", elsewhere, "", "1x120"), time.Hour, false, nil},
 		{orphans, "something is left", service("orphans", podA, `, kind="target group"`, "2x120"), time.Hour, true, nil},
 		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour, false, nil},
+		{overdue, "no look succeeds any more", service("patrol_timestamp_seconds", podA, "", "0x10 300x200"), time.Hour, true, nil},
+		{overdue, "none ever did", service("patrol_timestamp_seconds", podA, "", "0x200"), 50 * time.Minute, true, nil},
+		{overdue, "the first has not come yet", service("patrol_timestamp_seconds", podA, "", "0x200"), 19 * time.Minute, false, nil},
+		{overdue, "one looks, and one stands by", service("patrol_timestamp_seconds", podA, "", "0x9 300x9 600x9 900x9 1200x9 1500x9 1800x9 2100x9 2400x9 2700x9 3000x9 3300x9 3600x9") + service("patrol_timestamp_seconds", podB, "", "0x200"), time.Hour, false, nil},
+		{overdue, "another took over", service("patrol_timestamp_seconds", podA, "", "0+30x60 stale") + service("patrol_timestamp_seconds", podB, "", "0x80 2400+30x200"), 90 * time.Minute, false, nil},
+		{overdue, "it looks every hour", service("patrol_timestamp_seconds", podA, "", "0x119 3600x119"), 100 * time.Minute, false, []string{"cloudConfig.loadBalancer.driftPeriod=3600"}},
 		{old, "load balancers cannot be listed", age("load balancer", "0+30x120"), time.Hour, true, nil},
 		{old, "they are listed every five minutes", age("load balancer", "0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9 0+30x9"), 39 * time.Minute, false, nil},
 		{old, "a standby knows the VPC", age("VPC", "0+30x120"), time.Hour, false, nil},
@@ -212,18 +219,22 @@ func TestAlertsFollowControllers(t *testing.T) {
 	for name, test := range map[string]struct {
 		sets          []string
 		services, old bool
+		patrol        bool
 	}{
-		"all":                           {nil, true, true},
-		"no load balancers":             {[]string{noServices}, false, true},
-		"no nodes":                      {[]string{noNodes}, true, true},
-		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false},
-		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false},
+		"all":                           {nil, true, true, true},
+		"no load balancers":             {[]string{noServices}, false, true, false},
+		"no nodes":                      {[]string{noNodes}, true, true, true},
+		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false, false},
+		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false, false},
 	} {
 		alerts := alerting(t, test.sets...)
 		for _, alert := range ofServices {
 			if (alerts[alert] != nil) != test.services {
 				t.Errorf("%s: there is %s: %v, want %v", name, alert, alerts[alert] != nil, test.services)
 			}
+		}
+		if (alerts["ThalassaCCMPatrolOverdue"] != nil) != test.patrol {
+			t.Errorf("%s: there is an alert about looks for drift: %v, want %v", name, !test.patrol, test.patrol)
 		}
 		if (alerts["ThalassaCCMInventoryOld"] != nil) != test.old {
 			t.Errorf("%s: there is an alert about old lists: %v, want %v", name, !test.old, test.old)

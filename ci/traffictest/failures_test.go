@@ -8,61 +8,67 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // killLeader leaves work behind, which the next leader has to find and do: the other process, or a fresh one in place of the killed one.
 func (s *scene) killLeader(t *testing.T) {
 	t.Helper()
-	before := s.awaitLeader(t, leader{})
-	s.kill(t, before.pod)
-	s.exclude(t, "e", false)
-	s.awaitLeader(t, before)
-	s.arrives(t, "a", "b", "c", "e")
-	eventually(t, "both are back", s.bothReady)
+	s.succession(t, false, func(pod corev1.Pod) { s.kill(t, pod) })
 }
 
 // stopLeader ends it as kubelet does: it finishes its write and gives the lease back, and the other one goes on.
 func (s *scene) stopLeader(t *testing.T) {
 	t.Helper()
-	before := s.awaitLeader(t, leader{})
-	s.remove(t, before.pod)
-	s.exclude(t, "e", true)
-	s.awaitLeader(t, before)
-	s.arrives(t, "a", "b", "c")
-	eventually(t, "both are back", s.bothReady)
+	s.succession(t, true, func(pod corev1.Pod) { s.remove(t, pod) })
 }
 
 func (s *scene) restartBoth(t *testing.T) {
 	t.Helper()
+	s.succession(t, false, func(corev1.Pod) {
+		pods, err := s.managers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.remove(t, pods...)
+	})
+}
+
+// succession ends the leader, whose pod is handed over, and wants the next one to do what was asked for in between.
+func (s *scene) succession(t *testing.T, excluded bool, end func(pod corev1.Pod)) {
+	t.Helper()
 	before := s.awaitLeader(t, leader{})
-	pods, err := s.managers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.remove(t, pods...)
-	s.exclude(t, "e", false)
+	end(before.pod)
+	s.exclude(t, "e", excluded)
 	s.awaitLeader(t, before)
-	s.arrives(t, "a", "b", "c", "e")
+	s.settles(t, excluded)
 	eventually(t, "both are back", s.bothReady)
+}
+
+// settles waits until traffic arrives where it should when node e is excluded, or not.
+func (s *scene) settles(t *testing.T, excluded bool) {
+	t.Helper()
+	nodes := []string{"a", "b", "c", "e"}
+	if excluded {
+		nodes = nodes[:3]
+	}
+	s.arrives(t, nodes...)
 }
 
 func (s *scene) refuse(t *testing.T) {
 	t.Helper()
-	s.outage(t, fault.Effect{Kind: fault.Refuse, Status: http.StatusServiceUnavailable})
-	s.exclude(t, "e", true)
-	s.arrives(t, "a", "b", "c")
+	s.outage(t, true, fault.Effect{Kind: fault.Refuse, Status: http.StatusServiceUnavailable})
 }
 
 func (s *scene) hang(t *testing.T) {
 	t.Helper()
-	s.outage(t, fault.Effect{Kind: fault.Hang})
-	s.exclude(t, "e", false)
-	s.arrives(t, "a", "b", "c", "e")
+	s.outage(t, false, fault.Effect{Kind: fault.Hang})
 }
 
-// outage begins an outage of the API, and returns late in it.
-func (s *scene) outage(t *testing.T, effect fault.Effect) {
+// outage begins an outage of the API, and late in it asks for what can only be done afterwards.
+func (s *scene) outage(t *testing.T, excluded bool, effect fault.Effect) {
 	t.Helper()
 	began := time.Now()
 	s.disturb(t, fault.Rule{Until: outage, Effect: effect})
@@ -72,6 +78,8 @@ func (s *scene) outage(t *testing.T, effect fault.Effect) {
 		}
 		return nil
 	})
+	s.exclude(t, "e", excluded)
+	s.settles(t, excluded)
 }
 
 // lie shows the manager, again and again, what was there before its last write.
@@ -79,7 +87,7 @@ func (s *scene) lie(t *testing.T) {
 	t.Helper()
 	id := s.disturb(t, fault.Rule{Operation: "GET *", Effect: fault.Effect{Kind: fault.Stale, Delay: patience}})
 	s.exclude(t, "e", true)
-	s.arrives(t, "a", "b", "c")
+	s.settles(t, true)
 	told := s.firedOf(id)
 	eventually(t, "the manager has looked again and again", func(context.Context) error {
 		if more := s.firedOf(id) - told; more < 6 {
@@ -87,7 +95,7 @@ func (s *scene) lie(t *testing.T) {
 		}
 		return nil
 	})
-	s.arrives(t, "a", "b", "c")
+	s.settles(t, true)
 	s.cloud.ClearFaults(id)
 }
 

@@ -15,6 +15,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
@@ -132,7 +133,7 @@ func (c *classic) Remaining(ctx context.Context, service *corev1.Service, writte
 	}
 	status, exists, err := c.balancers.GetLoadBalancer(ctx, c.cluster, service)
 	if err != nil {
-		return loadbalancer.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", object(service), err)
+		return loadbalancer.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", klog.KObj(service), err)
 	}
 	if !exists {
 		c.forget(service.UID)

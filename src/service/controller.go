@@ -13,12 +13,14 @@ package service
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
 	"k8s.io/client-go/kubernetes"
@@ -291,7 +293,7 @@ func (c *Controller) serve(ctx context.Context, key string) {
 		return
 	}
 	began := time.Now()
-	err := c.reconcile(ctx, key)
+	err := c.lookInto(ctx, key)
 	c.metrics.reconciled(time.Since(began), resultOf(err))
 	c.sweeping.done(key, c.metrics.nodeLatency)
 	switch after, asked := retryAfter(err); {
@@ -305,6 +307,14 @@ func (c *Controller) serve(ctx context.Context, key string) {
 		klog.FromContext(ctx).Error(err, "Work on a Service failed; it is tried again", "service", key)
 		c.queue.again(key, after)
 	}
+}
+
+// lookInto does the work for the key of a Service, or of an orphan.
+func (c *Controller) lookInto(ctx context.Context, key string) error {
+	if uid, orphaned := strings.CutPrefix(key, orphanPrefix); orphaned {
+		return c.removeOrphan(ctx, types.UID(uid))
+	}
+	return c.reconcile(ctx, key)
 }
 
 // sweep queues all Services, because the nodes have changed.

@@ -3,13 +3,11 @@ package service
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
@@ -49,9 +47,7 @@ func TestLifeOfAService(t *testing.T) {
 // TestUnchangedServiceCostsNothing: no write to the cloud or to Kubernetes, and no event, in an hour with all its looks for drift.
 func TestUnchangedServiceCostsNothing(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(2)
-		r.addService("web")
-		r.settle()
+		r.serve(2)
 		r.cloud.done()
 		r.told()
 		r.kubernetesWrites()
@@ -89,32 +85,10 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// TestFailureIsToldOncePerStep of the back-off, and repaired at once when the Service is.
-func TestFailureIsToldOncePerStep(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.cloud.failing = errors.New("quota exceeded")
-		r.start(1)
-		r.addService("web")
-		r.settle()
-		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Warning SyncLoadBalancerFailed")
-		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
-		<-time.After(10 * time.Minute) // 5, 10, 20, 40, 80, 160, 300
-		if told := r.told(); len(told) < 6 || len(told) > 8 || slices.ContainsFunc(told, func(one string) bool { return one != "Warning SyncLoadBalancerFailed" }) {
-			r.Errorf("events in ten minutes: %q", told)
-		}
-		r.cloud.set(func(p *plain) { p.failing = nil })
-		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
-		r.settle()
-		want(r, "after a change", r.condition("web", conditionProvisioned), "True Serving")
-	})
-}
-
 // TestTypeChanges: what it had goes, with address, conditions and finalizer; and comes back.
 func TestTypeChanges(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(2)
-		r.addService("web")
-		r.settle()
+		r.serve(2)
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
 		r.settle()
 		service := r.service("web")
@@ -129,9 +103,7 @@ func TestTypeChanges(t *testing.T) {
 // TestTypeChangedWhileNobodyLooked: the finalizer says that there is something to remove.
 func TestTypeChangedWhileNobodyLooked(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(2)
-		r.addService("web")
-		r.settle()
+		r.serve(2)
 		r.stop()
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
 		r.start(2)
@@ -143,9 +115,7 @@ func TestTypeChangedWhileNobodyLooked(t *testing.T) {
 // TestRecreatedUnderTheSameName: the one before had lost its finalizer, so nobody waited for its load balancer to go.
 func TestRecreatedUnderTheSameName(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(2)
-		first := r.addService("web")
-		r.settle()
+		first := r.serve(2)
 		r.strip("web")
 		second := r.addService("web")
 		r.settle()
@@ -263,10 +233,7 @@ func TestFailedLookIsNoDrift(t *testing.T) {
 	for _, mode := range []loadbalancer.DriftMode{loadbalancer.Repair, loadbalancer.Report, loadbalancer.Off} {
 		inRig(t, func(r *rig) {
 			r.behaviour.Drift = mode
-			r.start(1)
-			r.addService("web")
-			r.settle()
-			r.told()
+			r.serve(1)
 			r.cloud.set(func(p *plain) { p.blind = errAway })
 			r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
 			r.deleteNode("b")
@@ -285,30 +252,10 @@ func TestFailedLookIsNoDrift(t *testing.T) {
 	}
 }
 
-// TestNodeEventsDoNotRepeatFailures: the owner is told once per step of the back-off, whatever causes a look.
-func TestNodeEventsDoNotRepeatFailures(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.cloud.refusing = errors.New("quota exceeded")
-		r.start(1)
-		r.addService("web")
-		<-time.After(10 * time.Minute)
-		r.told()
-		for i := range 20 {
-			r.addNode(fmt.Sprintf("n%d", i))
-			<-time.After(2 * time.Second)
-		}
-		if told := r.told(); len(told) > 1 {
-			t.Errorf("twenty nodes within 40 seconds: events %q", told)
-		}
-	})
-}
-
 // TestOutageDoesNotHideThatItServes: what cannot be looked at has not stopped.
 func TestOutageDoesNotHideThatItServes(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web")
-		r.settle()
+		r.serve(1)
 		r.kubernetesWrites()
 		r.cloud.set(func(p *plain) { p.blind = errAway })
 		r.addNode("c")
@@ -339,177 +286,6 @@ func TestStopIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestNodes: those that join together are written together, those that leave soon, and what says nothing about targets costs nothing.
-func TestNodes(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(2)
-		r.addService("web")
-		r.settle()
-		r.cloud.done()
-		r.told()
-		for _, name := range []string{"c", "d", "e"} {
-			r.addNode(name)
-			<-time.After(200 * time.Millisecond)
-		}
-		r.settle()
-		wantList(r, "three nodes join", r.cloud.done(), "update load balancer web: [vm-a vm-b] becomes [vm-a vm-b vm-c vm-d vm-e]")
-		wantList(r, "events", r.told(), "Normal UpdatedLoadBalancer")
-
-		looks := r.looks()
-		r.changeNode("c", func(n *corev1.Node) {
-			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
-		})
-		r.changeNode("c", func(n *corev1.Node) { n.Spec.Unschedulable = true })
-		r.settle()
-		want(r, "looks because a node is not ready, or cordoned", r.looks()-looks, 0)
-
-		r.changeNode("c", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}
-		})
-		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "marked by the autoscaler", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-c vm-d vm-e] becomes [vm-a vm-b vm-d vm-e]")
-		r.deleteNode("d")
-		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "deleted", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-d vm-e] becomes [vm-a vm-b vm-e]")
-		r.changeNode("e", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} })
-		<-time.After(leaveWindow + time.Millisecond)
-		wantList(r, "excluded", r.cloud.done(), "update load balancer web: [vm-a vm-b vm-e] becomes [vm-a vm-b]")
-	})
-}
-
-// TestFailureOfAChangeAfterDrift is told as what it is, also when a repair failed before.
-func TestFailureOfAChangeAfterDrift(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(1)
-		web := r.addService("web")
-		r.settle()
-		r.cloud.set(func(p *plain) {
-			p.balancers[web.UID].machines, p.refusing = []string{"vm-x"}, errors.New("quota exceeded")
-		})
-		<-time.After(2 * driftPeriod)
-		r.told()
-		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
-		r.settle()
-		if told := r.told(); !slices.Contains(told, "Warning SyncLoadBalancerFailed") || slices.Contains(told, "Warning LoadBalancerNotRepaired") {
-			t.Errorf("events %q, want one about the change", told)
-		}
-	})
-}
-
-// TestNodeWithoutNetworkLeaves: in every mode it is a change of the nodes, not drift.
-func TestNodeWithoutNetworkLeaves(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.behaviour.Drift = loadbalancer.Off
-		r.start(1)
-		r.addService("web")
-		r.settle()
-		r.changeNode("a", func(n *corev1.Node) {
-			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue}}
-		})
-		r.settle()
-		want(r, "without a network", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-		r.deleteNode("a")
-		r.settle()
-		want(r, "and deleted", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
-	})
-}
-
-// TestNetwork: a node is not added before it has one, and not taken away when it is gone for a moment.
-func TestNetwork(t *testing.T) {
-	without := func(status corev1.ConditionStatus) func(*corev1.Node) {
-		return func(n *corev1.Node) {
-			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: status}}
-		}
-	}
-	inRig(t, func(r *rig) {
-		r.changeNode("b", without(corev1.ConditionTrue))
-		r.start(1)
-		r.addService("web")
-		r.settle()
-		want(r, "before", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
-		r.changeNode("b", without(corev1.ConditionFalse))
-		r.settle()
-		want(r, "with a network", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-		r.changeNode("a", without(corev1.ConditionTrue))
-		r.changeNode("b", without(corev1.ConditionTrue))
-		r.settle()
-		want(r, "without one for a moment", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-	})
-}
-
-// TestEventsReachTheCluster when nobody else takes them.
-func TestEventsReachTheCluster(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(1)
-		r.stop()
-		r.recorder = true
-		r.start(1)
-		r.addService("web")
-		r.settle()
-		events, err := r.cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
-		// In virtual time two events of the same moment have the same name.
-		if err != nil || len(events.Items) == 0 || events.Items[0].Source.Component != "service-controller" {
-			t.Errorf("events %v, error %v; want some of the service-controller", events, err)
-		}
-	})
-}
-
-// TestNoNodeIsLeft: the set is emptied only when the cluster truly has no node for it, and its owner hears of it.
-func TestNoNodeIsLeft(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(2)
-		r.addService("web")
-		r.settle()
-		r.told()
-		r.changeNode("a", func(n *corev1.Node) { n.Spec.ProviderID = "other://a" })
-		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "" })
-		r.settle()
-		want(r, "nobody knows the machines", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-		r.deleteNode("a")
-		r.deleteNode("b")
-		r.settle()
-		want(r, "no node is left", r.cloud.has()["web"], "80/TCP to 30080 on ")
-		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False UnAvailableLoadBalancer")
-		r.addNode("c")
-		r.settle()
-		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "True AsWanted")
-	})
-}
-
-// TestLocal: traffic goes to nodes with a ready endpoint; where there is none the nodes stay, and the owner hears of it.
-func TestLocal(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.addNode("c")
-		r.start(2)
-		r.setEndpoints("web", "a")
-		r.addService("web", func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal })
-		r.settle()
-		want(r, "one endpoint", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
-		r.setEndpoints("web", "a", "c", "c")
-		r.settle()
-		want(r, "two nodes", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-c")
-		r.setEndpoints("web", "c")
-		<-time.After(leaveWindow + time.Millisecond)
-		want(r, "soon after one left", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
-		r.told()
-		r.setEndpoints("web")
-		r.settle()
-		want(r, "none is ready", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
-		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoReadyEndpoints")
-		wantList(r, "events", r.told(), "Warning NoReadyEndpoints")
-		r.setEndpoints("web", "b")
-		r.settle()
-		want(r, "ready again", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
-		r.changeService("web", func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster })
-		r.settle()
-		want(r, "policy Cluster", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
-		looks := r.looks()
-		r.setEndpoints("web", "a")
-		r.settle()
-		want(r, "looks because of endpoints that do not matter", r.looks()-looks, 0)
-	})
-}
-
 // TestStopFinishesTheWrite that is under way, and begins no other.
 func TestStopFinishesTheWrite(t *testing.T) {
 	inRig(t, func(r *rig) {
@@ -529,33 +305,13 @@ func TestStopFinishesTheWrite(t *testing.T) {
 // TestStatusIsPutBack when somebody changes it, and the finalizer too.
 func TestStatusIsPutBack(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web")
-		r.settle()
+		r.serve(1)
 		r.changeService("web", func(s *corev1.Service) { s.Status.LoadBalancer = corev1.LoadBalancerStatus{} })
 		r.settle()
 		want(r, "address", fmt.Sprint(addressesOf(r.service("web").Status.LoadBalancer)), "[192.0.2.1]")
 		r.changeService("web", func(s *corev1.Service) { s.Finalizers = nil })
 		r.settle()
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
-	})
-}
-
-// TestNotices are told once, and again when they change.
-func TestNotices(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "one"} })
-		<-time.After(time.Hour)
-		wantList(r, "events", r.told(), "Warning Wrong", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
-		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
-		want(r, "serves all the same", r.condition("web", conditionProvisioned), "True Serving")
-		r.changeService("web", func(s *corev1.Service) { s.Annotations["plain/wrong"] = "two" })
-		r.settle()
-		wantList(r, "events", r.told(), "Warning Wrong")
-		r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
-		r.settle()
-		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "True AsWanted")
 	})
 }
 

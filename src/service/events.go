@@ -177,19 +177,23 @@ func (k *keeper) tellRepair(m *memory, service *corev1.Service, what string) {
 	k.tellOnce(m, service, "", reasonDrifted, message, what)
 }
 
-// tellArrival says that the load balancer is as it should be, if it was not before.
-func (k *keeper) tellArrival(m *memory, w wish, cause cause, status *corev1.LoadBalancerStatus) {
-	before, after := addressesOf(w.service.Status.LoadBalancer), addressesOf(*status)
+// tellAddresses says that the load balancer has other addresses than it had.
+func (k *keeper) tellAddresses(service *corev1.Service, status *corev1.LoadBalancerStatus) {
+	before, after := addressesOf(service.Status.LoadBalancer), addressesOf(*status)
 	if len(before) > 0 && !slices.Equal(before, after) {
-		k.recorder.Eventf(w.service, corev1.EventTypeWarning, reasonRepaired,
+		k.recorder.Eventf(service, corev1.EventTypeWarning, reasonRepaired,
 			"The load balancer has other addresses now: %s became %s. Point DNS at them, if that is not done automatically.",
 			strings.Join(before, ", "), strings.Join(after, ", "))
 	}
+}
+
+// tellArrival says that the load balancer is as it should be, if it was not before.
+func (k *keeper) tellArrival(m *memory, service *corev1.Service, cause cause) {
 	switch {
 	case m.ensuring:
-		k.recorder.Event(w.service, corev1.EventTypeNormal, reasonEnsured, "Ensured load balancer")
+		k.recorder.Event(service, corev1.EventTypeNormal, reasonEnsured, "Ensured load balancer")
 	case m.changed && cause == causeNodes:
-		k.recorder.Event(w.service, corev1.EventTypeNormal, reasonUpdated, "Updated load balancer with new hosts")
+		k.recorder.Event(service, corev1.EventTypeNormal, reasonUpdated, "Updated load balancer with new hosts")
 	}
 }
 

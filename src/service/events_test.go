@@ -1,12 +1,15 @@
 package service
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
@@ -123,4 +126,74 @@ func TestNoticesOfNodesWait(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFailureIsToldOncePerStep of the back-off, and repaired at once when the Service is.
+func TestFailureIsToldOncePerStep(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.failing = errors.New("quota exceeded")
+		r.start(1)
+		r.addService("web")
+		r.settle()
+		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Warning SyncLoadBalancerFailed")
+		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
+		<-time.After(10 * time.Minute) // 5, 10, 20, 40, 80, 160, 300
+		if told := r.told(); len(told) < 6 || len(told) > 8 || slices.ContainsFunc(told, func(one string) bool { return one != "Warning SyncLoadBalancerFailed" }) {
+			r.Errorf("events in ten minutes: %q", told)
+		}
+		r.cloud.set(func(p *plain) { p.failing = nil })
+		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
+		r.settle()
+		want(r, "after a change", r.condition("web", conditionProvisioned), "True Serving")
+	})
+}
+
+// TestFailureOfAChangeAfterDrift is told as what it is, also when a repair failed before.
+func TestFailureOfAChangeAfterDrift(t *testing.T) {
+	inRig(t, func(r *rig) {
+		web := r.serve(1)
+		r.cloud.set(func(p *plain) {
+			p.balancers[web.UID].machines, p.refusing = []string{"vm-x"}, errors.New("quota exceeded")
+		})
+		<-time.After(2 * driftPeriod)
+		r.told()
+		r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+		r.settle()
+		if told := r.told(); !slices.Contains(told, "Warning SyncLoadBalancerFailed") || slices.Contains(told, "Warning LoadBalancerNotRepaired") {
+			t.Errorf("events %q, want one about the change", told)
+		}
+	})
+}
+
+// TestEventsReachTheCluster when nobody else takes them.
+func TestEventsReachTheCluster(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		r.stop()
+		r.recorder = true
+		r.serve(1)
+		events, err := r.cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+		// In virtual time two events of the same moment have the same name.
+		if err != nil || len(events.Items) == 0 || events.Items[0].Source.Component != "service-controller" {
+			t.Errorf("events %v, error %v; want some of the service-controller", events, err)
+		}
+	})
+}
+
+// TestNotices are told once, and again when they change.
+func TestNotices(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "one"} })
+		<-time.After(time.Hour)
+		wantList(r, "events", r.told(), "Warning Wrong", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
+		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
+		want(r, "serves all the same", r.condition("web", conditionProvisioned), "True Serving")
+		r.changeService("web", func(s *corev1.Service) { s.Annotations["plain/wrong"] = "two" })
+		r.settle()
+		wantList(r, "events", r.told(), "Warning Wrong")
+		r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
+		r.settle()
+		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "True AsWanted")
+	})
 }

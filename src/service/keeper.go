@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/api"
-	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
@@ -57,7 +56,7 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 		k.tellNotices(m, w.service, noticesOf(m, w, cause, found))
 		switch {
 		case len(found.Plan) == 0 && found.Refused != nil:
-			return nil, k.refused(m, w, cause, found.Refused)
+			return k.refused(m, w, cause, found)
 		case len(found.Plan) == 0:
 			return k.arrived(m, w, cause, found)
 		case round == maxRounds:
@@ -146,20 +145,35 @@ func (k *keeper) arrived(m *memory, w wish, cause cause, found loadbalancer.Comp
 		return nil, k.pending(m, w.service, *found.Wait)
 	}
 	status := found.Status.DeepCopy()
-	k.tellArrival(m, w, cause, status)
+	k.tellAddresses(w.service, status)
+	k.tellArrival(m, w.service, cause)
 	m.settle(w.service, found)
 	return status, nil
 }
 
-// refused is when something differs that may not be put right.
-func (k *keeper) refused(m *memory, w wish, cause cause, err error) error {
-	if passing, _ := k.provider.Judge(err); !passing && cause == causeDrift && k.behaviour.Drift != loadbalancer.Off {
+// refused is when nothing differs but what may not be put right, which lasts as long as the Service asks for it, unless it passes by
+// itself. The rest is as it should be; when that has changed without a change in Kubernetes, it is drift as it is without a refusal.
+func (k *keeper) refused(m *memory, w wish, cause cause, found loadbalancer.Comparison) (*corev1.LoadBalancerStatus, error) {
+	text := found.Refused.Error()
+	passing, _ := k.provider.Judge(found.Refused)
+	switch {
+	case passing || found.Wait != nil:
+		return nil, k.judged(found.Refused)
+	case cause == causeDrift && text != m.refused && k.behaviour.Drift != loadbalancer.Off:
 		m.repairing = true
 		k.tellOnce(m, w.service, "", reasonDrifted,
-			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %v", err)
-		return refusal{k.judged(err)}
+			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %s", text)
+		return nil, refusal{k.judged(found.Refused)}
 	}
-	return k.judged(err)
+	m.forgive()
+	m.settled, m.refused = true, text
+	m.seen(w.service, found)
+	if len(found.Status.Ingress) == 0 {
+		return nil, k.judged(found.Refused)
+	}
+	status := found.Status.DeepCopy()
+	k.tellAddresses(w.service, status)
+	return status, k.judged(found.Refused)
 }
 
 // refusal is why something is left as it is; the Service's owner knows already.
@@ -284,6 +298,3 @@ func summary(plan loadbalancer.Plan) string {
 	}
 	return strings.Join(lines, "; ")
 }
-
-// object names a Service in logs and errors.
-func object(service *corev1.Service) klog.ObjectRef { return klog.KObj(service) }

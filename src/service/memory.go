@@ -30,36 +30,48 @@ const (
 // events from being repeated, and says what is new. Who holds its lock works on the Service.
 type memory struct {
 	sync.Mutex
+	knowledge
+	facts atomic.Pointer[facts] // for whoever does not hold the lock
+}
+
+// knowledge is all that is forgotten when nothing of the Service is left.
+type knowledge struct {
+	effort
 
 	service  *corev1.Service // as it was last seen to want a load balancer; nil: never
 	machines []string        // that its traffic was to go to then
 	joining  []string        // those of nodes without a network
 	partial  bool            // whether that was not known to be all
-	settled  bool            // nothing differed with these
+	settled  bool            // nothing differed with these, but for what was refused
+	refused  string          // why something was
 	cause    cause
+	written  *written // what the cache may not show yet
 
-	foreign   bool   // it has a loadBalancerClass of others, or had one when its type was another
-	abandoned bool   // it is not ours, and the cloud has something of it that is
-	elsewhere bool   // the provider said that others make its load balancer
-	ensuring  bool   // the owner was told that its load balancer is being made or changed
-	changed   bool   // something was written since it settled
-	removing  bool   // the owner was told that it is being deleted
-	handsOver string // what the owner is told instead, once it is left to others; "" when it is deleted
-	repairing bool   // something differs that is not the owner's doing
-	drift     string
+	foreign   bool // it has a loadBalancerClass of others, or had one when its type was another
+	abandoned bool // it is not ours, and the cloud has something of it that is
+	elsewhere bool // the provider said that others make its load balancer
 
-	wait    wait
-	told    map[string]telling    // by reason, since it last served
 	notices []loadbalancer.Notice // those that the owner was told
 	offered []loadbalancer.Notice // those of them that came from the provider
 	noticed bool                  // in the latest look, so that the notices are those of now
-	planned int                   // writes of the latest plan that was too long for one look
-	message string                // what is waited for, or why it goes on no further; "" when nothing
-	failure failure
 	repair  repair
 	leftOut time.Time // since when a target is not usable; zero: all are
+}
 
-	facts atomic.Pointer[facts] // for whoever does not hold the lock
+// effort is what has happened since the load balancer was last as it should be.
+type effort struct {
+	ensuring  bool   // the owner was told that its load balancer is being made or changed
+	changed   bool   // something was written
+	removing  bool   // the owner was told that it is being deleted
+	handsOver string // what the owner is told instead, once it is left to others; "" when it is deleted
+	repairing bool   // something differs that is not the owner's doing
+	drift     string // what
+
+	wait    wait
+	told    map[string]telling // by reason
+	planned int                // writes of the latest plan that was too long for one look
+	message string             // what is waited for, or why it goes on no further; "" when nothing
+	failure failure
 }
 
 // facts are what a memory tells about its Service while somebody works on it. They are never changed.
@@ -137,8 +149,7 @@ func (m *memory) wrote() { m.changed, m.settled = true, false }
 
 // settle remembers that nothing differs from the wish, and that it serves.
 func (m *memory) settle(service *corev1.Service, found loadbalancer.Comparison) {
-	m.settled, m.ensuring, m.changed, m.removing, m.handsOver, m.repairing, m.drift = true, false, false, false, "", false, ""
-	m.wait, m.told, m.message, m.failure, m.planned = wait{}, nil, "", failure{}, 0
+	m.settled, m.refused, m.effort = true, "", effort{}
 	m.seen(service, found)
 }
 
@@ -157,11 +168,7 @@ func (m *memory) forgive() {
 
 // reset is for a Service of which nothing is left in the cloud.
 func (m *memory) reset() {
-	m.joining, m.partial = nil, false
-	m.service, m.machines, m.settled, m.cause, m.foreign, m.abandoned, m.elsewhere = nil, nil, false, "", false, false, false
-	m.ensuring, m.changed, m.removing, m.handsOver, m.repairing, m.drift = false, false, false, "", false, ""
-	m.offered = nil
-	m.wait, m.told, m.notices, m.message, m.leftOut, m.failure, m.repair = wait{}, nil, nil, "", time.Time{}, failure{}, repair{}
+	m.knowledge = knowledge{}
 	m.facts.Store(nil)
 }
 

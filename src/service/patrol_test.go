@@ -2,17 +2,15 @@ package service
 
 import (
 	"errors"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
@@ -39,10 +37,7 @@ func TestDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				tt.change(&r.behaviour)
-				r.start(1)
-				web := r.addService("web")
-				r.settle()
-				r.told()
+				web := r.serve(1)
 				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
 				<-time.After(3 * driftPeriod)
 				want(r, "the cloud has", r.cloud.has()["web"], tt.has)
@@ -60,14 +55,67 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// TestDriftBesideARefusal: that something is refused as long as the Service asks for it makes no drift of its other ports, and does not
+// let them be written in spite of the mode.
+func TestDriftBesideARefusal(t *testing.T) {
+	tests := map[loadbalancer.DriftMode]struct{ has, events string }{
+		loadbalancer.Repair: {"80/TCP to 30080 on vm-a vm-b", "Warning LoadBalancerDrifted"},
+		loadbalancer.Report: {"80/TCP to 30080 on vm-x", "Warning LoadBalancerDrifted"},
+		loadbalancer.Off:    {"80/TCP to 30080 on vm-x", ""},
+	}
+	others := func(told []string) string { // than that it is refused, which goes on being told
+		return strings.Join(slices.DeleteFunc(told, func(one string) bool { return one == "Warning SyncLoadBalancerFailed" }), ", ")
+	}
+	for mode, tt := range tests {
+		t.Run(string(mode), func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.behaviour.Drift = mode
+				r.start(1)
+				web := r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/refused": "no SCTP"} })
+				r.settle()
+				want(r, "made", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+				want(r, "address", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.1")
+				want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+				want(r, "condition", r.condition("web", conditionSynced), "False Failed")
+				<-time.After(time.Hour)
+				want(r, "events while nothing happens", others(r.told()), "Normal EnsuringLoadBalancer")
+
+				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
+				<-time.After(3 * driftPeriod)
+				want(r, "the cloud has", r.cloud.has()["web"], tt.has)
+				want(r, "events", others(r.told()), tt.events)
+				r.addNode("c")
+				r.settle()
+				want(r, "after a change of nodes the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
+				r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
+				r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
+				r.settle()
+				want(r, "when nothing is refused any more the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b vm-c")
+				want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
+			})
+		})
+	}
+}
+
+// TestRefusalThatIsNew although nothing has changed in Kubernetes is drift, and ends with it.
+func TestRefusalThatIsNew(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.serve(1)
+		r.cloud.set(func(p *plain) { p.refused = errors.New("somebody closed a port") })
+		<-time.After(3 * driftPeriod)
+		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted")
+		r.cloud.set(func(p *plain) { p.refused = nil })
+		<-time.After(3 * driftPeriod)
+		want(r, "condition", r.condition("web", conditionSynced), "True AsWanted")
+		wantList(r, "events when it is over", r.told())
+	})
+}
+
 // TestOtherDriftIsReportedAgain in mode report, and the same is not.
 func TestOtherDriftIsReportedAgain(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.behaviour.Drift = loadbalancer.Report
-		r.start(1)
-		web := r.addService("web")
-		r.settle()
-		r.told()
+		web := r.serve(1)
 		for _, machines := range []string{"vm-x", "vm-y"} {
 			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{machines} })
 			<-time.After(3 * driftPeriod)
@@ -80,10 +128,7 @@ func TestOtherDriftIsReportedAgain(t *testing.T) {
 // TestDriftThatCannotBeRepaired is told once, with the reason, and repaired when it can be.
 func TestDriftThatCannotBeRepaired(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		web := r.addService("web")
-		r.settle()
-		r.told()
+		web := r.serve(1)
 		r.cloud.set(func(p *plain) { delete(p.balancers, web.UID); p.refusing = errors.New("quota exceeded") })
 		<-time.After(3 * driftPeriod)
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerNotRepaired")
@@ -97,10 +142,7 @@ func TestDriftThatCannotBeRepaired(t *testing.T) {
 // TestOutageIsNoDrift: when the cloud cannot be looked at, nothing is told or done.
 func TestOutageIsNoDrift(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web")
-		r.settle()
-		r.told()
+		r.serve(1)
 		looks := r.looks()
 		r.cloud.set(func(p *plain) { p.failing = errAway })
 		<-time.After(3 * driftPeriod)
@@ -109,117 +151,15 @@ func TestOutageIsNoDrift(t *testing.T) {
 	})
 }
 
-// orphan leaves a load balancer behind whose Service nobody knows.
-func (r *rig) orphan() {
-	r.cloud.set(func(p *plain) {
-		p.balancers["uid-lost"] = &plainBalancer{owner: namespaced("lost"), address: "192.0.2.200"}
-	})
-}
-
-func namespaced(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: "shop", Name: name}
-}
-
-// TestOrphans are reported once, when two looks in a row have found them, and removed only when that is configured.
-func TestOrphans(t *testing.T) {
-	for _, remove := range []bool{false, true} {
-		inRig(t, func(r *rig) {
-			r.behaviour.RemoveOrphans = remove
-			r.start(1)
-			r.addService("web")
-			r.orphan()
-			<-time.After(driftPeriod + time.Second)
-			r.told()
-			want(r, "after one look", len(r.cloud.has()), 2)
-			<-time.After(driftPeriod)
-			if told := r.told(); len(told) == 0 || told[0] != "Warning LoadBalancerOrphaned" {
-				t.Errorf("events %q", told)
-			}
-			<-time.After(3 * driftPeriod)
-			left := 2
-			if remove {
-				left = 1
-			}
-			want(r, "load balancers", len(r.cloud.has()), left)
-			for _, event := range r.told() {
-				if event == "Warning LoadBalancerOrphaned" {
-					t.Error("reported again")
-				}
-			}
-			want(r, "that of the Service is there", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
-		})
-	}
-}
-
-// TestOrphanWhoseServiceIsThereIsNone: the API server knows better than the cache.
-func TestOrphanWhoseServiceIsThereIsNone(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		var asked, started atomic.Bool
-		r.cluster.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if !started.Load() {
-				return false, nil, nil
-			}
-			asked.Store(true)
-			return true, &corev1.ServiceList{Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lost", UID: "uid-lost"}}}}, nil
-		})
-		r.addService("web")
-		r.start(1)
-		started.Store(true)
-		r.orphan()
-		<-time.After(4 * driftPeriod)
-		want(r, "asked", asked.Load(), true)
-		want(r, "load balancers", len(r.cloud.has()), 2)
-	})
-}
-
-// TestMostAreOrphans: then it is rather the cluster that is another one, or was restored.
-func TestMostAreOrphans(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		r.addService("web")
-		r.start(1)
-		r.orphan()
-		r.cloud.set(func(p *plain) {
-			p.balancers["uid-more"] = &plainBalancer{owner: namespaced("more"), address: "192.0.2.201"}
-		})
-		<-time.After(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 3)
-	})
-}
-
 // TestSomebodyKeepsChangingIt: it is put right each time, and told three times.
 func TestSomebodyKeepsChangingIt(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.start(1)
-		web := r.addService("web")
-		r.settle()
-		r.told()
+		web := r.serve(1)
 		for range 10 {
 			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"} })
 			<-time.After(driftPeriod)
 			want(r, "the cloud has", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
 		}
 		wantList(r, "events", r.told(), "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted", "Warning LoadBalancerDrifted")
-	})
-}
-
-// TestOrphanIsKeptWhenNobodyAnswers whether its Service is gone.
-func TestOrphanIsKeptWhenNobodyAnswers(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		var started atomic.Bool
-		r.cluster.PrependReactor("list", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if !started.Load() {
-				return false, nil, nil
-			}
-			return refuse(action)
-		})
-		r.addService("web")
-		r.start(1)
-		started.Store(true)
-		r.orphan()
-		<-time.After(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.has()), 2)
 	})
 }

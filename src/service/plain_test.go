@@ -27,6 +27,7 @@ type plain struct {
 	takes     time.Duration // until one that is new serves; less than 0: for ever
 	failing   error         // what every write and refresh ends with; nil: none does
 	refusing  error         // what every write ends with
+	refused   error         // what comparisons leave out, and why
 	blind     error         // what every comparison ends with
 	twoSteps  bool          // one is created without machines, and gets them afterwards
 	looks     int           // comparisons
@@ -43,6 +44,7 @@ type plainBalancer struct {
 	address  string
 	served   time.Time // from when on
 	state    string    // "" is "creating" and then "ready"
+	parts    int       // that have to be deleted before itself
 }
 
 func newPlain() *plain { return &plain{balancers: map[types.UID]*plainBalancer{}} }
@@ -67,7 +69,19 @@ func portsOf(desired loadbalancer.Desired) string {
 	return strings.Join(ports, ", ")
 }
 
+// Compare refuses, for good, what the annotation plain/refused says, and nothing else because of that.
 func (p *plain) Compare(_ context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+	found, err := p.compare(service, targets)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found.Refused = p.refused
+	if refused := service.Annotations["plain/refused"]; refused != "" {
+		found.Refused = errors.New(refused)
+	}
+	return found, err
+}
+
+func (p *plain) compare(service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
@@ -156,7 +170,10 @@ func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (l
 		})}
 		return found, nil
 	}
-	found.Plan = loadbalancer.Plan{p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) })}
+	for range balancer.parts {
+		found.Plan = append(found.Plan, p.write(loadbalancer.Delete, service, "a part", func() { balancer.parts-- }))
+	}
+	found.Plan = append(found.Plan, p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) }))
 	return found, nil
 }
 

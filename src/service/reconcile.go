@@ -25,6 +25,7 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 	m := c.memories.of(key)
 	m.Lock()
 	defer m.Unlock()
+	service = m.newest(service)
 	// A Service that was deleted without our finalizer, perhaps to make another one of that name.
 	if former := m.service; former != nil && (service == nil || service.UID != former.UID) {
 		if err := c.remove(ctx, m, former); err != nil {
@@ -91,7 +92,7 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		return nil
 	}
 	m.elsewhere = false
-	protect := c.writer.protectOnce(service)
+	protect := c.writer.protectOnce(m, service)
 	w := wish{service: service, protect: protect}
 	var err error
 	if w.targets, err = c.targetsOf(service); err != nil {
@@ -101,18 +102,20 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
 		m.elsewhere = true
-		return c.writer.unprotect(ctx, service)
+		return c.writer.unprotect(ctx, m, service)
 	case errors.Is(err, errReported):
 		c.lookAgain(m, service)
-		return c.writer.publish(ctx, service, nil, m.conditions(service, c.stateOf(service, err)))
+		return c.writer.publish(ctx, m, service, nil, m.conditions(service, c.stateOf(service, err)))
 	case err != nil && ctx.Err() != nil:
 		return err // the process ends, and the next one goes on
 	case err != nil:
-		return errors.Join(c.failed(ctx, m, service, err), c.writer.publish(ctx, service, nil, m.conditions(service, c.stateOf(service, err))))
+		how := c.stateOf(service, err)
+		how.partly = status != nil
+		return errors.Join(c.failed(ctx, m, service, err), c.writer.publish(ctx, m, service, status, m.conditions(service, how)))
 	}
 	// One that somebody took the finalizer from, or that was taken over without.
 	if err = protect(ctx); err == nil {
-		err = c.writer.publish(ctx, service, status, m.conditions(service, c.stateOf(service, nil)))
+		err = c.writer.publish(ctx, m, service, status, m.conditions(service, c.stateOf(service, nil)))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return c.failed(ctx, m, service, err)
@@ -139,7 +142,7 @@ func (c *Controller) end(ctx context.Context, key string, m *memory, service *co
 	m.service = service
 	err := c.remove(ctx, m, service)
 	if err == nil {
-		err = c.writer.release(ctx, service)
+		err = c.writer.release(ctx, m, service)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return c.failed(ctx, m, service, err)

@@ -78,6 +78,16 @@ func (r *rig) startWith(provider loadbalancer.Provider, workers int) {
 	r.settle()
 }
 
+// serve begins a process with a Service that is served when it returns, and forgets what was told meanwhile.
+func (r *rig) serve(workers int) *corev1.Service {
+	r.Helper()
+	r.start(workers)
+	web := r.addService("web")
+	r.settle()
+	r.told()
+	return web
+}
+
 // settle waits until all that can be done within a few seconds is done.
 func (r *rig) settle() {
 	r.Helper()

@@ -15,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/cloud-provider/service/helpers"
+	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
@@ -50,67 +52,96 @@ const (
 // patchTimeout bounds one write to the API server.
 const patchTimeout = 30 * time.Second
 
-// writer writes finalizers and status of Services. It reads nothing: what it is given is what it compares with.
+// writer writes finalizers and status of Services. It reads nothing: what it compares with is the Service it is given, or what the API
+// server answered to the latest write, if that is newer.
 type writer struct {
 	services typedcorev1.ServicesGetter
 }
 
+// written is a Service after a write of ours.
+type written struct {
+	uid        types.UID
+	version    string
+	finalizers []string
+	status     corev1.ServiceStatus
+}
+
+// newest is the Service with finalizers and status as they are after the latest write of ours, if it was read before that.
+func (m *memory) newest(service *corev1.Service) *corev1.Service {
+	if service == nil || m.written == nil {
+		return service
+	}
+	older, err := resourceversion.CompareResourceVersion(service.ResourceVersion, m.written.version)
+	if err != nil || older >= 0 || service.UID != m.written.uid {
+		m.written = nil
+		return service
+	}
+	newest := *service // nothing that is shared is changed
+	newest.ResourceVersion, newest.Finalizers, newest.Status = m.written.version, m.written.finalizers, m.written.status
+	return &newest
+}
+
+// withFinalizer is a copy of a Service that is kept until nothing of it is left in the cloud.
+func withFinalizer(service *corev1.Service) *corev1.Service {
+	protected := service.DeepCopy()
+	protected.Finalizers = append(protected.Finalizers, helpers.LoadBalancerCleanupFinalizer)
+	return protected
+}
+
 // protect adds the finalizer that keeps a Service until nothing of it is left in the cloud. It fails when the Service is being deleted,
 // or another one has its name now.
-func (w writer) protect(ctx context.Context, service *corev1.Service) error {
-	if helpers.HasLBFinalizer(service) {
+func (w writer) protect(ctx context.Context, m *memory, service *corev1.Service) error {
+	if service = m.newest(service); helpers.HasLBFinalizer(service) {
 		return nil
 	}
-	wanted := service.DeepCopy()
-	wanted.Finalizers = append(wanted.Finalizers, helpers.LoadBalancerCleanupFinalizer)
-	if err := w.patch(ctx, service, wanted); err != nil {
-		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w", object(service), err)
+	if err := w.patch(ctx, m, service, withFinalizer(service)); err != nil {
+		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w", klog.KObj(service), err)
 	}
 	return nil
 }
 
 // unprotect takes the finalizer back that protect added to a Service as it was then: its load balancer turned out to be made by others.
-func (w writer) unprotect(ctx context.Context, before *corev1.Service) error {
+func (w writer) unprotect(ctx context.Context, m *memory, before *corev1.Service) error {
 	if helpers.HasLBFinalizer(before) {
 		return nil // it had it already, perhaps from them
 	}
-	protected := before.DeepCopy()
-	protected.Finalizers = append(protected.Finalizers, helpers.LoadBalancerCleanupFinalizer)
-	if err := w.patch(ctx, protected, before); err != nil {
-		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w", object(before), err)
+	if err := w.patch(ctx, m, withFinalizer(before), before); err != nil {
+		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w", klog.KObj(before), err)
 	}
 	return nil
 }
 
 // protectOnce returns what protects a Service, and writes at most once: the Service as it was read does not show that it was.
-func (w writer) protectOnce(service *corev1.Service) func(context.Context) error {
+func (w writer) protectOnce(m *memory, service *corev1.Service) func(context.Context) error {
 	done := false
 	return func(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		err := w.protect(ctx, service)
+		err := w.protect(ctx, m, service)
 		done = err == nil
 		return err
 	}
 }
 
 // release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more.
-func (w writer) release(ctx context.Context, service *corev1.Service) error {
+func (w writer) release(ctx context.Context, m *memory, service *corev1.Service) error {
+	service = m.newest(service)
 	wanted := service.DeepCopy()
 	wanted.Finalizers = slices.DeleteFunc(wanted.Finalizers, func(one string) bool { return one == helpers.LoadBalancerCleanupFinalizer })
 	wanted.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	wanted.Status.Conditions = slices.DeleteFunc(wanted.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
 	})
-	if err := w.patch(ctx, service, wanted); err != nil {
-		return fmt.Errorf("releasing Service %s, which has nothing in the cloud any more: %w", object(service), err)
+	if err := w.patch(ctx, m, service, wanted); err != nil {
+		return fmt.Errorf("releasing Service %s, which has nothing in the cloud any more: %w", klog.KObj(service), err)
 	}
 	return nil
 }
 
 // publish makes conditions, and addresses unless they are nil, those of the Service, if they are not yet.
-func (w writer) publish(ctx context.Context, service *corev1.Service, addresses *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+func (w writer) publish(ctx context.Context, m *memory, service *corev1.Service, addresses *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+	service = m.newest(service)
 	wanted := service.DeepCopy()
 	if addresses != nil {
 		wanted.Status.LoadBalancer = *addresses
@@ -118,41 +149,38 @@ func (w writer) publish(ctx context.Context, service *corev1.Service, addresses 
 	for _, condition := range conditions {
 		meta.SetStatusCondition(&wanted.Status.Conditions, condition)
 	}
-	if equality.Semantic.DeepEqual(service.Status, wanted.Status) {
-		return nil
-	}
-	if err := w.patch(ctx, service, wanted); err != nil {
-		return fmt.Errorf("writing the status of Service %s: %w", object(service), err)
+	if err := w.patch(ctx, m, service, wanted); err != nil {
+		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
 	}
 	return nil
 }
 
 // patch writes the difference between two states of a Service, if there is one, but not to another Service of that name.
-func (w writer) patch(ctx context.Context, from, to *corev1.Service) error {
+func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service) error {
+	if slices.Equal(from.Finalizers, to.Finalizers) && equality.Semantic.DeepEqual(from.Status, to.Status) {
+		return nil
+	}
 	before, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: from.Finalizers}, Status: from.Status})
 	if err != nil {
 		return err
 	}
-	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: to.Finalizers}, Status: to.Status})
+	// The UID is a condition.
+	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, Finalizers: to.Finalizers}, Status: to.Status})
 	if err != nil {
 		return err
 	}
 	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Service{})
-	if err != nil || string(patch) == "{}" {
-		return err
-	}
-	// The same again, with the UID as a condition.
-	after, err = json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, Finalizers: to.Finalizers}, Status: to.Status})
 	if err != nil {
-		return err
-	}
-	if patch, err = strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Service{}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patchTimeout, fmt.Errorf("no answer within %s", patchTimeout))
 	defer cancel()
-	_, err = w.services.Services(from.Namespace).Patch(ctx, from.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	return err
+	answer, err := w.services.Services(from.Namespace).Patch(ctx, from.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return err
+	}
+	m.written = &written{uid: answer.UID, version: answer.ResourceVersion, finalizers: answer.Finalizers, status: answer.Status}
+	return nil
 }
 
 // conditionTypes are those of all conditions that are ours.
@@ -167,6 +195,8 @@ type state struct {
 	quiet bool
 	// serving says that the Service has had addresses, whatever the error is about.
 	serving bool
+	// partly says that it serves, and that the error is about the rest.
+	partly bool
 }
 
 // stateOf judges an error.
@@ -215,7 +245,10 @@ func (m *memory) provisioned(s state) []metav1.Condition {
 		return nil
 	}
 	synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonTrouble, short(s.err.Error())
-	if s.serving {
+	switch {
+	case s.partly:
+		return []metav1.Condition{serves, synced}
+	case s.serving:
 		return []metav1.Condition{synced}
 	}
 	serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonTrouble, synced.Message

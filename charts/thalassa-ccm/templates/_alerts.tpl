@@ -71,6 +71,13 @@
   "expr" (printf `sum by (namespace) (service_lb_orphans{%s}) > 0` .pods)
   "summary" "The cloud has load balancers or parts of them whose Services are gone; they may cost money."
 ) .) }}
+{{- if not (include "thalassa-ccm.neverLooks" .root) }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMPatrolOverdue" "severity" "warning" "for" (printf "%ss" (include "thalassa-ccm.overdue" .root))
+  "expr" (printf `time() - max by (namespace) (service_lb_patrol_timestamp_seconds{%s}) > %s` .pods (include "thalassa-ccm.overdue" .root))
+  "summary" "Nobody looks for what was changed in the cloud by hand, nor for what Services that are gone left behind."
+) .) }}
+{{- end }}
 {{- end }}
 {{- with include "thalassa-ccm.followed" .root }}
 {{ include "thalassa-ccm.alert" (merge (dict
@@ -95,6 +102,13 @@ machine
 {{- define "thalassa-ccm.oldAge" -}}
 {{- $period := (.Values.cloudConfig.loadBalancer).driftPeriod | default 0 | int -}}
 {{- mul 3 (max 600 $period) -}}
+{{- end -}}
+
+{{/* Seconds after which a look for drift is overdue: twenty minutes, or twice as long as until the next one. A new leader has had none
+yet, so it has to be overdue for as long again. */}}
+{{- define "thalassa-ccm.overdue" -}}
+{{- $period := (.Values.cloudConfig.loadBalancer).driftPeriod | default 0 | int -}}
+{{- mul 2 (max 600 $period) -}}
 {{- end -}}
 
 {{/* An alert. Its runbook is the heading of the same name. */}}

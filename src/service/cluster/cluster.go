@@ -108,12 +108,7 @@ func (c *Cluster) Change(like Object, do func(Object)) error {
 
 // change wants mu held.
 func (c *Cluster) change(like Object, do func(Object)) error {
-	k := c.kinds[resourceOf(like)]
-	before, exists := k.objects[keyOf(like)]
-	if !exists {
-		return apierrors.NewNotFound(k.resource, like.GetName())
-	}
-	after, err := copied(before)
+	k, before, after, err := c.find(like)
 	if err != nil {
 		return err
 	}
@@ -121,8 +116,7 @@ func (c *Cluster) change(like Object, do func(Object)) error {
 	after.SetUID(before.GetUID())
 	after.SetDeletionTimestamp(before.GetDeletionTimestamp())
 	if after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
-		delete(k.objects, keyOf(after))
-		return c.tell(k, watch.Deleted, after)
+		return c.drop(k, after)
 	}
 	return c.put(k, watch.Modified, after)
 }
@@ -131,18 +125,12 @@ func (c *Cluster) change(like Object, do func(Object)) error {
 func (c *Cluster) Delete(like Object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.kinds[resourceOf(like)]
-	before, exists := k.objects[keyOf(like)]
-	if !exists {
-		return apierrors.NewNotFound(k.resource, like.GetName())
-	}
-	after, err := copied(before)
+	k, _, after, err := c.find(like)
 	if err != nil {
 		return err
 	}
 	if len(after.GetFinalizers()) == 0 {
-		delete(k.objects, keyOf(after))
-		return c.tell(k, watch.Deleted, after)
+		return c.drop(k, after)
 	}
 	if after.GetDeletionTimestamp() != nil {
 		return nil
@@ -150,6 +138,23 @@ func (c *Cluster) Delete(like Object) error {
 	now := metav1.Now()
 	after.SetDeletionTimestamp(&now)
 	return c.put(k, watch.Modified, after)
+}
+
+// find returns the object that has the kind and name of like, and a copy to change. It wants mu held.
+func (c *Cluster) find(like Object) (k *kind, found, changeable Object, err error) {
+	k = c.kinds[resourceOf(like)]
+	found, exists := k.objects[keyOf(like)]
+	if !exists {
+		return nil, nil, nil, apierrors.NewNotFound(k.resource, like.GetName())
+	}
+	changeable, err = copied(found)
+	return k, found, changeable, err
+}
+
+// drop ends an object and tells of it. It wants mu held.
+func (c *Cluster) drop(k *kind, object Object) error {
+	delete(k.objects, keyOf(object))
+	return c.tell(k, watch.Deleted, object)
 }
 
 // put keeps an object and tells of it. It wants mu held.
@@ -226,19 +231,22 @@ func (k *kind) sorted() []Object {
 // Replace puts another object in the place of the one of its name, as if that had lost its finalizers, been deleted and made anew in
 // a moment.
 func (c *Cluster) Replace(object Object) error {
-	k := c.kinds[resourceOf(object)]
-	c.mu.Lock()
-	if before, exists := k.objects[keyOf(object)]; exists {
-		delete(k.objects, keyOf(object))
-		last, err := copied(before)
-		if err == nil {
-			err = c.tell(k, watch.Deleted, last)
-		}
-		if err != nil {
-			c.mu.Unlock()
-			return err
-		}
+	if err := c.end(object); err != nil {
+		return err
 	}
-	c.mu.Unlock()
 	return c.Create(object)
+}
+
+// end drops the object that has the kind and name of like, if there is one, whatever finalizers it has.
+func (c *Cluster) end(like Object) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, _, last, err := c.find(like)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return c.drop(k, last)
 }

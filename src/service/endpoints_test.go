@@ -1,0 +1,131 @@
+package service
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// endpoint is one on a node, "" for none, whose conditions are "r" and "t" when true, "R" and "T" when false, and missing otherwise.
+func endpoint(node, conditions string) discoveryv1.Endpoint {
+	var e discoveryv1.Endpoint
+	if node != "" {
+		e.NodeName = &node
+	}
+	for letter, into := range map[string]**bool{"r": &e.Conditions.Ready, "t": &e.Conditions.Terminating} {
+		if strings.Contains(strings.ToLower(conditions), letter) {
+			is := strings.Contains(conditions, letter)
+			*into = &is
+		}
+	}
+	return e
+}
+
+// sliceOf is an EndpointSlice of a Service.
+func sliceOf(name, service string, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Endpoints: endpoints}
+	if service != "" {
+		s.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+	}
+	return s
+}
+
+func TestReadyNodes(t *testing.T) {
+	tests := map[string]struct {
+		endpoint discoveryv1.Endpoint
+		want     string
+	}{
+		"nobody says whether":        {endpoint("a", ""), "a"},
+		"ready":                      {endpoint("a", "r"), "a"},
+		"ready, and not about to go": {endpoint("a", "rT"), "a"},
+		"not ready":                  {endpoint("a", "R"), ""},
+		"about to go":                {endpoint("a", "t"), ""},
+		"ready, but about to go":     {endpoint("a", "rt"), ""},
+		"on no node":                 {endpoint("", "r"), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			nodes := map[string]bool{}
+			readyNodes(nodes, sliceOf("web-1", "web", tt.endpoint))
+			if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); got != tt.want {
+				t.Errorf("nodes %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestReadyNodesOf a Service are those of all its slices, and of no other's.
+func TestReadyNodesOf(t *testing.T) {
+	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
+	for _, one := range []*discoveryv1.EndpointSlice{
+		sliceOf("web-1", "web", endpoint("a", ""), endpoint("b", "R")), sliceOf("web-2", "web", endpoint("c", "r"), endpoint("a", "r")),
+		sliceOf("other-1", "other", endpoint("d", "")), sliceOf("nobody", "", endpoint("e", "")),
+	} {
+		if err := known.Add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, want := range map[string]string{"shop/web": "a c", "shop/other": "d", "elsewhere/web": "", "shop/none": ""} {
+		nodes, err := readyNodesOf(known, key)
+		if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); err != nil || got != want {
+			t.Errorf("%s: nodes %q, error %v; want %q", key, got, err, want)
+		}
+	}
+	if _, err := readyNodesOf(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), "shop/web"); err == nil {
+		t.Error("no index, and no error")
+	}
+}
+
+func TestEndpointsDiffer(t *testing.T) {
+	a, ab, b, notReady := sliceOf("1", "web", endpoint("a", "")), sliceOf("1", "web", endpoint("a", "r"), endpoint("b", "")), sliceOf("1", "web", endpoint("b", "")),
+		sliceOf("1", "web", endpoint("a", "R"))
+	twice := sliceOf("1", "web", endpoint("a", ""), endpoint("a", ""))
+	tests := map[string]struct {
+		before, after   *discoveryv1.EndpointSlice
+		differs, leaves bool
+	}{
+		"the same":              {ab, ab, false, false},
+		"another on the node":   {a, twice, false, false},
+		"one of two on it less": {twice, a, false, false},
+		"a node more":           {a, ab, true, false},
+		"a node less":           {ab, a, true, true},
+		"another node":          {a, b, true, true},
+		"new":                   {nil, a, true, false},
+		"new, and not ready":    {nil, notReady, false, false},
+		"not ready any more":    {a, notReady, true, true},
+		"deleted":               {a, nil, true, true},
+		"deleted, not ready":    {notReady, nil, false, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if differs, leaves := endpointsDiffer(tt.before, tt.after); differs != tt.differs || leaves != tt.leaves {
+				t.Errorf("differs %v, leaves %v; want %v, %v", differs, leaves, tt.differs, tt.leaves)
+			}
+		})
+	}
+}
+
+// TestSlim keeps what is read here, and what is no slice as it is.
+func TestSlim(t *testing.T) {
+	before := sliceOf("web-1", "web", endpoint("a", "rt"))
+	before.Annotations, before.Ports = map[string]string{"big": "yes"}, []discoveryv1.EndpointPort{{}}
+	before.Endpoints[0].Addresses, before.Endpoints[0].TargetRef = []string{"10.1.0.1"}, &corev1.ObjectReference{Name: "web-0"}
+	slim, err := Slim(before)
+	after, ok := slim.(*discoveryv1.EndpointSlice)
+	if err != nil || !ok || after.Annotations != nil || after.Ports != nil || after.Endpoints[0].Addresses != nil || after.Endpoints[0].TargetRef != nil {
+		t.Errorf("slim is %+v, error %v", slim, err)
+	}
+	if serviceKeyOf(after) != "shop/web" || *after.Endpoints[0].NodeName != "a" || !*after.Endpoints[0].Conditions.Terminating {
+		t.Errorf("what is needed is not in %+v", after)
+	}
+	node := &corev1.Node{}
+	if same, err := Slim(node); same != any(node) || err != nil {
+		t.Errorf("a node becomes %v, error %v", same, err)
+	}
+}
