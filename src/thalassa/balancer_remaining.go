@@ -22,8 +22,8 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 		b.inherit(service)
 	}
 	d, _ := b.read(service, o)
-	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil {
-		return loadbalancer.Comparison{}, err
+	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil && !errors.Is(err, errNoNodeGroup) && !errors.Is(err, client.ErrUnauthorised) {
+		return loadbalancer.Comparison{}, err // in one that is not there, or cannot be seen, there are no rules of ours
 	}
 	doubtful := b.inventory.Doubtful(string(service.UID))
 	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0}
@@ -93,6 +93,9 @@ func (d *difference) unprotect(balancer inventory.LoadBalancer) {
 	})
 }
 
+// errNoNodeGroup: the configuration names something that is not there.
+var errNoNodeGroup = errors.New("loadBalancer.nodeSecurityGroup of the cloud-config is not there")
+
 // nodeGroup is the security group of the nodes, nil when none is configured.
 func (b *balancers) nodeGroup(ctx context.Context) (*inventory.SecurityGroup, error) {
 	ref := b.config.LoadBalancer.NodeSecurityGroup
@@ -104,7 +107,7 @@ func (b *balancers) nodeGroup(ctx context.Context) (*inventory.SecurityGroup, er
 	case err != nil:
 		return nil, fmt.Errorf("looking for loadBalancer.nodeSecurityGroup of the cloud-config: %w", err)
 	case !found:
-		return nil, fmt.Errorf("loadBalancer.nodeSecurityGroup of the cloud-config: VPC %s has no security group %q", b.config.VPCIdentity, ref)
+		return nil, fmt.Errorf("%w: VPC %s has no security group %q", errNoNodeGroup, b.config.VPCIdentity, ref)
 	}
 	return &group, nil
 }

@@ -120,6 +120,10 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 	}
 	found.Plan = b.planner.plan(d, o, managed)
 	found.Notices = append(found.Notices, d.lacking(service, balancer)...)
+	if asked := d.annotations.adopt.From(d.values).Value; asked != "" && asked != balancer.ID {
+		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(
+			"Annotation %sadopt names %s, and this Service has load balancer %s already, which it keeps. Delete the Service and make it anew to have the other one.", annotationPrefix, asked, balancer.ID)))
+	}
 	if !serves(d.internal.Value, balancer) {
 		found.Wait = waitFor(balancer)
 	}
@@ -168,16 +172,19 @@ func (b *balancers) Refresh(ctx context.Context) error { return b.inventory.Refr
 
 // Owned implements loadbalancer.Provider.
 func (b *balancers) Owned(ctx context.Context) ([]loadbalancer.Owned, error) {
-	all, groups, _, err := b.inventory.All(ctx, b.config.Inventory.balancerAge())
+	all, groups, securityGroups, err := b.inventory.All(ctx, b.config.Inventory.balancerAge())
 	if err != nil {
 		return nil, err
 	}
-	owned := make([]loadbalancer.Owned, 0, len(all)+len(groups))
+	owned := make([]loadbalancer.Owned, 0, len(all)+len(groups)+len(securityGroups))
 	for _, balancer := range all {
 		owned = append(owned, owner(balancer.Labels, kindBalancer, balancer.Name, balancer.ID, balancer.Status))
 	}
 	for _, group := range groups {
 		owned = append(owned, owner(group.Labels, kindGroup, group.Name, group.ID, ""))
+	}
+	for _, group := range securityGroups {
+		owned = append(owned, owner(group.Labels, kindSecurityGroup, group.Name, group.ID, group.Status))
 	}
 	return slices.DeleteFunc(owned, func(one loadbalancer.Owned) bool { return one.UID == "" }), nil
 }
@@ -242,7 +249,7 @@ func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventor
 	if asked || b.config.LoadBalancer.Defaults[nameCreateGroup] != "" {
 		return true
 	}
-	return balancer != nil && (len(balancer.SecurityGroups) > 0 || tracesOf(balancer.Annotations).has(settingOwnGroup))
+	return balancer != nil && tracesOf(balancer.Annotations).has(settingOwnGroup)
 }
 
 // internal says what the Service asks for, as far as that is needed to see whether its load balancer serves.

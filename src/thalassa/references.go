@@ -37,19 +37,22 @@ func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s sett
 	r.resolveGroups()
 	r.resolveReservedIP(service)
 	r.resolveNodes()
+	if o.unread != nil {
+		r.groups.Invalid = true // one that was made for the Service may be among those that are attached
+		r.failed = errors.Join(r.failed, fmt.Errorf("looking for the security group of the Service: %w", o.unread))
+	}
 	return r.references, r.notices
 }
 
 // resolveNodes finds the security group of the nodes, and the networks of the load balancer's subnet.
 func (r *resolution) resolveNodes() {
-	group, err := r.from.nodeGroup(r.ctx)
-	if err != nil {
-		r.failed = errors.Join(r.failed, err)
-		return
-	}
 	asked := r.settings.annotations.openNodePorts.From(r.settings.values)
+	group, err := r.from.nodeGroup(r.ctx)
+	if err != nil && asked.Value {
+		r.failed = errors.Join(r.failed, err)
+	}
 	if r.nodeGroup = group; group == nil {
-		if asked.Given && asked.Value {
+		if err == nil && asked.Given && asked.Value {
 			r.notices = append(r.notices, settingNotice(reasonUnsupported, fmt.Sprintf(
 				"Annotation %sopen-node-ports: the cluster's cloud-config names no security group of the nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
 		}
