@@ -161,12 +161,20 @@ func (t *town) retargeted() {
 
 // TestBudgetOfCreation, also where the cloud ignores or refuses listeners at creation.
 func TestBudgetOfCreation(t *testing.T) {
-	for listeners, name := range map[emulator.InlineListeners]string{
-		emulator.AcceptListeners: "create-writes", emulator.IgnoreListeners: "create-separately-writes", emulator.RefuseListeners: "create-separately-writes",
+	for name, tt := range map[string]struct {
+		listeners emulator.InlineListeners
+		defaults  map[string]string
+		budget    string
+	}{
+		"accepted": {emulator.AcceptListeners, nil, "create-writes"}, "ignored": {emulator.IgnoreListeners, nil, "create-separately-writes"},
+		"refused":               {emulator.RefuseListeners, nil, "create-separately-writes"},
+		"with a security group": {emulator.AcceptListeners, map[string]string{nameCreateGroup: "true"}, "create-group-writes"},
 	} {
-		t.Run(string(listeners), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: listeners}})
+				l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: tt.listeners}})
+				l.config.LoadBalancer.Defaults = tt.defaults
+				l.restart()
 				town := newTown(l)
 				machines, err := l.emulator.AddMachines(3)
 				if err != nil {
@@ -183,7 +191,7 @@ func TestBudgetOfCreation(t *testing.T) {
 					t.Errorf("%d Services have no address: %v", missing, town.told.seen())
 				}
 				_, writes := town.counted()
-				town.within(name, float64(writes))
+				town.within(tt.budget, float64(writes))
 				town.within("create-protections", float64(town.protections.Load()))
 			})
 		})

@@ -38,6 +38,7 @@ func All() []Budget {
 		{Name: "nodes-lists", Work: "nodes join within a second: lists, of machines", Limit: 1, Unit: "calls"},
 		{Name: "create-writes", Work: "a new Service with two ports", Limit: 5, Unit: "writes"},
 		{Name: "create-separately-writes", Work: "the same where the cloud takes no listeners at creation", Limit: 7, Unit: "writes"},
+		{Name: "create-group-writes", Work: "a new Service with two ports and a security group of its own", Limit: 6, Unit: "writes"},
 		{Name: "create-protections", Work: "a new Service: writes of its finalizer", Limit: 1, Unit: "writes"},
 		{Name: "rush-seconds", Work: "200 new Services at once have addresses, when the cloud takes 30 s for each, at 50 requests a second", Limit: 60, Unit: "s"},
 		{Name: "rush-refusals", Work: "the same at 10 requests a second, in a cloud that takes no more: refusals (429)", Limit: 0, Unit: "calls"},
