@@ -50,7 +50,7 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 			return nil, k.judged(err)
 		}
 		if round == 1 {
-			cause = m.causeOf(w, found.Machines)
+			cause = m.causeOf(w, found.Machines, textOf(found.Refused))
 		}
 		m.seen(w.service, found)
 		k.tellNotices(m, w.service, noticesOf(m, w, cause, found))
@@ -174,6 +174,13 @@ func (k *keeper) refused(m *memory, w wish, cause cause, found loadbalancer.Comp
 	status := found.Status.DeepCopy()
 	k.tellAddresses(w.service, status)
 	return status, k.judged(found.Refused)
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // refusal is why something is left as it is; the Service's owner knows already.

@@ -80,9 +80,9 @@ func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *cor
 // targetsOf are the machines of those of the nodes that the Service chooses.
 func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) loadbalancer.Targets {
 	all := loadbalancer.ChooseTargets(nodes, l.provider.Identify)
-	selector, err := l.provider.NodeSelector(service)
+	selector, usable := l.selectorOf(service)
 	switch {
-	case err != nil:
+	case !usable:
 		return loadbalancer.Targets{Incomplete: true}
 	case selector == nil:
 		return all

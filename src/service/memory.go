@@ -108,9 +108,10 @@ type telling struct {
 	at     time.Time
 }
 
-// causeOf says why something may differ for a wish, whose traffic is to go to these machines. It remembers both.
-func (m *memory) causeOf(w wish, machines []string) cause {
-	same := m.service != nil && sameWish(m.service, w.service)
+// causeOf says why something may differ for a wish, whose traffic is to go to these machines, and of which something is refused, "" for
+// nothing. It remembers wish and machines. What was refused, and is not any more, is still the Service's wish.
+func (m *memory) causeOf(w wish, machines []string, refused string) cause {
+	same := m.service != nil && sameWish(m.service, w.service) && (m.refused == "" || m.refused == refused)
 	targets := slices.Equal(m.machines, machines) && slices.Equal(m.joining, w.targets.Joining) && m.partial == w.targets.Incomplete
 	switch {
 	case same && targets && (m.settled || m.cause == causeDrift):

@@ -12,12 +12,11 @@ import (
 
 // TestNothingIsForgottenToBeForgotten: what is remembered of a Service is in one value, so that a new field is forgotten with the others.
 func TestNothingIsForgottenToBeForgotten(t *testing.T) {
-	fields := reflect.TypeFor[memory]()
-	for i := range fields.NumField() {
-		switch name := fields.Field(i).Name; name {
+	for field := range reflect.TypeFor[memory]().Fields() {
+		switch field.Name {
 		case "Mutex", "knowledge", "facts":
 		default:
-			t.Errorf("memory.%s is not forgotten when nothing of a Service is left: put it into knowledge", name)
+			t.Errorf("memory.%s is not forgotten when nothing of a Service is left: put it into knowledge", field.Name)
 		}
 	}
 	m := &memory{}
@@ -82,11 +81,16 @@ func TestCause(t *testing.T) {
 				m.service = nil
 			}
 			w := wish{service: tt.service, targets: loadbalancer.Targets{Joining: tt.joining}}
-			if got := m.causeOf(w, tt.machines); got != tt.want || m.settled != (tt.settled && got == causeDrift) {
+			m.refused = "SCTP"
+			if got := m.causeOf(w, tt.machines, "SCTP"); got != tt.want || m.settled != (tt.settled && got == causeDrift) {
 				t.Errorf("cause %s, settled %v; want %s", got, m.settled, tt.want)
 			}
-			if got := m.causeOf(w, tt.machines); tt.want == causeDrift && got != causeDrift {
+			if got := m.causeOf(w, tt.machines, "SCTP"); tt.want == causeDrift && got != causeDrift {
 				t.Errorf("the same look again has the cause %s", got)
+			}
+			m.settled = tt.settled
+			if got := m.causeOf(w, tt.machines, ""); got != causeService || m.settled {
+				t.Errorf("when nothing is refused any more the cause is %s, settled %v", got, m.settled)
 			}
 		})
 	}

@@ -111,6 +111,24 @@ func TestRefusalThatIsNew(t *testing.T) {
 	})
 }
 
+// TestRefusalThatEnds although nothing has changed in Kubernetes: what was refused is the Service's wish, and no drift.
+func TestRefusalThatEnds(t *testing.T) {
+	for _, mode := range []loadbalancer.DriftMode{loadbalancer.Repair, loadbalancer.Report, loadbalancer.Off} {
+		inRig(t, func(r *rig) {
+			r.behaviour.Drift = mode
+			r.cloud.refused = errors.New("there is no such subnet")
+			r.serve(1)
+			<-time.After(3 * driftPeriod)
+			want(r, "while it is refused", len(r.cloud.has()), 0)
+			r.told()
+			r.cloud.set(func(p *plain) { p.refused = nil })
+			<-time.After(3 * driftPeriod)
+			want(r, "afterwards, in mode "+string(mode), r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+			wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
+		})
+	}
+}
+
 // TestOtherDriftIsReportedAgain in mode report, and the same is not.
 func TestOtherDriftIsReportedAgain(t *testing.T) {
 	inRig(t, func(r *rig) {

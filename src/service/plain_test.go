@@ -27,7 +27,7 @@ type plain struct {
 	takes     time.Duration // until one that is new serves; less than 0: for ever
 	failing   error         // what every write and refresh ends with; nil: none does
 	refusing  error         // what every write ends with
-	refused   error         // what comparisons leave out, and why
+	refused   error         // why comparisons leave everything out
 	blind     error         // what every comparison ends with
 	twoSteps  bool          // one is created without machines, and gets them afterwards
 	looks     int           // comparisons
@@ -74,7 +74,9 @@ func (p *plain) Compare(_ context.Context, service *corev1.Service, targets load
 	found, err := p.compare(service, targets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	found.Refused = p.refused
+	if found.Refused = p.refused; p.refused != nil {
+		found.Plan = nil
+	}
 	if refused := service.Annotations["plain/refused"]; refused != "" {
 		found.Refused = errors.New(refused)
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
@@ -151,11 +152,17 @@ func (c *Controller) end(ctx context.Context, key string, m *memory, service *co
 	return nil
 }
 
+// selectorOf chooses the nodes of a Service; nil chooses all. What is wrong with one that cannot be used the provider says when it compares.
+func (k *keeper) selectorOf(service *corev1.Service) (selector labels.Selector, usable bool) {
+	selector, err := k.provider.NodeSelector(service)
+	return selector, err == nil
+}
+
 // targetsOf are the machines that a Service's traffic should go to, as nodes and endpoints are now.
 func (c *Controller) targetsOf(service *corev1.Service) (loadbalancer.Targets, error) {
 	key := keyOf(service)
-	selector, err := c.provider.NodeSelector(service)
-	if err != nil { // what is wrong with it the provider says when it compares
+	selector, usable := c.selectorOf(service)
+	if !usable {
 		c.fleet.unselect(key)
 		return loadbalancer.Targets{Incomplete: true}, nil
 	}
