@@ -152,6 +152,20 @@ func TestSetDefaults(t *testing.T) {
 	}
 }
 
+func TestDefaultsSchema(t *testing.T) {
+	schema := newKeys().registry.DefaultsSchema()
+	properties, _ := schema["properties"].(map[string]any)
+	want := map[string]any{
+		"type": "string", "pattern": "^[+-]?0*[0-9]{1,3}$", "description": "Limits. Allowed: a whole number of connections from 1 to 100.", "examples": []string{""},
+	}
+	if diff := cmp.Diff(want, properties["limit"]); diff != "" {
+		t.Errorf("limit (-want +got):\n%s", diff)
+	}
+	if properties["policy"] == nil || properties["name"] != nil || properties["acl-"] != nil || schema["additionalProperties"] != false {
+		t.Errorf("schema %v", schema)
+	}
+}
+
 // FuzzDefaults: whatever a configuration says, it is a default or told.
 func FuzzDefaults(f *testing.F) {
 	f.Add("limit", "5")
