@@ -61,7 +61,8 @@ func TestOldServicesKeepWorking(t *testing.T) {
 		{"a finalizer through the status", `{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup","example.com/x"]}}`, "status"},
 		{"the status", `{"status":{"conditions":[{"type":"X","status":"True","reason":"X","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status"},
 		{"a good annotation", o.annotate("idle-connection-timeout", `"60"`), ""},
-		{"a reserved annotation", o.annotate("acl-allowed-sources", `"10.0.0.0/8"`), ""},
+		{"an annotation of one port", o.annotate("acl-port-81", `"10.0.0.0/8"`), ""},
+		{"the port that it is about", `{"spec":{"ports":[{"port":82}]}}`, ""},
 		{"the unknown one removed", o.annotate("typo", `null`), ""},
 		{"the bad one repaired", o.annotate("max-connections", `"10"`), ""},
 	} {
@@ -81,7 +82,7 @@ func TestOldServicesGetNoWorse(t *testing.T) {
 	for name, patch := range map[string]string{
 		"another bad value": o.annotate("max-connections", `"more"`),
 		"an empty value":    o.annotate("max-connections", `""`),
-		"a good one broken": o.annotate("type", `"internal"`),
+		"a good one broken": o.annotate("type", `"secret"`),
 		"a new bad one":     o.annotate("enable-proxy-protocol", `"maybe"`),
 		"a new unknown one": o.annotate("typo2", `"x"`),
 		"an unknown one":    o.annotate("typo", `"y"`),
@@ -151,40 +152,108 @@ func TestServerSideApply(t *testing.T) {
 // fullSize is what a Service can have, less the room for one more annotation: 256 KiB of names and values.
 const fullSize = 256<<10 - 200
 
-// crowd is as many annotations under the prefix as have that many bytes together.
-func crowd(prefix, start string, room int) map[string]string {
+// crowd is as many annotations under the prefix as the policy judges, but two.
+func crowd(prefix, start string) map[string]string {
 	annotations := map[string]string{}
-	for size, i := 0, 0; ; i++ {
-		name := fmt.Sprintf("%s%s%d", prefix, start, i)
-		if size += len(name); size > room {
-			return annotations
-		}
-		annotations[name] = ""
+	for i := range mostAnnotations - 2 {
+		annotations[fmt.Sprintf("%s%s%d", prefix, start, i)] = ""
 	}
+	return annotations
+}
+
+// wide is a Service with many ports, p1 and so on, each with the same number as in its name.
+func wide(namespace string, annotations map[string]string) *corev1.Service {
+	s := service(namespace, annotations)
+	s.Spec.Ports = nil
+	for i := range widePorts {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i+1), Port: int32(i + 1)})
+	}
+	return s
+}
+
+// widePorts and mostAnnotations are what the policy judges at most.
+const (
+	widePorts       = 1000
+	mostAnnotations = 1000
+)
+
+// filled is as many annotations as fit, one for each port, with a value each.
+func filled(prefix, start, value string) map[string]string {
+	annotations := map[string]string{}
+	for size, i := 0, 1; i <= widePorts-2; i++ {
+		name := fmt.Sprintf("%s%s%d", prefix, start, i)
+		if size += len(name) + len(value); size > fullSize {
+			break
+		}
+		annotations[name] = value
+	}
+	return annotations
 }
 
 // TestLargestServices are judged, too: an evaluation that costs more than the API server allows would let everything through.
 func TestLargestServices(t *testing.T) {
 	client, namespace := cluster(t)
-	registry := thalassa.Annotations()
-	install(t, client, namespace, rendered(t, "thalassa-ccm"), registry.Prefix())
-	reserved := crowd(registry.Prefix(), "acl-port-", fullSize)
-	if err := create(t.Context(), client, service(namespace, reserved)); err != nil {
-		t.Errorf("%d reserved annotations: %v", len(reserved), err)
+	prefix := thalassa.Annotations().Prefix()
+	install(t, client, namespace, rendered(t, "thalassa-ccm"), prefix)
+	good := filled(prefix, "acl-port-p", "")
+	if err := create(t.Context(), client, wide(namespace, good)); err != nil {
+		t.Errorf("%d annotations of ports: %v", len(good), err)
 	}
-	bad := maps.Clone(reserved)
-	bad[registry.Prefix()+"max-connections"] = "many"
-	unknown := crowd(registry.Prefix(), "x", fullSize)
-	long := map[string]string{registry.Prefix() + "max-connections": strings.Repeat("1", 255<<10)}
-	for name, annotations := range map[string]map[string]string{"one bad among many": bad, "all unknown": unknown, "a long number": long} {
-		err := create(t.Context(), client, service(namespace, annotations))
+	for name, annotations := range map[string]map[string]string{
+		"one bad among those of ports": with(good, prefix+"max-connections", "many"), "all of one family are bad": filled(prefix, "acl-port-p", "x"),
+		"all of one annotation are bad": filled(prefix, "max-connections.p", "many"), "all unknown": crowd(prefix, "x"),
+		"all for other ports": crowd(prefix, "acl-port-x"), "all for one port but about the Service": crowd(prefix, "type.x"),
+		"all known from elsewhere": crowd(prefix, "tls-"), "many sources for each port": with(filled(prefix, "acl-port-p", strings.Repeat("::1,", 60)+"::1"), prefix+"type", "x"),
+		"most sources for some ports":   with(filled(prefix, "acl-port-p", strings.Repeat("::,", 5400)+"::1"), prefix+"type", "x"),
+		"one bad among those of others": with(crowd("", "a"), prefix+"type", "x"),
+		"most sources":                  {prefix + "acl-allowed-sources": strings.Repeat("::,", 5400) + "::1"},
+		"a long number":                 long("max-connections", "1"), "many sources": long("acl-allowed-sources", "::1,"), "many wrong sources": long("acl-allowed-sources", "::1, "),
+		"many names": long("security-groups", "a,"), "many labels": long("labels", "a=b,"), "a long selector": long("node-selector", "a,"), "a long path": long("health-check-path", "/"),
+		"a long name": long("name", "x"), "a long size": long("instance-size", "x."), "a long address": long("reserved-ip", "1:"),
+	} {
+		err := create(t.Context(), client, wide(namespace, with(annotations, prefix+"publish", "x")))
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: annotation ") {
-			t.Errorf("%s (%d annotations): %v, want a refusal in the policy's words", name, len(annotations), err)
+			t.Errorf("%s (%d annotations): %v, want a refusal in the policy's words", name, len(annotations), short(err))
 		} else if len(err.Error()) > 2000 {
 			t.Errorf("%s: a message of %d characters", name, len(err.Error()))
 		}
 	}
-	grow(t, client, namespace, reserved, registry.Prefix())
+	grow(t, client, namespace, good, prefix)
+}
+
+// TestLargerServicesAreNotJudged: it would keep the API server busy for half a minute. The controller manager reads their annotations.
+func TestLargerServicesAreNotJudged(t *testing.T) {
+	client, namespace := cluster(t)
+	prefix := thalassa.Annotations().Prefix()
+	install(t, client, namespace, rendered(t, "thalassa-ccm"), prefix)
+	more := wide(namespace, map[string]string{prefix + "type": "x"})
+	more.Spec.Ports = append(more.Spec.Ports, corev1.ServicePort{Name: "more", Port: 65535})
+	for name, s := range map[string]*corev1.Service{
+		"ports":       more,
+		"annotations": service(namespace, with(with(with(crowd(prefix, "x"), prefix+"one", ""), prefix+"two", ""), prefix+"three", "")),
+	} {
+		if err := create(t.Context(), client, s); err != nil {
+			t.Errorf("more than %d %s: %v", widePorts, name, short(err))
+		}
+	}
+}
+
+// with is the annotations and one more.
+func with(annotations map[string]string, name, value string) map[string]string {
+	more := maps.Clone(annotations)
+	more[name] = value
+	return more
+}
+
+// long is one annotation as long as it can be.
+func long(name, repeated string) map[string]string {
+	return map[string]string{thalassa.Annotations().Prefix() + name: strings.Repeat(repeated, (fullSize-200)/len(repeated))}
+}
+
+// short is the end of an error, which may repeat the longest Service.
+func short(err error) string {
+	text := fmt.Sprint(err)
+	return text[max(0, len(text)-500):]
 }
 
 // TestManyKnownAnnotations: there may be more annotations one day, and still the largest Service is judged.
@@ -194,11 +263,15 @@ func TestManyKnownAnnotations(t *testing.T) {
 	all := map[string]string{}
 	for i := range 40 {
 		name := fmt.Sprintf("an-annotation-with-a-long-name-%d", i)
-		annotation.Register(registry, annotation.Definition{Name: name}, annotation.Int(1, 1<<30, "connections"), 1)
+		annotation.Register(registry, annotation.Definition{Name: name, PerPort: i%2 == 0}, annotation.Int(1, 1<<30, "connections"), 1)
 		all[registry.Prefix()+name] = "many"
 	}
 	install(t, client, namespace, generated(t, "many", registry), registry.Prefix())
-	maps.Copy(all, crowd(registry.Prefix(), "and-more-", 250<<10))
+	for name := range crowd(registry.Prefix(), "and-more-") {
+		if len(all) < mostAnnotations {
+			all[name] = ""
+		}
+	}
 	err := create(t.Context(), client, service(namespace, all))
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: annotation ") {
 		t.Errorf("%d annotations: %v, want a refusal in the policy's words", len(all), err)
@@ -208,7 +281,7 @@ func TestManyKnownAnnotations(t *testing.T) {
 // grow spoils a large Service that exists, for which the annotations from before are compared, too.
 func grow(t *testing.T, client kubernetes.Interface, namespace string, annotations map[string]string, prefix string) {
 	t.Helper()
-	stored, err := client.CoreV1().Services(namespace).Create(t.Context(), service(namespace, annotations), metav1.CreateOptions{})
+	stored, err := client.CoreV1().Services(namespace).Create(t.Context(), wide(namespace, annotations), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

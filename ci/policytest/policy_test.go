@@ -157,12 +157,23 @@ func cluster(t *testing.T) (kubernetes.Interface, string) {
 	return client, controlplanetest.Namespace(t)
 }
 
-// service is one with these annotations, which needs no address.
+// service is one with these annotations, which needs no address. Its ports are those of ports.
 func service(namespace string, annotations map[string]string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace, Annotations: annotations},
-		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{
+			{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}, {Name: "dns-tcp", Port: 53}, {Name: "443", Port: 8443},
+		}},
 	}
+}
+
+// ports are those of a Service as annotations have them.
+func ports(s *corev1.Service) []annotation.Port {
+	found := make([]annotation.Port, 0, len(s.Spec.Ports))
+	for _, port := range s.Spec.Ports {
+		found = append(found, annotation.Port{Name: port.Name, Number: port.Port})
+	}
+	return found
 }
 
 // create asks the API server whether it would store a Service, and has it store none.

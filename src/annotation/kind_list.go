@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
-	// listLength is the longest text of a list of names or labels, in characters: the API server judges no more at a time.
-	listLength = 8192
+	// listLength is the longest text of a list of names or labels, in characters, sourcesLength that of a list of sources. What the API
+	// server needs to judge a list grows with the square of its length.
+	listLength    = 8192
+	sourcesLength = 16384
 	// namePattern is an identity or slug as clouds give them, safe in URLs.
 	namePattern = `^[0-9A-Za-z][0-9A-Za-z._-]*$`
 	// labelPattern is a name as labels have them.
@@ -34,7 +37,7 @@ func Names(maximum int) Kind[[]string] {
 			}
 			names = append(names, element)
 		}
-		if len(names) > maximum || tooLong(text) {
+		if len(names) > maximum || tooLong(text, listLength) {
 			return nil, fmt.Errorf("%d names in %d bytes are not %s", len(names), len(text), allowed)
 		}
 		return unique(names), nil
@@ -65,7 +68,7 @@ func Pairs(reserved ...string) Kind[map[string]string] {
 			}
 			pairs[key] = value
 		}
-		if len(found) > maximum || tooLong(text) {
+		if len(found) > maximum || tooLong(text, listLength) {
 			return nil, fmt.Errorf("%d labels in %d bytes are not %s", len(found), len(text), allowed)
 		}
 		return pairs, nil
@@ -121,8 +124,8 @@ func eachElement(maximum int, condition func(element string) string) func(text s
 	}
 }
 
-// tooLong says whether a list has more characters than the API server judges.
-func tooLong(text string) bool { return len([]rune(text)) > listLength }
+// tooLong says whether a list has more characters than it may.
+func tooLong(text string, limit int) bool { return utf8.RuneCountInString(text) > limit }
 
 func startsWithAny(text string, starts []string) bool {
 	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(text, start) })
@@ -142,12 +145,16 @@ func unique(texts []string) []string {
 // Sources takes networks and addresses with commas between them and blanks around them: 10.0.0.0/8, 2001:db8::1. An address is the
 // network of itself alone; a network counts from its first address, whichever of its addresses is given. The value is sorted, and no
 // network comes twice. Empty text is the empty list; one element that cannot be used makes all of it unusable. IPv4 addresses in
-// the form of IPv6 and addresses with a zone cannot be used.
+// the form of IPv6 and addresses with a zone cannot be used, nor text of more than 16384 characters.
 func Sources() Kind[[]netip.Prefix] {
-	const allowed = "networks like 10.0.0.0/8 or 2001:db8::/32, or single addresses, with commas between them"
+	allowed := fmt.Sprintf("networks like 10.0.0.0/8 or 2001:db8::/32, or single addresses, with commas between them, "+
+		"at most %d characters", sourcesLength)
 	parse := func(text string) ([]netip.Prefix, error) {
 		if text == "" {
 			return nil, nil
+		}
+		if tooLong(text, sourcesLength) {
+			return nil, fmt.Errorf("%d bytes are not %s", len(text), allowed)
 		}
 		var sources []netip.Prefix
 		for element := range strings.SplitSeq(text, ",") {
@@ -163,7 +170,7 @@ func Sources() Kind[[]netip.Prefix] {
 	return Kind[[]netip.Prefix]{
 		Allowed: allowed, Parse: parse, Format: formatSources,
 		Condition: func(text string) string {
-			return fmt.Sprintf(`(%s == "" || %s.split(",").all(e, isIP(e.trim()) || isCIDR(e.trim())))`, text, text)
+			return fmt.Sprintf(`(%s == "" || size(%s) <= %d && %s.split(",").all(e, isIP(e.trim()) || isCIDR(e.trim())))`, text, text, sourcesLength, text)
 		},
 	}
 }
@@ -173,17 +180,16 @@ func parseSource(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if !strings.Contains(text, "/") {
 		var address netip.Addr
-		if address, err = netip.ParseAddr(text); err == nil {
-			prefix = netip.PrefixFrom(address, address.BitLen())
+		if address, err = netip.ParseAddr(text); address.Zone() != "" {
+			return netip.Prefix{}, fmt.Errorf("source %q has a zone, which means something to one machine only", text)
 		}
+		prefix = netip.PrefixFrom(address, address.BitLen())
 	}
 	switch {
 	case err != nil:
 		return netip.Prefix{}, fmt.Errorf("reading source %q: %w", text, err)
 	case prefix.Addr().Is4In6():
 		return netip.Prefix{}, fmt.Errorf("source %q is an IPv4 address in the form of IPv6; write it as IPv4", text)
-	case !prefix.IsValid():
-		return netip.Prefix{}, fmt.Errorf("source %q has a zone, which only the machine itself knows", text)
 	}
 	return prefix.Masked(), nil
 }

@@ -23,7 +23,7 @@ func Selector() Kind[labels.Selector] {
 	allowed := fmt.Sprintf("a label selector as kubectl takes it, like disk=ssd,zone in (a, b), of at most %d characters", selectorLength)
 	grammar, domain := regexp.MustCompile(selectorPattern()), regexp.MustCompile(longDomain)
 	parse := func(text string) (labels.Selector, error) {
-		if len([]rune(text)) > selectorLength || !grammar.MatchString(text) || domain.MatchString(text) {
+		if tooLong(text, selectorLength) || !grammar.MatchString(text) || domain.MatchString(text) {
 			return nil, fmt.Errorf("%q is not %s", text, allowed)
 		}
 		selector, err := labels.Parse(text)

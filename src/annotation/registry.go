@@ -162,3 +162,16 @@ func (r *Registry) SetDefaults(defaults map[string]string) []Problem {
 func (r *Registry) DefaultNames() []string {
 	return slices.DeleteFunc(r.names(), func(name string) bool { return r.entries[name].OneService })
 }
+
+// DefaultsSchema is the JSON schema of what SetDefaults takes: a mapping of names to text. It refuses unknown names, and of values what
+// a schema can tell.
+func (r *Registry) DefaultsSchema() map[string]any {
+	properties := map[string]any{}
+	for _, name := range r.DefaultNames() {
+		entry := r.entries[name]
+		value := map[string]any{"type": "string", "description": entry.Effect + " Allowed: " + entry.Allowed + ".", "examples": []string{entry.Example}}
+		maps.Copy(value, entry.Schema)
+		properties[name] = value
+	}
+	return map[string]any{"type": []string{"object", "null"}, "additionalProperties": false, "properties": properties}
+}

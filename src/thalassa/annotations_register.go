@@ -123,7 +123,8 @@ func (a *annotations) registerAccess() {
 	}, annotation.Sources(), nil)
 	a.portSources = annotation.RegisterFamily(r, annotation.Definition{
 		Name: "acl-port-", Topic: topicAccess, Since: since, Example: "198.51.100.7",
-		Effect:  "Who may connect to this port, in addition to those who may connect to every port.",
+		Effect: "Who may connect to this port, beside those of acl-allowed-sources and spec.loadBalancerSourceRanges. When these say " +
+			"nothing, nobody else.",
 		Without: "those of acl-allowed-sources",
 	}, annotation.Sources())
 	a.securityGroups = annotation.Register(r, annotation.Definition{

@@ -23,6 +23,10 @@ const policyNote = `# Made by "make generate" from the registry in src/thalassa/
 failurePolicy: Ignore
 `
 
+// judged is how many annotations, and how many ports, a Service may have for the policy to judge it. What the API server needs for one
+// grows with the square of their number: 0.1 s for a thousand, half a minute for the most there can be.
+const judged = 1000
+
 // policyMatch keeps the policy's cost away from everything but Services with an annotation under the prefix. Their status, which
 // the cloud controller manager writes, is another resource.
 const policyMatch = `matchConstraints:
@@ -34,12 +38,13 @@ const policyMatch = `matchConstraints:
 matchConditions:
   - name: annotated
     expression: >-
-      has(object.metadata.annotations) &&
+      has(object.metadata.annotations) && size(object.metadata.annotations) <= JUDGED &&
+      !(has(object.spec.ports) && size(object.spec.ports) > JUDGED) &&
       object.metadata.annotations.exists(name, name.startsWith(PREFIX))
 `
 
-// policyChanges are the variables that say what a change sets. A Service can have thousands of annotations and of ports, and the API
-// server counts how many operations each takes: hence the maps, in which a name is found at once.
+// policyChanges are the variables that say what a change sets. The API server counts how many operations it takes, and gives up after
+// too many: hence the maps, in which a name is found at once.
 const policyChanges = `variables:
   # What the Service said before this change; nothing when it is being created.
   - name: before
@@ -65,7 +70,7 @@ const policyChanges = `variables:
   - name: ports
     expression: >-
       has(object.spec.ports) ? object.spec.ports.transformMapEntry(_, port, has(port.name) && port.name != "" ?
-      {port.name: true, string(port.port) + "/" + port.protocol: true} : {string(port.port) + "/" + port.protocol: true}) : {}
+      {string(port.name): true, string(port.port) + "/" + port.protocol: true} : {string(port.port) + "/" + port.protocol: true}) : {}
   # The names that end in one of these ports, with what they begin with.
   - name: ported
     expression: >-
@@ -148,6 +153,7 @@ func AdmissionPolicy(registry *annotation.Registry) string {
 		"PREFIX", strconv.Quote(registry.Prefix()), "LENGTH", strconv.Itoa(len(registry.Prefix())), "DOMAIN", registry.Prefix(),
 		"NAMES", strings.Join(names, ", "), "FAMILIES", families(registry), "ENDS", portStart(registry), "BAD", strings.Join(bad, " +\n      "),
 		"DECLINED", declined(registry), "KNOWN", strings.Join(known, ", "), "SHOWN", strconv.Itoa(shownProblems),
+		"JUDGED", strconv.Itoa(judged),
 	)
 	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) + fill.Replace(policyVerdict)
 }

@@ -103,7 +103,7 @@ func TestPolicyWithoutFamilies(t *testing.T) {
 func TestNothingIsLeftToFill(t *testing.T) {
 	text := AdmissionPolicy(small())
 	for _, placeholder := range []string{
-		"PREFIX", "LENGTH", "DOMAIN", "NAMES", "KNOWN", "FAMILIES", "ENDS", "BAD", "DECLINED", "SHOWN",
+		"PREFIX", "LENGTH", "DOMAIN", "NAMES", "KNOWN", "FAMILIES", "ENDS", "BAD", "DECLINED", "SHOWN", "JUDGED",
 	} {
 		if strings.Contains(text, placeholder) {
 			t.Errorf("the policy contains %s", placeholder)

@@ -3,6 +3,7 @@ package generate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
@@ -18,22 +19,90 @@ func annotationPage(registry *annotation.Registry) Generator {
 	}}
 }
 
+// annotationIntroduction is what holds for all annotations.
+const annotationIntroduction = `# Service annotations
+
+<!-- Made by "make generate" from the registry in src/thalassa/annotations_register.go. -->
+
+All names start with ` + "`PREFIX`" + `. Blanks around a value do not matter.
+
+**What cannot be used** blocks only its own setting: a value that is not allowed leaves that setting in the cloud as it is, and an event
+on the Service says so. Where it restricts who may reach the Service, no further port is opened, and ports that are open stay as they are.
+An [admission policy](../guides/admission-policy.md) refuses bad values and unknown names when the Service is applied.
+
+**Without an annotation**, and when it is removed, its default holds. On a load balancer that was taken over from the existing cloud
+controller manager, a setting that its Service never asked for stays as it was found, until it does.
+
+**Defaults** are those of the table, unless ` + "`loadBalancer.defaults`" + ` of the [cloud-config](cloud-config.md) says otherwise: a mapping of names
+without the prefix, like ` + "`idle-connection-timeout: \"600\"`" + `. Annotations about one Service only cannot be there.
+
+**Per port**: the annotations that say so may also be given for one port of the Service, by its name or its number after a dot. The name
+wins over the number, and that over the annotation for all ports:
+
+` + "```yaml" + `
+metadata:
+  annotations:
+    PREFIXmax-connections: "5000"          # every port
+    PREFIXmax-connections.https: "20000"   # the port named https
+    PREFIXmax-connections.9000: "100"      # the port with the number 9000
+` + "```" + `
+
+`
+
+// renderAnnotations writes a table for each topic, in the alphabet's order.
 func renderAnnotations(registry *annotation.Registry) string {
 	var page strings.Builder
-	fmt.Fprintf(&page, `# Service annotations
-
-<!-- Made by "make generate" from the registry in src/thalassa/annotations.go. -->
-
-All names start with %s. A value that is not allowed blocks only its own setting, which stays as it is in the cloud;
-an event on the Service says so. Only with another type than public no port is opened. An
-[admission policy](../guides/admission-policy.md) refuses bad values and unknown names when the Service is applied.
-
-| Annotation | Effect | Values | Default | Example | Since |
-|---|---|---|---|---|---|
-`, "`"+registry.Prefix()+"`")
-	for _, entry := range registry.Entries() {
-		fmt.Fprintf(&page, "| `%s` | %s | %s | `%s` | `%s` | %s |\n",
-			entry.Name, entry.Effect, entry.Allowed, entry.Default, entry.Example, entry.Since)
+	page.WriteString(strings.ReplaceAll(annotationIntroduction, "PREFIX", registry.Prefix()))
+	for _, topic := range topics(registry) {
+		fmt.Fprintf(&page, "## %s\n\n", topic)
+		page.WriteString("| Annotation | Effect | Values | Without it | Example | Per port | For all Services | Since |\n|---|---|---|---|---|---|---|---|\n")
+		for _, entry := range registry.Entries() {
+			if entry.Topic == topic {
+				fmt.Fprintf(&page, "| `%s` | %s | %s | %s | `%s` | %s | %s | %s |\n", shownName(entry), cell(entry.Effect), cell(entry.Allowed), without(entry),
+					entry.Example, yes(entry.PerPort || entry.IsFamily()), yes(!entry.OneService), entry.Since)
+			}
+		}
+		page.WriteString("\n")
+	}
+	if declined := registry.Declined(); len(declined) > 0 {
+		page.WriteString("## What there is not\n\nAnnotations that people know from elsewhere, and what is said of them:\n\n| Annotation | Answer |\n|---|---|\n")
+		for _, one := range declined {
+			name := one.Name
+			if annotation.IsFamily(name) {
+				name += "…"
+			}
+			fmt.Fprintf(&page, "| `%s` | %s |\n", name, cell(one.Why))
+		}
 	}
 	return page.String()
+}
+
+// topics returns the headings, sorted.
+func topics(registry *annotation.Registry) []string {
+	var found []string
+	for _, entry := range registry.Entries() {
+		found = append(found, entry.Topic)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// without is what holds when a Service does not have the annotation.
+func without(entry annotation.Entry) string {
+	if entry.Without != "" || entry.Default == "" {
+		return cell(entry.Without)
+	}
+	return "`" + entry.Default + "`"
+}
+
+// cell is text that may be in a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;").Replace(text)
+}
+
+func yes(holds bool) string {
+	if holds {
+		return "yes"
+	}
+	return "no"
 }

@@ -10,11 +10,18 @@ import (
 
 func TestAnnotationPage(t *testing.T) {
 	registry := annotation.NewRegistry("lb.example.com/")
-	annotation.Register(registry, annotation.Definition{Name: "limit", Since: "1.2.3", Effect: "Limits.", Example: "7"}, annotation.Int(1, 9, ""), 3)
+	annotation.Register(registry, annotation.Definition{Name: "limit", Topic: "B", Since: "1.2.3", Effect: "Limits.", Example: "7", PerPort: true}, annotation.Int(1, 9, ""), 3)
+	annotation.Register(registry, annotation.Definition{Name: "name", Topic: "A", Since: "1.2.4", Effect: "Names <it>.", Example: "x", Without: "a|b", OneService: true},
+		annotation.Word("x|y", "x|y"), "")
+	annotation.RegisterFamily(registry, annotation.Definition{Name: "acl-", Topic: "A", Since: "1.2.5", Effect: "Lets in.", Example: "::1", Without: "nobody"}, annotation.Sources())
+	registry.Decline("tls-", "cannot be had")
 	page := renderAnnotations(registry)
 	for _, want := range []string{
-		"All names start with `lb.example.com/`.",
-		"| `limit` | Limits. | a whole number from 1 to 9 | `3` | `7` | 1.2.3 |",
+		"All names start with `lb.example.com/`.", "    lb.example.com/max-connections.https:", "\n## A\n",
+		"| `limit` | Limits. | a whole number from 1 to 9 | `3` | `7` | yes | yes | 1.2.3 |",
+		`| ` + "`name`" + ` | Names &lt;it&gt;. | x\|y | a\|b | ` + "`x`" + ` | no | no | 1.2.4 |`,
+		"| `acl-<port>` | Lets in. | networks like 10.0.0.0/8 or 2001:db8::/32, or single addresses, with commas between them, at most 16384 characters | nobody | `::1` | yes | no | 1.2.5 |",
+		"| `tls-…` | cannot be had |",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
@@ -25,7 +32,7 @@ func TestAnnotationPage(t *testing.T) {
 // TestEveryAnnotationIsDescribed: a page with holes is worse than none.
 func TestEveryAnnotationIsDescribed(t *testing.T) {
 	for _, entry := range thalassa.Annotations().Entries() {
-		if entry.Effect == "" || entry.Example == "" || entry.Since == "" || entry.Allowed == "" {
+		if entry.Topic == "" || entry.Effect == "" || entry.Example == "" || entry.Since == "" || entry.Allowed == "" {
 			t.Errorf("annotation %s: %+v", entry.Name, entry)
 		}
 		if _, problems := thalassa.Annotations().Parse(map[string]string{thalassa.Annotations().Prefix() + example(entry): entry.Example}, []annotation.Port{{Name: "http", Number: 80}}); len(problems) > 0 {
