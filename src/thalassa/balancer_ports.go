@@ -17,7 +17,7 @@ const maxListeners = 100
 // has: a port is not closed by a mistake, and none is opened by one. Of ports that are not opened nothing is made, not even target groups.
 func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
 	var open []loadbalancer.Port
-	var problems []error
+	var problems, unreadable []error
 	room := maxListeners
 	for _, port := range d.Ports {
 		if o.listener(port.Key) != nil {
@@ -32,7 +32,7 @@ func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
 		case len(d.closed) > 0:
 			refused[d.closed[0]]++
 		case d.ports[port.Key].sources.Invalid:
-			problems = append(problems, fmt.Errorf("port %s is not opened: who may reach it cannot be read", port.Key))
+			unreadable = append(unreadable, fmt.Errorf("port %s is not opened: who may reach it cannot be read", port.Key))
 		case room <= 0:
 			tooMany++
 		case len(d.Ports) > maxListeners:
@@ -40,6 +40,9 @@ func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
 		default:
 			open = append(open, port)
 		}
+	}
+	if len(open) == 0 {
+		problems = append(problems, unreadable...) // else the others serve, and what cannot be read is told already
 	}
 	for why, ports := range refused {
 		problems = append(problems, fmt.Errorf("%d of the ports of Service %s are not opened: %s", ports, d.Owner, why))

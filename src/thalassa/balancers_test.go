@@ -302,13 +302,19 @@ func TestServerThatIsGoneBlocksNobody(t *testing.T) {
 	})
 }
 
+// TestWhatTheCloudCannotDo is told, with what to use instead, and a Service that asks for nothing else gets nothing.
 func TestWhatTheCloudCannotDo(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	sctp := service("sctp", 80)
 	sctp.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
-	_, err := l.ensure(sctp, nil)
-	if want := "port 80/SCTP of Service shop/sctp: Thalassa Cloud load balancers have no SCTP; use TCP or UDP"; err == nil || err.Error() != want {
-		t.Errorf("error = %v, want %s", err, want)
+	if _, err := l.ensure(sctp, l.nodes("a")); err == nil || !strings.Contains(err.Error(), "no port of the Service can be opened") {
+		t.Errorf("error = %v, want that no port can be opened", err)
+	}
+	if want, event := "port 80/SCTP of Service shop/sctp: Thalassa Cloud load balancers have no SCTP; use TCP or UDP", l.nextEvent(); !strings.HasSuffix(event, want) {
+		t.Errorf("event = %q, want %s", event, want)
+	}
+	if left := l.leftovers(); len(left) > 0 {
+		t.Errorf("created nevertheless: %v", left)
 	}
 }
 

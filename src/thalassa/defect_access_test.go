@@ -1,92 +1,174 @@
 package thalassa
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestDefect10_SecurityGroupsBlockTheService: for the existing CCM an empty list, or one with blanks, is an error of every sync.
-// An empty one asks for nothing. Any other cannot be applied by this version yet: such a Service is not opened to everybody, and one
-// that is open already goes on following its Service and its nodes.
+// TestDefect10_SecurityGroupsBlockTheService: for the existing CCM an empty list, or one with blanks, is an error of every sync. Ours
+// attaches what is named. When one of them is not there, what is attached stays, the Service goes on following its ports and nodes, and no
+// port is opened that would be without its security groups.
 func TestDefect10_SecurityGroupsBlockTheService(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
+	groups := l.securityGroups("one", "two")
+	slices.Sort(groups)
 	annotated("security-groups", "")(web)
 	if status, err := l.ensure(web, nodes); err != nil || len(status.Ingress) != 1 {
 		t.Errorf("with an empty list: status %+v, error %v; want an address", status, err)
 	}
-	annotated("security-groups", "sg-1, sg-2")(web)
+	annotated("security-groups", " "+groups[1]+" ,  "+groups[0])(web)
+	l.settle(web, nodes)
+	if got := l.attached(); !slices.Equal(got, groups) {
+		t.Errorf("with blanks: security groups %v, want %v", got, groups)
+	}
+	annotated("security-groups", "sg-1, "+groups[0]+", sg-2")(web)
 	web.Spec.Ports[0].NodePort = 31000
-	if _, err := l.ensure(web, append(nodes, l.nodes("b")...)); err != nil {
-		t.Errorf("the Service is blocked: %v", err)
+	l.settle(web, append(nodes, l.nodes("b")...))
+	if group := l.group(); group.TargetPort != 31000 || len(l.machines(group.Name)) != 2 || !slices.Equal(l.attached(), groups) {
+		t.Errorf("target port %d, machines %v, security groups %v; want the new port, both, and the groups as they were", group.TargetPort, l.machines(group.Name), l.attached())
 	}
-	if group := l.group(); group.TargetPort != 31000 || len(l.machines(group.Name)) != 2 {
-		t.Errorf("target port %d, machines %v; want the new port and both", group.TargetPort, l.machines(group.Name))
+	told := strings.Join(l.eventsAbout(reasonUnknownGroup), "\n")
+	for _, want := range []string{annotationPrefix + "security-groups", `"sg-1"`, `"sg-2"`} {
+		if !strings.Contains(told, want) {
+			t.Errorf("events %q, want them to name %s", told, want)
+		}
 	}
-	var told []string
-	for event := l.nextEvent(); event != ""; event = l.nextEvent() {
-		told = append(told, event)
-	}
-	if want := "RestrictionNotApplied annotation loadbalancer.k8s.thalassa.cloud/security-groups"; !strings.Contains(strings.Join(told, "\n"), want) {
-		t.Errorf("events %q, want one with %q", told, want)
+	web.Spec.Ports = append(web.Spec.Ports, service("more", 443).Spec.Ports...)
+	if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "security groups") || len(l.balancer().LoadbalancerListeners) != 1 {
+		t.Errorf("error = %v, want one about the port that stays closed", err)
 	}
 	fresh := service("fresh", 80)
 	annotated("security-groups", "sg-1, sg-2")(fresh)
-	if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "security-groups") {
-		t.Errorf("error = %v, want a refusal that names the annotation", err)
+	if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "security-groups") || len(l.leftovers()) != 2 {
+		t.Errorf("error = %v, in the cloud: %v; want a refusal that names the annotation", err, l.leftovers())
 	}
 }
 
-// restrictions ask for less than everybody, some of them in vain.
-var restrictions = map[string]func(*corev1.Service){
-	"internal":                         annotated("internal", "true"),
-	"acl-allowed-sources":              annotated("acl-allowed-sources", "10.0.0.0/8"),
-	"acl-allowed-sources, all invalid": annotated("acl-allowed-sources", "everybody, 10.0.0.0/99"),
-	"acl-allowed-sources, one address": annotated("acl-allowed-sources", "192.0.2.1"),
-	"acl-port-p80, invalid":            annotated("acl-port-p80", "nobody"),
-	"loadBalancerSourceRanges":         func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },
+// attached are the load balancer's security groups, sorted.
+func (l *lab) attached() []string {
+	l.Helper()
+	var identities []string
+	for _, group := range l.balancer().SecurityGroups {
+		identities = append(identities, group.Identity)
+	}
+	slices.Sort(identities)
+	return identities
 }
 
-// TestDefect15_InvalidSourcesOpenToEverybody: the existing CCM drops sources that it cannot read, and a list without any is one of
-// everybody. This version cannot apply sources yet: it opens no port for a Service that asks for a restriction, readable or not,
-// and leaves what a port has that is open already.
+// ranges are source ranges in the spec.
+func ranges(texts ...string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = texts }
+}
+
+// misunderstandings ask for less than everybody, and nobody knows for whom; by what the Service's owner is told about.
+var misunderstandings = map[string]func(*corev1.Service){
+	"acl-allowed-sources":                         annotated("acl-allowed-sources", "everybody, 10.0.0.0/99"),
+	"acl-allowed-sources: \"10.0.0.0/8, office\"": annotated("acl-allowed-sources", "10.0.0.0/8, office"),
+	"acl-allowed-sources: \"10.0.0.0/8,\"":        annotated("acl-allowed-sources", "10.0.0.0/8,"),
+	"acl-port-p80":                                annotated("acl-port-p80", "nobody"),
+	"acl-port-80":                                 annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-80", "10.0.0.300"),
+	"spec.loadBalancerSourceRanges":               ranges("10.0.0.0/8", "everybody"),
+	legacySourceRanges:                            func(s *corev1.Service) { s.Annotations[legacySourceRanges] = "everybody" },
+}
+
+// TestDefect15_InvalidSourcesOpenToEverybody: the existing CCM drops sources that it cannot read, and a list without any is one of everybody.
+// Ours opens no port whose sources it does not know, leaves those alone that are open, whoever may reach them, and says what it cannot read.
 func TestDefect15_InvalidSourcesOpenToEverybody(t *testing.T) {
-	for name, restrict := range restrictions {
-		t.Run(name, func(t *testing.T) {
+	for asked, restrict := range misunderstandings {
+		t.Run(asked, func(t *testing.T) {
 			l := newLab(t, emulator.Config{})
 			nodes, fresh := l.nodes("a"), service("fresh", 80)
 			restrict(fresh)
-			asked, _, _ := strings.Cut(name, ",")
-			if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), asked) {
-				t.Errorf("error = %v, want a refusal that names %s", err, asked)
+			if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "80/TCP is not opened: who may reach it cannot be read") {
+				t.Errorf("error = %v, want a refusal that names the port", err)
+			}
+			if told := l.eventsAbout(reasonAnnotation); len(told) != 1 || !strings.Contains(told[0], asked) {
+				t.Errorf("told %q, want one event with %s", told, asked)
 			}
 			if left := l.leftovers(); len(left) > 0 {
 				t.Errorf("created nevertheless: %v", left)
 			}
-
-			web := service("web", 80)
+			web := service("web", 80, 443)
 			old := legacyOf(web, nil)
 			old.listeners[0].AllowedSources = []string{"192.0.2.0/24"}
 			l.plant(old, nodes)
 			l.restart()
 			restrict(web)
-			annotated("idle-connection-timeout", "60")(web)
+			annotated("idle-connection-timeout", "60", "acl-port-443", "nobody")(web)
 			l.settle(web, append(nodes, l.nodes("b")...))
-			if got := l.balancer().LoadbalancerListeners[0]; !slices.Equal(got.AllowedSources, []string{"192.0.2.0/24"}) || *got.ConnectionIdleTimeout != 60 {
-				t.Errorf("listener = %+v; want its sources as they were, and the new timeout", got)
+			if got := l.allowed(); !slices.Equal(got[80], []string{"192.0.2.0/24"}) || len(got[443]) > 0 {
+				t.Errorf("allowed sources %v; want those of port 80 as they were, and port 443 open to everybody as it was", got)
 			}
-			if got := l.machines(l.group().Name); len(got) != 2 {
-				t.Errorf("machines = %v: an existing load balancer must go on following the nodes", got)
+			for _, listener := range l.balancer().LoadbalancerListeners {
+				if *listener.ConnectionIdleTimeout != 60 || len(l.machines(listener.Name)) != 2 {
+					t.Errorf("timeout %d, machines %v: the Service must go on being followed in everything else", *listener.ConnectionIdleTimeout, l.machines(listener.Name))
+				}
 			}
 		})
+	}
+}
+
+// allowed are the allowed sources of the load balancer's ports.
+func (l *lab) allowed() map[int][]string {
+	l.Helper()
+	allowed := map[int][]string{}
+	for _, listener := range l.balancer().LoadbalancerListeners {
+		allowed[listener.Port] = listener.AllowedSources
+	}
+	return allowed
+}
+
+// TestDefect15_ReadableSourcesAreApplied, addresses without a length of the network too, which the existing CCM drops; and what was applied
+// is taken away with the wish.
+func TestDefect15_ReadableSourcesAreApplied(t *testing.T) {
+	tests := map[string]struct {
+		restrict func(*corev1.Service)
+		want     map[int][]string
+	}{
+		"networks":    {annotated("acl-allowed-sources", "10.0.0.0/8,2001:db8::/32"), map[int][]string{80: {"10.0.0.0/8", "2001:db8::/32"}, 443: {"10.0.0.0/8", "2001:db8::/32"}}},
+		"addresses":   {annotated("acl-allowed-sources", "192.0.2.1, 2001:db8::1"), map[int][]string{80: {"192.0.2.1/32", "2001:db8::1/128"}, 443: {"192.0.2.1/32", "2001:db8::1/128"}}},
+		"of one port": {annotated("acl-port-p80", "192.0.2.1"), map[int][]string{80: {"192.0.2.1/32"}, 443: {}}},
+		"of the spec": {ranges("10.0.0.0/8"), map[int][]string{80: {"10.0.0.0/8"}, 443: {"10.0.0.0/8"}}},
+		"of all of them": {func(s *corev1.Service) {
+			ranges("10.0.0.0/8")(s)
+			annotated("acl-allowed-sources", "192.0.2.1", "acl-port-443", "198.51.100.0/24")(s)
+		}, map[int][]string{80: {"10.0.0.0/8", "192.0.2.1/32"}, 443: {"10.0.0.0/8", "192.0.2.1/32", "198.51.100.0/24"}}},
+	}
+	for name, tt := range tests {
+		for _, takenOver := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, taken over %t", name, takenOver), func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				nodes, web := l.nodes("a"), service("web", 80, 443)
+				if takenOver {
+					l.plant(legacyOf(web, nil), nodes)
+					l.restart()
+				}
+				tt.restrict(web)
+				l.settle(web, nodes)
+				if diff := cmp.Diff(tt.want, l.allowed(), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("allowed sources (-want +got):\n%s", diff)
+				}
+				l.restart()
+				l.settle(service("web", 80, 443), nodes)
+				if diff := cmp.Diff(map[int][]string{80: {}, 443: {}}, l.allowed(), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("allowed sources of a Service that asks no more (-want +got):\n%s", diff)
+				}
+				if event := l.nextEvent(); event != "" {
+					t.Errorf("event %q, want none", event)
+				}
+			})
+		}
 	}
 }
 
@@ -123,16 +205,26 @@ func TestDefect16_LoadBalancerIsAdoptedByName(t *testing.T) {
 	}
 }
 
-// TestDefect21_TypeIsNeverRead: with the existing CCM the annotation "type" has no effect, so whoever asks for another type than
-// public gets a public load balancer.
+// TestDefect21_TypeIsNeverRead: with the existing CCM the annotation "type" has no effect, so whoever asks for another type than public gets
+// a public load balancer. Ours makes an internal one, and none at all for who asks for something that it does not know.
 func TestDefect21_TypeIsNeverRead(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	web := service("web", 80)
 	annotated("type", "internal")(web)
-	if _, err := l.ensure(web, l.nodes("a")); err == nil || !strings.Contains(err.Error(), "type: internal") {
-		t.Errorf("error = %v; a Service that asks for an internal load balancer must not get a public one", err)
+	if status, err := l.ensure(web, l.nodes("a")); err != nil || len(status.Ingress) != 1 || !strings.HasPrefix(status.Ingress[0].IP, "10.") {
+		t.Errorf("status %+v, error %v; want the internal address", status, err)
 	}
-	if left := l.leftovers(); len(left) > 0 {
-		t.Errorf("created nevertheless: %v", left)
+	l.checkInternal(false)
+	for name, ask := range map[string]func(*corev1.Service){
+		"type: private": annotated("type", "private"), "internal: perhaps": annotated("internal", "perhaps"), "both, which differ": annotated("type", "internal", "internal", "false"),
+	} {
+		fresh := service("fresh", 80)
+		ask(fresh)
+		if _, err := l.ensure(fresh, l.fleet); err == nil || !strings.Contains(err.Error(), "whether the load balancer is to be internal cannot be read") {
+			t.Errorf("%s: error = %v, want a refusal that says why", name, err)
+		}
+		if left := l.leftovers(); len(left) != 2 {
+			t.Errorf("%s: created nevertheless: %v", name, left)
+		}
 	}
 }

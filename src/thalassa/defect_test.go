@@ -5,6 +5,7 @@ package thalassa
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,45 +22,44 @@ import (
 )
 
 // TestDefect01_InternalIsSuccessWithoutAddress: the existing CCM waits 300 s for a public address that an internal load balancer never
-// gets, and then calls it a success without any. This version cannot make internal ones yet: it refuses, rather than make a
-// public one, and publishes the address of one that was taken over once it has it.
+// gets, and then calls it a success without any. Ours publishes the address of the subnet once it is there, and nothing before, of those that
+// it makes and of those that were taken over.
 func TestDefect01_InternalIsSuccessWithoutAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes, fresh := l.nodes("a"), service("fresh", 80)
-		annotated("internal", "true")(fresh)
-		if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "internal") {
-			t.Errorf("error = %v, want a refusal that names the annotation", err)
-		}
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("created nevertheless: %v", left)
-		}
+	const making = 10 * time.Second
+	for name, fresh := range map[string]bool{"ours": true, "taken over": false} {
 		for _, switches := range []emulator.Switches{{}, {InternalAddressAlsoExternal: true}} {
-			l := newLab(t, emulator.Config{Switches: switches, Delays: emulator.Delays{LoadbalancerCreate: 10 * time.Second}})
-			nodes := l.nodes("a")
-			if status, err := l.takenOverInternal(nodes); err == nil {
-				t.Errorf("success with the status %+v, although there is no address yet", status)
-			}
-			<-time.After(10 * time.Second)
-			status, err := l.takenOverInternal(nodes)
-			if err != nil || len(status.Ingress) != 1 || !strings.HasPrefix(status.Ingress[0].IP, "10.") {
-				t.Errorf("status %+v, error %v; want the internal address", status, err)
-			}
+			t.Run(fmt.Sprintf("%s, also external %t", name, switches.InternalAddressAlsoExternal), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := newLab(t, emulator.Config{Switches: switches, Delays: emulator.Delays{LoadbalancerCreate: making}})
+					nodes, web := l.nodes("a"), service("web", 80)
+					annotated("internal", "true")(web)
+					if !fresh {
+						old := legacyOf(web, nil)
+						old.balancer.InternalLoadbalancer = true
+						l.plant(old, nodes)
+					}
+					if status, err := l.ensure(web, nodes); err == nil {
+						t.Errorf("success with the status %+v, although there is no address yet", status)
+					}
+					<-time.After(making)
+					status, err := l.ensure(web, nodes)
+					if err != nil || len(status.Ingress) != 1 || !strings.HasPrefix(status.Ingress[0].IP, "10.") {
+						t.Errorf("status %+v, error %v; want the internal address", status, err)
+					}
+					l.checkInternal(switches.InternalAddressAlsoExternal)
+				})
+			})
 		}
-	})
+	}
 }
 
-// takenOverInternal syncs a Service with an internal load balancer that the existing CCM made.
-func (l *lab) takenOverInternal(nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+// checkInternal says that the load balancer has no address that others than the VPC reach.
+func (l *lab) checkInternal(alsoExternal bool) {
 	l.Helper()
-	web := service("web", 80)
-	annotated("internal", "true")(web)
-	if len(l.leftovers()) == 0 {
-		old := legacyOf(web, nil)
-		old.balancer.InternalLoadbalancer = true
-		l.plant(old, nodes)
+	got := l.balancer()
+	if len(got.InternalIpAddresses) != 1 || !alsoExternal && len(got.ExternalIpAddresses) > 0 || alsoExternal && !slices.Equal(got.ExternalIpAddresses, got.InternalIpAddresses) {
+		l.Errorf("addresses %v and, public, %v; want one of the subnet", got.InternalIpAddresses, got.ExternalIpAddresses)
 	}
-	return l.ensure(web, nodes)
 }
 
 // TestDefect02_SlowIsSuccessWithoutAddress: the existing CCM gives up on a slow load balancer after 300 s, and its next sync is a

@@ -212,34 +212,6 @@ func (l *lab) securityGroups(names ...string) []string {
 	return identities
 }
 
-// TestDefect09_HealthCheckCannotBeRemoved: the existing CCM leaves out what should go, which a cloud that merges takes for "as it is".
-func TestDefect09_HealthCheckCannotBeRemoved(t *testing.T) {
-	for name, switches := range map[string]emulator.Switches{
-		"replace": {}, "merge, null removes": {Updates: emulator.Merge, NullRemovesHealthCheck: true}, "merge, null says nothing": {Updates: emulator.Merge},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLab(t, emulator.Config{Switches: switches})
-			tap := l.tap()
-			nodes, web := l.nodes("a"), service("web", 80)
-			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
-			l.settle(web, nodes)
-			if l.group().HealthCheck == nil {
-				t.Fatal("no health check with the policy Local")
-			}
-			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
-			l.settle(web, nodes)
-			updates := tap.heard("PUT /v1/loadbalancer-target-groups/")
-			if len(updates) != 1 || !strings.Contains(updates[0], `"healthCheck":null`) {
-				t.Errorf("sent %v; want one update that says that there is none", updates)
-			}
-			possible := switches.Updates != emulator.Merge || switches.NullRemovesHealthCheck
-			if check := l.group().HealthCheck; check != nil && possible {
-				t.Errorf("health check = %+v: it asks a port that is closed now", check)
-			}
-		})
-	}
-}
-
 // TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped: when the existing CCM does not find a port's target group by its labels it
 // leaves the listener as it is and reports success. Ours follows the listener to its group, and makes another one if that is not ours.
 func TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped(t *testing.T) {

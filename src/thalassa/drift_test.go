@@ -324,33 +324,6 @@ func (l *lab) removeByHand() {
 	}
 }
 
-// TestRestrictedServiceIsNotOpenedAnew: its ports are not opened to everybody, and its owner hears why, once.
-func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web, nodes := service("web", 80), l.nodes("a")
-		l.settle(web, nodes)
-		web.Annotations[annotationPrefix+"acl-allowed-sources"] = "10.0.0.0/8"
-		l.settle(web, nodes)
-		l.watching(web)
-		for l.nextEvent() != "" {
-			continue
-		}
-		l.removeByHand()
-		<-time.After(3 * driftPeriod)
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("made without the restriction: %v", left)
-		}
-		event := l.nextEvent()
-		if !strings.HasPrefix(event, "Warning LoadBalancerDrifted") || !strings.Contains(event, "cannot be put right now") || !strings.Contains(event, "acl-allowed-sources") {
-			t.Errorf("event = %q", event)
-		}
-		if more := l.nextEvent(); more != "" {
-			t.Errorf("another event %q", more)
-		}
-	})
-}
-
 // TestStuckDeletionIsToldAndCostsLittle: it is looked at ever more rarely, and its owner hears of it once.
 func TestStuckDeletionIsToldAndCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

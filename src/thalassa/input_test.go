@@ -92,15 +92,31 @@ func TestBadInputOfNewServices(t *testing.T) {
 			s.Spec.Ports[0].Name, s.Labels = long("p", 63), map[string]string{long("k", 253) + "/" + long("l", 63): long("v", 63)}
 		}, want{true, 2, "", "", nil}},
 		"no node ports": {func(s *corev1.Service) { s.Spec.Ports[1].NodePort = 0 },
-			want{false, 0, "set spec.allocateLoadBalancerNodePorts", "LoadBalancerProvisioned", nil}},
+			want{true, 1, "port 443 of Service shop/web has no node port", "LoadBalancerConfigValid", nil}},
+		"no node ports at all": {func(s *corev1.Service) { s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = 0, 0 },
+			want{false, 0, "set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", nil}},
 		"SCTP": {func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolSCTP },
-			want{false, 0, "use TCP or UDP", "LoadBalancerProvisioned", nil}},
-		"public and internal": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
-			want{false, 0, "internal", string("LoadBalancerConfigValid"), nil}},
+			want{true, 1, "port 443/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use TCP or UDP", "LoadBalancerConfigValid", nil}},
+		"SCTP alone": {func(s *corev1.Service) {
+			s.Spec.Ports = s.Spec.Ports[1:]
+			s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
+		},
+			want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", nil}},
+		"sources of a port that cannot be read": {annotated("acl-port-p443", "nobody"), want{true, 1, "acl-port-p443", "LoadBalancerConfigValid", nil}},
+		"sources that cannot be read":           {annotated("acl-allowed-sources", "nobody"), want{false, 0, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
+		"public and internal":                   {annotated("internal", "true"), want{true, 2, "", "", func(l *lab, _ office) { l.checkInternal(false) }}},
+		"internal and not internal":             {annotated("type", "internal", "internal", "false"), want{false, 0, "type says internal and", "LoadBalancerConfigValid", nil}},
+		"a type that there is not":              {annotated("type", "private"), want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
 			s.Annotations[annotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
 			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
-		}, want{false, 0, "loadBalancerSourceRanges", "LoadBalancerConfigValid", nil}},
+		}, want{true, 2, "", "", func(l *lab, _ office) {
+			for port, sources := range l.allowed() {
+				if !slices.Equal(sources, []string{"0.0.0.0/0", "10.0.0.0/8"}) {
+					l.Errorf("port %d is open to %v, want both lists", port, sources)
+				}
+			}
+		}}},
 		"a policy that there is not": {func(s *corev1.Service) {
 			s.Annotations[annotationPrefix+"loadbalancing-policy"], s.Annotations[annotationPrefix+"idle-connection-timeout"] = "FASTEST", "60"
 		}, want{true, 2, "FASTEST", "LoadBalancerConfigValid", func(l *lab, _ office) {
@@ -141,8 +157,12 @@ func (o office) expect(w want) {
 	if serves := len(service.Status.LoadBalancer.Ingress) > 0; serves != w.serves {
 		o.Errorf("it serves: %t, want %t", serves, w.serves)
 	}
-	if warned := o.warned(); (w.warning == "") != (warned == "") || !strings.Contains(warned, w.warning) {
+	warned := o.warned()
+	if (w.warning == "") != (warned == "") || !strings.Contains(warned, w.warning) {
 		o.Errorf("warnings %q, want %q", cut(warned), w.warning)
+	}
+	if events := strings.Count(warned, "\n") + 1; w.serves && w.condition == "LoadBalancerConfigValid" && events != 1 {
+		o.Errorf("%d warnings, want one: %q", events, cut(warned))
 	}
 	for _, condition := range service.Status.Conditions {
 		if isFalse := condition.Status == metav1.ConditionFalse; isFalse && condition.Type != w.condition && (w.serves || !slices.Contains([]string{"LoadBalancerProvisioned", "LoadBalancerSynced"}, condition.Type)) {
@@ -179,7 +199,12 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 		"another subnet": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"subnet"] = "subnet-00000000000000000new" },
 			want{true, 2, "subnet", "LoadBalancerConfigValid", nil}},
 		"another type": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"type"] = "internal" },
-			want{true, 2, "type", "LoadBalancerConfigValid", nil}},
+			want{true, 2, "asks for one kind of load balancer (internal) and has the other (public)", "LoadBalancerConfigValid", nil}},
+		"a type that there is not":           {annotated("type", "private"), want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
+		"sources that cannot be read":        {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"), want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
+		"a security group that there is not": {annotated("security-groups", "sg-1"), want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
+		"whether it has a group of its own":  {annotated("create-security-group", "perhaps"), want{true, 2, "create-security-group", "LoadBalancerConfigValid", nil}},
+		"a reserved address that is none":    {func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop" }, want{true, 2, "spec.loadBalancerIP", "LoadBalancerConfigValid", nil}},
 		"internal": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"internal"] = "true" },
 			want{true, 2, "internal", "LoadBalancerConfigValid", nil}},
 		"a reserved address": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"reserved-ip"] = "192.0.2.7" },

@@ -94,112 +94,12 @@ func (l *lab) plant(old legacy, nodes []*corev1.Node) {
 	l.emulator.ResetCounters()
 }
 
-// takeovers are Services as the existing CCM left them.
-var takeovers = map[string]struct {
-	service    func(*corev1.Service) // what differs from a Service with the ports 80 and 443
-	additional map[string]string
-	cloud      func(*legacy) // what differs from what the existing CCM makes of such a Service
-}{
-	"nothing special":   {},
-	"additional labels": {additional: map[string]string{"team": "shop", "stage": "production"}},
-	"TCP and UDP": {service: func(s *corev1.Service) {
-		s.Spec.Ports[1].Protocol, s.Spec.Ports[1].Port = corev1.ProtocolUDP, 53
-	}},
-	"TCP and UDP on one port, by its newest version": {service: func(s *corev1.Service) {
-		s.Spec.Ports[1].Protocol, s.Spec.Ports[1].Port = corev1.ProtocolUDP, 80
-	}},
-	"a port without a name": {service: func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1]; s.Spec.Ports[0].Name = "" }},
-	"names as long as they may be": {service: func(s *corev1.Service) {
-		s.UID = "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
-		s.Spec.Ports[0].Name, s.Spec.Ports[1].Name = strings.Repeat("x", 62-32-1), strings.Repeat("y", 62-32-1)
-	}},
-	"names of another length than ours": {
-		service: func(s *corev1.Service) { s.Spec.Ports[0].Name = strings.Repeat("x", 63) },
-		cloud: func(o *legacy) {
-			o.groups[0].Name, o.listeners[0].Name = o.groups[0].Name[:62], o.listeners[0].Name[:62]
-		},
-	},
-	"policy Local": {service: func(s *corev1.Service) {
-		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
-	}},
-	"every setting by annotation": {
-		service: annotated("loadbalancing-policy", "MAGLEV", "enable-proxy-protocol", "true", "idle-connection-timeout", "60", "max-connections", "500"),
-		cloud: func(o *legacy) {
-			policy, proxy, idle, limit := iaas.LoadbalancingPolicyMagLev, true, uint32(60), uint32(500)
-			for i := range o.groups {
-				o.groups[i].LoadbalancingPolicy, o.groups[i].EnableProxyProtocol = &policy, &proxy
-				o.listeners[i].ConnectionIdleTimeout, o.listeners[i].MaxConnections = &idle, &limit
-			}
-		},
-	},
-	"health check by annotation": {
-		service: annotated("health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "tcp", "health-check-interval", "30"),
-		cloud: func(o *legacy) {
-			for i := range o.groups {
-				o.groups[i].HealthCheck = &iaas.BackendHealthCheck{Protocol: "tcp", Port: 8081, Path: "/healthz",
-					PeriodSeconds: 30, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
-			}
-		},
-	},
-	"negative numbers, which it wrapped around": {
-		service: annotated("idle-connection-timeout", "-1", "max-connections", "-1"),
-		cloud: func(o *legacy) {
-			wrapped := uint32(1<<32 - 1)
-			for i := range o.listeners {
-				o.listeners[i].ConnectionIdleTimeout, o.listeners[i].MaxConnections = &wrapped, &wrapped
-			}
-		},
-	},
-	"sources by annotation": {
-		service: annotated("acl-allowed-sources", "10.0.0.0/8"),
-		cloud: func(o *legacy) {
-			for i := range o.listeners {
-				o.listeners[i].AllowedSources = []string{"10.0.0.0/8"}
-			}
-		},
-	},
-	"annotations that ask for nothing": {service: annotated("internal", "false", "security-groups", "", "create-security-group", "false", "reserved-ip", "", "subnet", "emulator")},
-	"source ranges, which it ignores":  {service: func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} }},
-}
-
 // annotated returns what puts annotations of this cloud, name and value in turn, on a Service.
 func annotated(pairs ...string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		for pair := range slices.Chunk(pairs, 2) {
 			s.Annotations[annotationPrefix+pair[0]] = pair[1]
 		}
-	}
-}
-
-// TestTakeoverWritesNothing: what the existing CCM left is exactly what we want.
-func TestTakeoverWritesNothing(t *testing.T) {
-	for name, tt := range takeovers {
-		t.Run(name, func(t *testing.T) {
-			l := newLab(t, emulator.Config{})
-			l.config.AdditionalLabels = tt.additional
-			l.restart()
-			nodes, web := l.nodes("a", "b"), service("web", 80, 443)
-			if tt.service != nil {
-				tt.service(web)
-			}
-			old := legacyOf(web, tt.additional)
-			if tt.cloud != nil {
-				tt.cloud(&old)
-			}
-			l.plant(old, nodes)
-			address := l.balancer().ExternalIpAddresses[0]
-
-			status, err := l.ensure(web, nodes)
-			if err != nil || len(status.Ingress) != 1 || status.Ingress[0].IP != address {
-				t.Errorf("status %+v, error %v; want the address %s", status, err, address)
-			}
-			if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
-				t.Error(err)
-			}
-			if writes := l.writes(); len(writes) > 0 {
-				t.Errorf("writes: %v", writes)
-			}
-		})
 	}
 }
 

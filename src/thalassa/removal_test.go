@@ -40,6 +40,7 @@ func TestHealthCheckThatStays(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: emulator.Merge}})
 				nodes, web := l.nodes("a"), service("web", 80)
+				annotated("health-check-enabled", "false")(web) // with policy Local there is one nevertheless
 				local(web, true)
 				l.settle(web, nodes)
 				l.emulator.ResetCounters()
@@ -79,6 +80,7 @@ func TestHealthCheckThatWasPutBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		nodes, web := l.nodes("a"), service("web", 80)
+		annotated("health-check-enabled", "false")(web)
 		removedAgain := func() bool {
 			local(web, true)
 			l.settle(web, nodes)

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -220,33 +221,44 @@ func TestMachineThatIsBeingDeletedIsNoTarget(t *testing.T) {
 	})
 }
 
-func TestRestrictionIsToldWhenItCannotBeApplied(t *testing.T) {
+// TestSourceRangesOfAnOpenPort are applied, and told only when they cannot be; the port then stays as it is.
+func TestSourceRangesOfAnOpenPort(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
 	l.settle(web, nodes)
-	web.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
-	l.settle(web, nodes)
-	if event := l.nextEvent(); !strings.Contains(event, "RestrictionNotApplied spec.loadBalancerSourceRanges cannot be applied") {
-		t.Errorf("event %q; want one that says that the port stays open", event)
+	for _, step := range []struct {
+		ranges, want []string
+		told         int
+	}{{[]string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, 0}, {[]string{"10.0.0.0/8", "office"}, []string{"10.0.0.0/8"}, 1}, {nil, nil, 0}, {[]string{"office"}, nil, 1}} {
+		web.Spec.LoadBalancerSourceRanges = step.ranges
+		l.settle(web, nodes)
+		if got := l.balancer().LoadbalancerListeners[0].AllowedSources; !slices.Equal(got, step.want) {
+			t.Errorf("ranges %q: allowed sources %v, want %v", step.ranges, got, step.want)
+		}
+		if told := l.eventsAbout(reasonAnnotation); len(told) != step.told || step.told > 0 && !strings.Contains(told[0], "spec.loadBalancerSourceRanges") {
+			t.Errorf("ranges %q: told %q, want %d", step.ranges, told, step.told)
+		}
 	}
 }
 
-// TestRefusedPortBlocksNothingElse: the port that is open already goes on following its Service.
-func TestRefusedPortBlocksNothingElse(t *testing.T) {
+// TestUnreadablePortBlocksNothingElse: of a port whose sources nobody knows the owner is told, and the others follow the Service.
+func TestUnreadablePortBlocksNothingElse(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	nodes, web := l.nodes("a"), service("web", 80)
 	l.settle(web, nodes)
-	web.Annotations[annotationPrefix+"acl-allowed-sources"] = "10.0.0.0/8"
-	web.Spec.Ports = append(web.Spec.Ports, service("more", 443).Spec.Ports...)
+	annotated("acl-port-443", "nobody")(web)
+	web.Spec.Ports = append(web.Spec.Ports, service("more", 443, 8443).Spec.Ports...)
 	web.Spec.Ports[0].NodePort = 31111
-	if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "1 of its ports are not opened") {
-		t.Errorf("error = %v, want one about the port that stays closed", err)
+	l.settle(web, nodes)
+	if told := l.eventsAbout(reasonAnnotation); len(told) != 1 || !strings.Contains(told[0], "acl-port-443") {
+		t.Errorf("told %q, want one event about the port that stays closed", told)
 	}
-	if group := l.group(); group.TargetPort != 31111 {
-		t.Errorf("target port = %d, want the new node port", group.TargetPort)
+	open := map[int]int{}
+	for _, listener := range l.balancer().LoadbalancerListeners {
+		open[listener.Port] = listener.TargetGroup.TargetPort
 	}
-	if got := len(l.balancer().LoadbalancerListeners); got != 1 {
-		t.Errorf("%d listeners, want the one that was open", got)
+	if want := map[int]int{80: 31111, 8443: 38443}; !maps.Equal(open, want) {
+		t.Errorf("open ports and their node ports %v; want the one that was open with its new node port, and the other new one: %v", open, want)
 	}
 }
 

@@ -1,0 +1,132 @@
+package thalassa
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// desiring is what a Service should have.
+func desiring(web *corev1.Service) desired {
+	d := desired{}
+	d.settings, _ = newAnnotations().read(web)
+	d.Desired, _ = loadbalancer.Desire(loadbalancer.OwnerOf("k8s-test", web), web, loadbalancer.Targets{})
+	return d
+}
+
+// having is what it has: a load balancer with listeners on these ports.
+func having(ports ...int) observed {
+	balancer := inventory.LoadBalancer{ExternalAddresses: []string{publicV4}}
+	for _, port := range ports {
+		balancer.Listeners = append(balancer.Listeners, inventory.Listener{Port: port, Protocol: "tcp"})
+	}
+	return observed{balancers: []inventory.LoadBalancer{balancer}}
+}
+
+// upTo are the numbers of as many ports from 1000 on.
+func upTo(count int) (ports []int) {
+	for i := range count {
+		ports = append(ports, 1000+i)
+	}
+	return ports
+}
+
+// TestOpenable: what is open stays so, and nothing is opened by mistake.
+func TestOpenable(t *testing.T) {
+	acl := annotated("acl-port-443", "nobody")
+	internal := annotated("internal", "perhaps")
+	hundred := func(count int) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Spec.Ports = many(count) }
+	}
+	tests := map[string]struct {
+		change  func(*corev1.Service)
+		has     observed
+		open    []int
+		refused string
+	}{
+		"a new Service":                      {annotated(), observed{}, []int{80, 443}, ""},
+		"a port more":                        {annotated(), having(80), []int{80, 443}, ""},
+		"sources of one port are unreadable": {acl, observed{}, []int{80}, ""},
+		"sources of one port are unreadable, it is open":  {acl, having(443), []int{80, 443}, ""},
+		"sources are unreadable":                          {annotated("acl-allowed-sources", "nobody"), observed{}, nil, "port 443/TCP is not opened"},
+		"sources are unreadable, one is open":             {annotated("acl-allowed-sources", "nobody"), having(443), []int{443}, ""},
+		"who may reach it is not known":                   {internal, observed{}, nil, "2 of the ports of Service shop/web are not opened: whether"},
+		"who may reach it is not known, one is open":      {internal, having(80), []int{80}, "1 of the ports"},
+		"who may reach it is not known, all are open":     {internal, having(80, 443), []int{80, 443}, ""},
+		"as many as there may be":                         {hundred(100), observed{}, upTo(100), ""},
+		"one more":                                        {hundred(101), observed{}, nil, "101 of them are not opened"},
+		"one more, of which all but one are open":         {hundred(101), having(upTo(100)...), upTo(100), "1 of them are not opened"},
+		"one more, of which one is open":                  {hundred(101), having(1000), []int{1000}, "100 of them are not opened"},
+		"as many as there may be, of which all are there": {hundred(100), having(upTo(100)...), upTo(100), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			web := service("web", 80, 443)
+			tt.change(web)
+			d := desiring(web)
+			d.closed = closing(d, tt.has)
+			ports, err := d.openable(tt.has)
+			var open []int
+			for _, port := range ports {
+				open = append(open, int(port.Key.Port))
+			}
+			if !slices.Equal(open, tt.open) {
+				t.Errorf("open are %v, want %v", open, tt.open)
+			}
+			if (err == nil) != (tt.refused == "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
+				t.Errorf("refused: %v, want %q", err, tt.refused)
+			}
+		})
+	}
+}
+
+// TestClosing: each restriction that cannot be applied keeps new ports closed.
+func TestClosing(t *testing.T) {
+	tests := map[string]struct {
+		annotations []string
+		groups      annotation.Setting[[]string]
+		has         observed
+		want        string // part of the only reason; "" for none
+	}{
+		"nothing":                        {nil, annotation.Setting[[]string]{}, observed{}, ""},
+		"security groups that are there": {nil, annotation.Setting[[]string]{Given: true, Value: []string{"sg-1"}}, observed{}, ""},
+		"security groups that are not":   {nil, annotation.Setting[[]string]{Given: true, Invalid: true}, observed{}, "security groups are not known"},
+		"whether it is internal":         {[]string{"type", "private"}, annotation.Setting[[]string]{}, observed{}, "is to be internal cannot be read"},
+		"that it is public":              {[]string{"type", "internal"}, annotation.Setting[[]string]{}, having(80), "of the other kind"},
+		"whether it has its own group":   {[]string{"create-security-group", "perhaps"}, annotation.Setting[[]string]{}, observed{}, "security group of its own cannot be read"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			web := service("web", 80)
+			annotated(tt.annotations...)(web)
+			d := desiring(web)
+			d.groups = tt.groups
+			reasons := closing(d, tt.has)
+			if (len(reasons) == 1) != (tt.want != "") || len(reasons) > 1 || tt.want != "" && !strings.Contains(reasons[0], tt.want) {
+				t.Errorf("reasons %q, want %q", reasons, tt.want)
+			}
+		})
+	}
+}
+
+func TestUnservable(t *testing.T) {
+	for protocol, unserved := range map[corev1.Protocol]bool{"": false, corev1.ProtocolTCP: false, corev1.ProtocolUDP: false, corev1.ProtocolSCTP: true, "QUIC": true} {
+		web := service("web", 80, 443)
+		web.Spec.Ports[1].Protocol = protocol
+		d := desiring(web).Desired
+		problems := unservable(&d)
+		if (len(problems) == 1) != unserved || len(d.Ports) != 2-len(problems) || len(d.Unserved) != len(problems) {
+			t.Errorf("%q: %d ports, not served %v, told %q", protocol, len(d.Ports), d.Unserved, problems)
+		}
+		if want := fmt.Sprintf("443/%s", protocol); unserved && (d.Unserved[0].String() != want || !strings.Contains(problems[0], want)) {
+			t.Errorf("not served is %v, told %q; want %s", d.Unserved, problems, want)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package thalassa
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// healthOf is what a Service with these annotations asks for about its port 80.
+func healthOf(t *testing.T, annotations ...string) healthSettings {
+	t.Helper()
+	web := service("web", 80)
+	annotated(annotations...)(web)
+	read, _ := newAnnotations().read(web)
+	return read.ports[loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}].health
+}
+
+// checking is a health check with the default times.
+func checking(protocol iaas.LoadbalancerProtocol, port int32, path string) *iaas.BackendHealthCheck {
+	return &iaas.BackendHealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
+}
+
+// slow is one that somebody made by hand.
+func slow() *iaas.BackendHealthCheck {
+	return &iaas.BackendHealthCheck{Protocol: iaas.ProtocolHTTP, Port: 9000, Path: "/slow", PeriodSeconds: 60, TimeoutSeconds: 30, HealthyThreshold: 7, UnhealthyThreshold: 8}
+}
+
+func changed(check *iaas.BackendHealthCheck, change func(*iaas.BackendHealthCheck)) *iaas.BackendHealthCheck {
+	change(check)
+	return check
+}
+
+// TestHealthChecks: with and without being asked, on load balancers that are ours and that were taken over.
+func TestHealthChecks(t *testing.T) {
+	const local, udp = true, true
+	type ask = []string
+	tests := map[string]struct {
+		annotations  []string
+		local, udp   bool
+		observed     *iaas.BackendHealthCheck
+		ours, theirs *iaas.BackendHealthCheck // nil: none
+	}{
+		"not asked": {nil, false, false, nil, checking("tcp", 30080, "/healthz"), nil},
+		"not asked, one is there": {nil, false, false, slow(),
+			changed(checking("tcp", 30080, "/healthz"), func(*iaas.BackendHealthCheck) {}), nil},
+		"not asked, of UDP":      {nil, false, udp, nil, nil, nil},
+		"switched off":           {ask{"health-check-enabled", "false"}, false, false, slow(), nil, nil},
+		"switched off with port": {ask{"health-check-enabled", "false", "health-check-port", "8081"}, false, false, slow(), nil, nil},
+		"switched on":            {ask{"health-check-enabled", "true"}, false, false, nil, checking("tcp", 30080, "/healthz"), nil},
+		"switched on, which the existing CCM took for nothing": {ask{"health-check-enabled", "true"}, false, false, slow(), checking("tcp", 30080, "/healthz"), slow()},
+		"switched on, of UDP":           {ask{"health-check-enabled", "true"}, false, udp, nil, nil, nil},
+		"cannot be read":                {ask{"health-check-enabled", "perhaps"}, false, false, slow(), slow(), slow()},
+		"cannot be read, none is there": {ask{"health-check-enabled", "perhaps"}, false, false, nil, nil, nil},
+		"a port, and switched on": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, false, nil,
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"a port, and switched on, over another": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, false, slow(),
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"a port alone": {ask{"health-check-port", "8081"}, false, false, nil, checking("http", 8081, "/healthz"), nil},
+		"a port, of UDP": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, udp, nil,
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"everything": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "https", "health-check-path", "/x",
+			"health-check-interval", "30", "health-check-timeout", "20", "health-check-up-threshold", "4", "health-check-down-threshold", "5"}, false, false, nil,
+			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20, HealthyThreshold: 4, UnhealthyThreshold: 5},
+			&iaas.BackendHealthCheck{Protocol: "https", Port: 8081, Path: "/x", PeriodSeconds: 30, TimeoutSeconds: 20, HealthyThreshold: 4, UnhealthyThreshold: 5}},
+		"HTTP on the node port": {ask{"health-check-protocol", "http", "health-check-path", "/x"}, false, false, nil, checking("http", 30080, "/x"), nil},
+		"Local":                 {nil, local, false, nil, checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
+		"Local, of UDP":         {nil, local, udp, nil, checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
+		"Local, with a port": {ask{"health-check-port", "8081"}, local, false, nil,
+			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+		"Local, with a protocol, which the existing CCM ignored": {ask{"health-check-protocol", "tcp"}, local, false, nil,
+			checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
+		"Local, switched off, which the existing CCM ignored": {ask{"health-check-enabled", "false"}, local, false, nil,
+			checking("http", 32000, "/healthz"), checking("http", 32000, "/healthz")},
+		"an interval that cannot be read": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-interval", "often"}, false, false, slow(),
+			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds = 60 }),
+			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds = 60 })},
+		"a protocol that there is not": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "gopher"}, false, false,
+			changed(slow(), func(c *iaas.BackendHealthCheck) { c.Protocol = "https" }), checking("https", 8081, "/healthz"), checking("https", 8081, "/healthz")},
+		"a timeout beyond the interval": {ask{"health-check-enabled", "true", "health-check-port", "8081", "health-check-interval", "5", "health-check-timeout", "6"}, false, false, slow(),
+			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds, c.TimeoutSeconds = 60, 30 }),
+			changed(checking("http", 8081, "/healthz"), func(c *iaas.BackendHealthCheck) { c.PeriodSeconds, c.TimeoutSeconds = 60, 30 })},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+			if tt.udp {
+				port.Protocol = corev1.ProtocolUDP
+			}
+			c := checked{settings: healthOf(t, tt.annotations...)}
+			if tt.local {
+				c.nodePort = 32000
+			}
+			if diff := cmp.Diff(tt.theirs, c.over(port, tt.observed)); diff != "" {
+				t.Errorf("taken over (-want +got):\n%s", diff)
+			}
+			c.created = true
+			if diff := cmp.Diff(tt.ours, c.over(port, tt.observed)); diff != "" {
+				t.Errorf("ours (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPathsWithoutMeaningStay: a health check of TCP has none, and what the cloud makes of it is no difference.
+func TestPathsWithoutMeaningStay(t *testing.T) {
+	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	for _, path := range []string{"", "/", "/healthz"} {
+		observed := checking("tcp", 30080, path)
+		if diff := cmp.Diff(observed, (checked{settings: healthOf(t), created: true}).over(port, observed)); diff != "" {
+			t.Errorf("with the path %q (-observed +aimed at):\n%s", path, diff)
+		}
+	}
+}
+
+// TestHealthChecksOfAdoptedOnes: they keep what they have until their Service asks, and again when it no longer does they get the default.
+func TestHealthChecksOfAdoptedOnes(t *testing.T) {
+	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	asks := healthOf(t, "health-check-enabled", "true", "health-check-port", "8081")
+	recorded := traces{}.with("health-check")
+	tests := map[string]struct {
+		memo    memo
+		check   checked
+		want    *iaas.BackendHealthCheck
+		records bool
+	}{
+		"not asked":        {memo{free: true}, checked{settings: healthOf(t)}, slow(), false},
+		"asked":            {memo{free: true}, checked{settings: asks}, checking("http", 8081, "/healthz"), true},
+		"no longer asked":  {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
+		"Local":            {memo{free: true}, checked{settings: healthOf(t), nodePort: 32000}, checking("http", 32000, "/healthz"), false},
+		"of us, not asked": {memo{}, checked{settings: healthOf(t), created: true}, checking("tcp", 30080, "/healthz"), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.check.aim(&tt.memo, port, slow())); diff != "" {
+				t.Errorf("health check (-want +got):\n%s", diff)
+			}
+			if tt.memo.has("health-check") != tt.records {
+				t.Errorf("it remembers %v, want that it does: %t", tt.memo.applied, tt.records)
+			}
+		})
+	}
+}
+
+// TestTimeoutBeyondTheIntervalIsTold once, however many ports have it.
+func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
+	web := service("web", 80, 443)
+	annotated("health-check-interval", "5", "health-check-timeout", "6")(web)
+	_, notices := newAnnotations().read(web)
+	if len(notices) != 1 || notices[0].Reason != reasonConflict || !strings.Contains(notices[0].Message, "6 seconds") || !strings.Contains(notices[0].Message, "5 seconds") {
+		t.Errorf("notices %v, want one with both numbers", notices)
+	}
+	annotated("health-check-timeout", "5")(web)
+	if _, notices := newAnnotations().read(web); len(notices) > 0 {
+		t.Errorf("notices %v of a timeout that is the interval, want none", notices)
+	}
+}
