@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
@@ -57,7 +58,7 @@ func (l *lab) joins(cluster *fake.Clientset, name string) error {
 }
 
 // control starts the service controller of a cluster, until the test ends.
-func (l *lab) control(cluster *fake.Clientset) {
+func (l *lab) control(cluster kubernetes.Interface) {
 	l.Helper()
 	ctx, cancel := context.WithCancel(l.Context())
 	factory := informers.NewSharedInformerFactory(cluster, 0)

@@ -46,6 +46,11 @@ type Options struct {
 	// shorter, because the API allows no period below 5 seconds. Zero means a
 	// real second.
 	Second time.Duration
+	// OneTarget resets a connection that the chosen target does not take.
+	// Otherwise the other usable targets are tried, so that clients do not
+	// notice a target that just died; tests that want to see which targets are
+	// chosen cannot have that.
+	OneTarget bool
 }
 
 // Plane serves load balancers in one network.
@@ -55,9 +60,11 @@ type Plane struct {
 	binder  binder
 	log     *slog.Logger
 	second  time.Duration
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	// oneTarget is Options.OneTarget.
+	oneTarget bool
+	ctx       context.Context
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
 
 	mu     sync.Mutex
 	fronts map[string]map[endpoint]*front
@@ -83,7 +90,7 @@ func New(o Options) (*Plane, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Plane{
-		network: network, claim: claim, log: o.Logger, second: o.Second, binder: sockets{},
+		network: network, claim: claim, log: o.Logger, second: o.Second, oneTarget: o.OneTarget, binder: sockets{},
 		ctx: ctx, cancel: cancel, fronts: map[string]map[endpoint]*front{},
 	}, nil
 }

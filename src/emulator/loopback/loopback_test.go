@@ -209,6 +209,21 @@ func TestDeadTargetIsSkipped(t *testing.T) {
 	}
 }
 
+func TestDeadTargetGetsItsShare(t *testing.T) {
+	p := newPlane(t)
+	p.oneTarget = true
+	one, two := startBackend(t, p, 1), startBackend(t, p, 2)
+	one.stop()
+	p.Serve(service(p, 8080, one.target, two.target))
+	var got []string
+	for range 4 {
+		got = append(got, greeting(t, p, 8080, p.at(100)))
+	}
+	if want := []string{"error", "vm-2", "error", "vm-2"}; !slices.Equal(got, want) {
+		t.Errorf("answers %v, want %v", got, want)
+	}
+}
+
 func TestNoTargets(t *testing.T) {
 	p := newPlane(t)
 	p.Serve(service(p, 8080))

@@ -67,10 +67,14 @@ func reset(conn *net.TCPConn) {
 	_ = conn.Close()
 }
 
-// connect tries the usable targets, each once.
+// connect tries the usable targets, each once, or only the chosen one.
 func (f *front) connect(source netip.AddrPort) (traffic.Target, *net.TCPConn, error) {
 	refused := errors.New("no usable target")
-	for _, target := range f.pool.candidates(source.Addr()) {
+	candidates := f.pool.candidates(source.Addr())
+	if f.plane.oneTarget && len(candidates) > 1 {
+		candidates = candidates[:1]
+	}
+	for _, target := range candidates {
 		upstream, err := f.dial(target)
 		if err == nil {
 			err = f.announce(upstream, source)

@@ -1,0 +1,103 @@
+package thalassa
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+)
+
+// watched starts the service controller in a cluster with all nodes, and nothing else yet.
+func (p *pathLab) watched() *cluster.Cluster {
+	p.Helper()
+	c := cluster.New()
+	for _, node := range p.fleet {
+		p.must(c.Create(node))
+	}
+	client, err := cluster.Client(c.Transport())
+	p.must(err)
+	p.control(client)
+	return c
+}
+
+func (p *pathLab) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// shownBy is the address that the Service of this name shows, or "".
+func shownBy(c *cluster.Cluster, name string) string {
+	for _, service := range c.Services() {
+		if service.Name == name {
+			return ips(&service.Status.LoadBalancer)
+		}
+	}
+	return ""
+}
+
+// creates makes a Service and waits for its address.
+func (p *pathLab) creates(c *cluster.Cluster, service *corev1.Service) string {
+	p.Helper()
+	p.must(c.Create(service))
+	p.becomes("an address is published", "true", func() string {
+		if shownBy(c, service.Name) != "" {
+			return "true"
+		}
+		return "false"
+	})
+	return shownBy(c, service.Name)
+}
+
+// labels changes the labels of a node.
+func (p *pathLab) labels(c *cluster.Cluster, name string, labels map[string]string) {
+	p.Helper()
+	like := &corev1.Node{}
+	like.Name = name
+	p.must(c.Change(like, func(node cluster.Object) { node.SetLabels(labels) }))
+}
+
+// annotates changes an annotation of a Service; an empty value removes it.
+func (p *pathLab) annotates(c *cluster.Cluster, service *corev1.Service, name, value string) {
+	p.Helper()
+	p.must(c.Change(service, func(object cluster.Object) {
+		all := object.GetAnnotations()
+		all[annotationPrefix+name] = value
+		if value == "" {
+			delete(all, annotationPrefix+name)
+		}
+		object.SetAnnotations(all)
+	}))
+}
+
+// TestPathNodeSelector: connections come to the nodes that match and to no others, as their labels and the selector change; streams to
+// nodes that go on matching survive.
+func TestPathNodeSelector(t *testing.T) {
+	p := newPath(t, "a", "b", "c")
+	edge := map[string]string{"tier": "edge"}
+	p.fleet[0].Labels, p.fleet[1].Labels = edge, edge
+	c := p.watched()
+	web, all := unchecked("web", 2080), unchecked("all", 2443)
+	annotated("node-selector", "tier=edge")(web)
+	p.serve(web, all)
+	address, open := p.creates(c, web), p.creates(c, all)
+	p.becomes("at first", "a b", p.reaching(address, 2080))
+	stays := p.streamTo("b", address, 2080)
+
+	p.labels(c, "c", edge)
+	p.becomes("when c matches", "a b c", p.reaching(address, 2080))
+	p.labels(c, "a", nil)
+	p.becomes("when a does not", "b c", p.reaching(address, 2080))
+	p.is("the stream to b", stays.say("still"), "b 32080/tcp still")
+	p.is("the Service without a selector", p.reaches(1, open, 2443), "a b c")
+
+	p.annotates(c, web, "node-selector", "tier=nowhere")
+	p.annotates(c, web, "max-connections", "777") // once this is there, so is the other
+	p.becomes("the cloud has followed", "777", func() string { return p.limitOf(address) })
+	p.is("a selector that no node matches", p.reaches(1, address, 2080), "b c")
+	p.annotates(c, web, "node-selector", "")
+	p.becomes("without a selector", "a b c", p.reaching(address, 2080))
+	p.is("the stream to b", stays.say("still"), "b 32080/tcp still")
+}
