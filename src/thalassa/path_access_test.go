@@ -120,14 +120,8 @@ func TestPathUnreadableSourcesOfOnePort(t *testing.T) {
 	web := service("web", 2080, 2443)
 	annotated("health-check-enabled", "false", "acl-port-p2443", "office")(web)
 	p.serve(web)
-	status, err := p.ensure(web, p.fleet)
-	if err == nil {
-		t.Error("nobody is told that a port is not opened")
-	}
-	if status == nil {
-		status, _, _ = p.cloud.library.GetLoadBalancer(t.Context(), "test", web)
-	}
-	address := ips(status)
+	address := ips(p.apply(web))
+	p.told("a port is not opened", reasonAnnotation, "no port that it is about is opened")
 	p.is("made with it", p.admitted(address, 2080, 2443), " 1 2 3,")
 	annotated("acl-port-p2443", p.client(2).String())(web)
 	p.apply(web)

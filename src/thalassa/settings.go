@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -38,11 +39,11 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 	s := settings{annotations: a, values: values, ports: make(map[loadbalancer.Key]portSettings, len(ports))}
 	var notices []loadbalancer.Notice
 	for _, problem := range problems {
-		notices = append(notices, settingNotice(reasonAnnotation, problem.String()))
+		notices = append(notices, settingNotice(reasonAnnotation, problemText(problem)))
 	}
 	var problem *annotation.Problem
 	if s.ranges, problem = rangesOf(service); problem != nil {
-		notices = append(notices, settingNotice(reasonAnnotation, problem.String()))
+		notices = append(notices, settingNotice(reasonAnnotation, problemText(*problem)))
 	}
 	kind, internal := a.kind.From(values), a.internal.From(values)
 	s.internal = internalOf(kind, internal)
@@ -59,6 +60,15 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 		s.ports[loadbalancer.Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}] = of
 	}
 	return s, notices
+}
+
+// problemText is a problem with what follows from it.
+func problemText(problem annotation.Problem) string {
+	name := strings.TrimPrefix(problem.Annotation, annotationPrefix)
+	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation, annotationPrefix) {
+		return problem.String()
+	}
+	return problem.String() + "; until it can be read, no port that it is about is opened, and one that is open keeps the sources it has"
 }
 
 // portOf reads what is asked for about one port.

@@ -66,10 +66,14 @@ func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
 	return keys
 }
 
-// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old.
+// SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old. Only when there are any do they count as in
+// use: also for a Service that never had one it is asked, at its end.
 func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge time.Duration) ([]SecurityGroup, error) {
-	i.securityGroups.asked.note("")
-	return i.securityGroups.kind.find(ctx, ownerKey(owner), i.certain(owner, maxAge))
+	found, err := i.securityGroups.kind.find(ctx, ownerKey(owner), i.certain(owner, maxAge))
+	if len(found) > 0 {
+		i.securityGroups.asked.note("")
+	}
+	return found, err
 }
 
 // SecurityGroup returns the security group of the VPC with that identity or slug, whoever it belongs to, from a list at most maxAge old.

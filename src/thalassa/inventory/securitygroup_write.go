@@ -32,6 +32,7 @@ func bodyOf(g SecurityGroup) securityGroupBody {
 
 // CreateSecurityGroup creates a security group in the VPC; identity, slug, version and status are the cloud's to give.
 func (i *Inventory) CreateSecurityGroup(ctx context.Context, group SecurityGroup) (SecurityGroup, error) {
+	i.securityGroups.asked.note("")
 	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint, struct {
 		securityGroupBody
 		VPC string `json:"vpcIdentity"`
