@@ -3,8 +3,6 @@ package trial
 import (
 	"fmt"
 	"math/rand/v2"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // inARow is how many calls a mishap that lasts befalls: a client that asks again
@@ -98,28 +96,16 @@ func chaos(seeds int) []disturbance {
 }
 
 // anything draws a chance and a choice of mishaps once, and for each call
-// whether one of them befalls it. No list lacks something twice without a whole
-// one in between: nobody can tell two answers that agree from the truth.
+// whether one of them befalls it.
 func anything(seed uint64) func(int, call) *mishap {
 	random := rand.New(rand.NewPCG(seed, 0))
 	chance := leastChance + random.Float64()*(mostChance-leastChance)
 	choice := mixture(random)
-	lied := map[string]bool{} // by operation
-	return func(n int, c call) *mishap {
+	return func(n int, _ call) *mishap {
 		if n > chaosCalls || random.Float64() >= chance {
-			delete(lied, c.operation())
 			return nil
 		}
-		m := choice[random.IntN(len(choice))]
-		if m.effect.Kind != fault.Partial {
-			return m
-		}
-		if lied[c.operation()] {
-			delete(lied, c.operation())
-			return nil
-		}
-		lied[c.operation()] = true
-		return m
+		return choice[random.IntN(len(choice))]
 	}
 }
 

@@ -315,28 +315,3 @@ func TestSeedsRepeat(t *testing.T) {
 		t.Error("20 seeds never draw a crash and a list that lacks something")
 	}
 }
-
-// TestNoListLiesTwice without the truth in between, also when other calls, and other mishaps of the same call, come between.
-func TestNoListLiesTwice(t *testing.T) {
-	calls := []call{{method: "GET", path: balancers}, {method: "GET", path: "/v1/machines"}, {method: "POST", path: balancers}}
-	lies := 0
-	for seed := range uint64(200) {
-		at, lied := anything(seed), map[string]bool{}
-		for n := 1; n <= chaosCalls; n++ {
-			c := calls[n%len(calls)]
-			switch m := at(n, c); {
-			case m == nil:
-				lied[c.operation()] = false
-			case !strings.HasPrefix(m.name, "partial"):
-			case lied[c.operation()]:
-				t.Fatalf("seed %d: call %d lacks something, and so did the one before", seed, n)
-			default:
-				lied[c.operation()] = true
-				lies++
-			}
-		}
-	}
-	if lies < 100 {
-		t.Errorf("200 seeds lie %d times only", lies)
-	}
-}
