@@ -120,7 +120,7 @@ func TestPathUnreadableSourcesOfOnePort(t *testing.T) {
 	web := service("web", 2080, 2443)
 	annotated("health-check-enabled", "false", "acl-port-p2443", "office")(web)
 	p.serve(web)
-	address := ips(p.apply(web))
+	address := p.apply(web)
 	p.told("a port is not opened", reasonAnnotation, "no port that it is about is opened")
 	p.is("made with it", p.admitted(address, 2080, 2443), " 1 2 3,")
 	annotated("acl-port-p2443", p.client(2).String())(web)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -50,8 +51,10 @@ type Inventory struct {
 	doubts   *recent // owners for whom a creation ended without an answer
 	seen     *recent // owners of whom lists have shown something
 	complete complete
-	owned    Labels // of load balancers and target groups of this cluster
-	owner    string // label whose value identifies the owner of a load balancer or target group
+	// confirming is held while machines are asked for that lists lack.
+	confirming sync.Mutex
+	owned      Labels // of load balancers and target groups of this cluster
+	owner      string // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope says which objects are read.
@@ -146,11 +149,7 @@ func (i *Inventory) All(ctx context.Context, maxAge time.Duration) ([]LoadBalanc
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
-	return client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()}, func(m machineItem) (Machine, bool) {
-		// A server may ignore a filter, so it is applied here again.
-		machine := m.object()
-		return machine, m.VPC.Identity == i.vpc && !machine.Gone()
-	})
+	return client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()}, i.machineHere) // a server may ignore a filter, so it is applied here again
 }
 
 func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {

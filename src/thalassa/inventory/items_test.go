@@ -15,8 +15,6 @@ func read[Item interface{ object() T }, T any](body []byte) (item Item, object T
 	return item, item.object()
 }
 
-func (m machineItem) identity() string { return m.Identity }
-
 func (r reservedIPItem) identity() string { return r.Identity }
 
 // FuzzItems: whatever the cloud says about its objects, what is compared as a set is sorted, and nothing loses its identity.

@@ -53,6 +53,8 @@ type machineItem struct {
 	} `json:"status"`
 }
 
+func (m machineItem) identity() string { return m.Identity }
+
 func (m machineItem) object() Machine {
 	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug, Zone: m.Zone}
 	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) {

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -30,12 +31,54 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 		return nil, err
 	}
 	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
-	for id := range missing {
-		i.absent.note(id)
+	if err != nil {
+		return nil, err
 	}
-	targets = append(targets, late...)
+	there, err := i.confirmMissing(ctx, slices.Sorted(maps.Keys(missing)))
+	targets = slices.Concat(targets, late, there)
 	slices.Sort(targets)
 	return targets, err
+}
+
+// mostConfirmed is how many machines that lists lack are asked for one by one. That more are gone at a time is believed from two lists:
+// the second one would have to lack the same by chance.
+const mostConfirmed = 50
+
+// confirmMissing asks for machines that two lists in a row lack, and returns those that are there nevertheless and can receive traffic. The
+// others are remembered to be gone.
+func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there []string, err error) {
+	if len(ids) > mostConfirmed {
+		for _, id := range ids {
+			i.absent.note(id)
+		}
+		return nil, nil
+	}
+	i.confirming.Lock() // many Services have the same machines
+	defer i.confirming.Unlock()
+	for _, id := range ids {
+		if noted, known := i.absent.noted(id); known && time.Since(noted) <= MachineAge {
+			continue
+		}
+		machine, found, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("asking for machine %s, which the list lacks: %w", id, err)
+		case !found:
+			i.absent.note(id)
+		default:
+			i.machines.put(machine)
+			if machine.State != string(iaas.MachineStateDeleting) {
+				there = append(there, id)
+			}
+		}
+	}
+	return there, nil
+}
+
+// machineHere says whether it is in the VPC, and there.
+func (i *Inventory) machineHere(m machineItem) (Machine, bool) {
+	machine := m.object()
+	return machine, m.VPC.Identity == i.vpc && !machine.Gone()
 }
 
 // siftTargets returns those of the machines that can receive traffic, and those that are not listed.
