@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -92,6 +93,9 @@ func cloudConfigRules() (map[string]map[string]any, error) {
 		"image": {"required": []string{"repository", "pullPolicy"}},
 	}
 	file.collect("cloudConfig", rules)
+	defaults := rules["cloudConfig.loadBalancer.defaults"]
+	maps.Copy(defaults, thalassa.DefaultsSchema())
+	defaults["additionalProperties"] = false
 	return rules, nil
 }
 
