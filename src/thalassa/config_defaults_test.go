@@ -24,7 +24,7 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 		`{adopt: lb-1}`:                 {path + "adopt: is about one Service and cannot have a default for all of them"},
 		`{max-connections.http: "5"}`:   {path + "max-connections.http: is for one port, and ports differ between Services; write max-connections"},
 		`{"pub lish": ip}`: {
-			path + "pub lish: found a key that is not allowed, want annotations that may have a default, by their names without loadbalancer.k8s.thalassa.cloud/",
+			"loadBalancer.defaults.(key in line 5): found a key that is not allowed, want annotations that may have a default, by their names without loadbalancer.k8s.thalassa.cloud/",
 		},
 		`{loadbalancer.k8s.thalassa.cloud/publish: ip}`: {
 			path + "loadbalancer.k8s.thalassa.cloud/publish: is written without loadbalancer.k8s.thalassa.cloud/ here",
