@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func looks() map[string]look {
 		"adopt":              shows("/v1/loadbalancers", `"name":"theirs"`),
 		"own-security-group": shows("/v1/security-groups", `"203.0.113.0/24"`, `"198.51.100.0/24"`, `"icmp"`),
 		"node-ports-rules":   shows("/v1/security-groups", `"remoteAddress":"10.0.`),
-		"reserved-ip":        shows("/v1/reserved-ips", `"status":"associated"`),
+		"reserved-ip":        shows("/v1/reserved-ips", `"status":"attached"`),
 		"proxy-protocol":     shows("/v1/loadbalancer-target-groups", `"enableProxyProtocol":true`, `"enableProxyProtocol":false`),
 		"policy-per-port":    shows("/v1/loadbalancer-target-groups", `"ROUND_ROBIN"`, `"MAGLEV"`),
 		"health-check":       shows("/v1/loadbalancer-target-groups", `"path":"/ready"`, `"port":30900`, `"unhealthyThreshold":2`),
@@ -46,16 +47,16 @@ func looks() map[string]look {
 	}
 }
 
-// addresses wants addresses that begin so, in this order, and no others.
+// addresses wants one address that begins with each of these, and no others.
 func addresses(begin ...string) look {
 	return func(_ *testing.T, _ *cloud, status *corev1.LoadBalancerStatus) string {
+		for _, text := range begin {
+			if !slices.ContainsFunc(status.Ingress, func(i corev1.LoadBalancerIngress) bool { return strings.HasPrefix(i.IP, text) }) {
+				return fmt.Sprintf("addresses %+v, want one that begins with %s", status.Ingress, text)
+			}
+		}
 		if len(status.Ingress) != len(begin) {
 			return fmt.Sprintf("addresses %+v, want %d", status.Ingress, len(begin))
-		}
-		for i, text := range begin {
-			if !strings.HasPrefix(status.Ingress[i].IP, text) {
-				return fmt.Sprintf("address %s, want one that begins with %s", status.Ingress[i].IP, text)
-			}
 		}
 		return ""
 	}

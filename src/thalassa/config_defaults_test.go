@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,22 +47,16 @@ func TestServiceDefaultsSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names struct{ Enum []string }
 	var publish struct{ Enum []string }
-	schema, err := json.Marshal(DefaultsSchema()["propertyNames"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustDecode(t, schema, &names)
-	if diff := cmp.Diff(Annotations().DefaultNames(), names.Enum); diff != "" || slices.Contains(names.Enum, "adopt") {
-		t.Errorf("names (-registry +schema):\n%s", diff)
-	}
 	var file struct {
 		AllOf []struct {
 			Properties struct {
 				LoadBalancer struct {
 					Properties struct {
-						Defaults struct{ Properties map[string]json.RawMessage }
+						Defaults struct {
+							Properties           map[string]json.RawMessage
+							AdditionalProperties *bool
+						}
 					}
 				} `json:"loadBalancer"`
 			}
@@ -69,8 +64,13 @@ func TestServiceDefaultsSchema(t *testing.T) {
 	}
 	mustDecode(t, text, &file)
 	for _, condition := range file.AllOf {
-		if property := condition.Properties.LoadBalancer.Properties.Defaults.Properties["publish"]; property != nil {
-			mustDecode(t, property, &publish)
+		defaults := condition.Properties.LoadBalancer.Properties.Defaults
+		if len(defaults.Properties) == 0 {
+			continue
+		}
+		mustDecode(t, defaults.Properties["publish"], &publish)
+		if diff := cmp.Diff(Annotations().DefaultNames(), slices.Sorted(maps.Keys(defaults.Properties))); diff != "" || *defaults.AdditionalProperties {
+			t.Errorf("names (-registry +schema), others allowed %v:\n%s", *defaults.AdditionalProperties, diff)
 		}
 	}
 	if diff := cmp.Diff([]string{publishIP, publishHostname, publishBoth}, publish.Enum); diff != "" {

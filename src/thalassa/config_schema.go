@@ -1,32 +1,12 @@
 package thalassa
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-)
+import "github.com/thalassa-cloud/thalassa-ccm/src/config"
 
 // ConfigSchema is the JSON schema of the cloud-config file. It knows the file and not the environment: what a variable can give
 // is not required, so a file without credentials passes.
 func ConfigSchema() ([]byte, error) {
 	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", DefaultConfig(), ConfigKeys(),
-		oneCredential(), notInsecureWithBundle(), within("loadBalancer", within("defaults", DefaultsSchema())))
-}
-
-// DefaultsSchema says which annotations may have a default in loadBalancer.defaults, and which values, as far as a schema can. It
-// takes no blanks around a value, which the program does.
-func DefaultsSchema() config.Schema {
-	registry, properties := Annotations(), config.Schema{}
-	entries := registry.Entries()
-	for _, name := range registry.DefaultNames() {
-		entry := entries[slices.IndexFunc(entries, func(e annotation.Entry) bool { return e.Name == name })]
-		property := config.Schema{"type": "string", "description": entry.Effect + " Allowed: " + entry.Allowed + "."}
-		maps.Copy(property, entry.Schema)
-		properties[name] = property
-	}
-	return config.Schema{"properties": properties, "propertyNames": config.Schema{"enum": registry.DefaultNames()}}
+		oneCredential(), notInsecureWithBundle(), within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
 }
 
 // oneCredential allows the keys of one form, and all of them, or none at all.

@@ -93,9 +93,7 @@ func cloudConfigRules() (map[string]map[string]any, error) {
 		"image": {"required": []string{"repository", "pullPolicy"}},
 	}
 	file.collect("cloudConfig", rules)
-	defaults := rules["cloudConfig.loadBalancer.defaults"]
-	maps.Copy(defaults, thalassa.DefaultsSchema())
-	defaults["additionalProperties"] = false
+	maps.Copy(rules["cloudConfig.loadBalancer.defaults"], thalassa.Annotations().DefaultsSchema())
 	return rules, nil
 }
 
