@@ -212,6 +212,8 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 			set = "cloudConfig." + entry.Path + "=true"
 		case entry.Path == "loadBalancer.drift":
 			set = "cloudConfig.loadBalancer.drift=report"
+		case entry.Path == "loadBalancer.defaults":
+			set = "cloudConfig.loadBalancer.defaults.publish=ip"
 		case entry.Type == config.TypeMapping:
 			set = "cloudConfig." + entry.Path + ".a=b"
 		case entry.Type == config.TypeText && entry.Path != "endpoint":

@@ -23,7 +23,9 @@ func successor(t *testing.T) string {
 	}
 	values.Removed = map[string]string{"port": "set securePort instead", "metrics.old": "set metrics.tlsSecret instead"}
 	// What the program says about its keys does not matter here.
-	schema, err := values.Schema("", map[string]map[string]any{"cloudConfig.additionalLabels": {"additionalProperties": true}})
+	schema, err := values.Schema("", map[string]map[string]any{
+		"cloudConfig.additionalLabels": {"additionalProperties": true}, "cloudConfig.loadBalancer.defaults": {"additionalProperties": true},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,8 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 		"cloudConfig.loadBalancer.creationPollInterval=0", "cloudConfig.loadBalancer.creationPollTimeout=5m",
 		"cloudConfig.additionalLabels.team=7", "extraArgs.--profiling=false", "extraArgs.profiling={a,b}",
 		"cloudConfig.loadBalancer.driftPeriod=-1", "cloudConfig.loadBalancer.drift=fix", "cloudConfig.loadBalancer.class=a b", "cloudConfig.loadBalancer.onlyClass=some",
+		"cloudConfig.loadBalancer.defaults.max-connections=20000", "cloudConfig.loadBalancer.defaults.publish=all",
+		"cloudConfig.loadBalancer.defaults.adopt=lb-1", "cloudConfig.loadBalancer.nodeSecurityGroup=a b",
 		"cloudConfig.inventory.machineAge=0", "cloudConfig.inventory.balancerAge=5m",
 		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "cloudConfig.api.burst=many",
 		"credentials.workloadIdentity.enabled=yes", "credentials.workloadIdentity.lifetime=59", "credentials.workloadIdentity.audience=",
@@ -127,7 +129,7 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 func TestSchemaAcceptsNull(t *testing.T) {
 	for _, path := range []string{
 		"cloudConfig.project", "cloudConfig.defaultSubnet", "cloudConfig.endpoint", "cloudConfig.additionalLabels",
-		"cloudConfig.loadBalancer", "cloudConfig.instancesV2", "cloudConfig.inventory", "cloudConfig.api",
+		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults", "cloudConfig.loadBalancer.nodeSecurityGroup", "cloudConfig.instancesV2", "cloudConfig.inventory", "cloudConfig.api",
 		"credentials.workloadIdentity", "caBundle", "caBundle.pem", "caBundle.existing", "caBundle.existing.name",
 		"image.registry", "image.tag", "image.digest",
 		"imagePullSecrets", "fullnameOverride", "extraArgs", "kubernetesServiceHost", "kubernetesServicePort",

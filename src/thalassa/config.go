@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,10 +139,22 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 	if c.Insecure && c.CABundle != "" {
 		file.Add("insecure", "true beside caBundle", "want only one of the two: a certificate that is not verified needs no bundle to verify it with")
 	}
-	for _, problem := range newAnnotations().registry.SetDefaults(c.LoadBalancer.Defaults) {
-		file.Add("loadBalancer.defaults."+strings.TrimPrefix(problem.Annotation, annotationPrefix), problem.Value, problem.Want)
-	}
+	c.LoadBalancer.checkDefaults(file)
 	return c, file, nil
+}
+
+// checkDefaults reports what cannot be a default of Services.
+func (c LoadBalancerConfig) checkDefaults(file *config.File) {
+	for _, problem := range newAnnotations().registry.SetDefaults(c.Defaults) {
+		path := "loadBalancer.defaults." + problem.Annotation
+		switch {
+		case !config.Matching(annotationNames, "").Allows(problem.Annotation): // the key's rule has said so
+		case problem.Name:
+			file.Add(path, "", problem.Want)
+		default:
+			file.Add(path, strconv.Quote(problem.Value), "want "+problem.Want)
+		}
+	}
 }
 
 // pollInterval is how often a load balancer that is being made, or deleted, is looked at.

@@ -22,6 +22,8 @@ const (
 	portPattern     = `(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])`
 	// pathPattern is an absolute path. What does not look like one is not repeated: it may be the secret that should be in the file.
 	pathPattern = `/[^\r\n]*`
+	// annotationNames is what names of annotations consist of; which ones there are, the registry knows.
+	annotationNames = `[!-~]+`
 	// day bounds durations: more is a mistake in the unit.
 	day = 86400
 )
@@ -136,7 +138,7 @@ func behaviourKeys() []config.Key {
 			Effect: "Leaves Services without a loadBalancerClass to others; without class, that is all of them."},
 		{Path: "loadBalancer.defaults", Since: "0.1.0", Example: `{loadbalancing-policy: MAGLEV, health-check-enabled: "false"}`,
 			Effect: "What holds for Services that do not have an annotation: the annotation's name without " + annotationPrefix + ", and its value. Load balancers that were taken over keep what they have.",
-			Rule:   config.Rule{Keys: `[a-z][a-z-]*`, Want: "annotations that may have a default, by their names without " + annotationPrefix}},
+			Rule:   config.Rule{Keys: annotationNames, Want: "annotations that may have a default, by their names without " + annotationPrefix}},
 		{Path: "loadBalancer.nodeSecurityGroup", Since: "0.1.0", Example: "sg-0123456789",
 			Effect: "The security group of the nodes, in which rules are made for the node ports of Services with the annotation open-node-ports. Other rules in it stay as they are.",
 			Rule:   config.Matching(identityPattern, "the identity or slug of a security group in the VPC"+identityLetters)},

@@ -6,7 +6,7 @@ import "github.com/thalassa-cloud/thalassa-ccm/src/config"
 // is not required, so a file without credentials passes.
 func ConfigSchema() ([]byte, error) {
 	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", DefaultConfig(), ConfigKeys(),
-		oneCredential(), notInsecureWithBundle())
+		oneCredential(), notInsecureWithBundle(), within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
 }
 
 // oneCredential allows the keys of one form, and all of them, or none at all.

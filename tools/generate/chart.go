@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -92,6 +93,7 @@ func cloudConfigRules() (map[string]map[string]any, error) {
 		"image": {"required": []string{"repository", "pullPolicy"}},
 	}
 	file.collect("cloudConfig", rules)
+	maps.Copy(rules["cloudConfig.loadBalancer.defaults"], thalassa.Annotations().DefaultsSchema())
 	return rules, nil
 }
 

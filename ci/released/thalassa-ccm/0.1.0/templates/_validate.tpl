@@ -144,6 +144,7 @@ cloudConfig.cluster is required: it is a name no other cluster of the organisati
   "endpoint" "https://api.thalassa.cloud"
   "loadBalancer.enabled" true "loadBalancer.creationPollInterval" 5 "loadBalancer.creationPollTimeout" 300 "loadBalancer.driftPeriod" 300
   "loadBalancer.drift" "repair" "loadBalancer.removeOrphans" false "loadBalancer.class" "" "loadBalancer.onlyClass" false
+  "loadBalancer.defaults" dict "loadBalancer.nodeSecurityGroup" ""
   "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true
   "inventory.machineAge" 60 "inventory.balancerAge" 300
   "api.callTimeout" 30 "api.requestsPerSecond" 50 "api.burst" 100

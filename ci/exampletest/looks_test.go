@@ -1,0 +1,100 @@
+package exampletest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// look says what an example has not got that it asks for; "" when it has all.
+type look func(t *testing.T, c *cloud, status *corev1.LoadBalancerStatus) string
+
+// looks are those for examples whose effect is more than an address.
+func looks() map[string]look {
+	return map[string]look{
+		"public":           addresses("203.0.113."),
+		"internal":         addresses("10.0."),
+		"load-balancer-ip": addresses("203.0.113.10"),
+		"dual-stack":       addresses("203.0.113.", "2001:db8:"),
+		"publish-hostname": hostname,
+		"source-ranges":    shows("/v1/loadbalancers", `"203.0.113.0/24"`, `"2001:db8:1::/48"`),
+		"per-port-access":  shows("/v1/loadbalancers", `"192.0.2.10/32"`),
+		"limits-and-timeouts": shows("/v1/loadbalancers", `"maxConnections":20000`, `"maxConnections":50000`,
+			`"connectionIdleTimeout":600`),
+		"instance-size":      shows("/v1/loadbalancers", `"lb-gp-large"`),
+		"name-and-labels":    shows("/v1/loadbalancers", `"Shop front"`, `"team":"shop"`),
+		"delete-protection":  shows("/v1/loadbalancers", `"deleteProtection":true`),
+		"security-groups":    shows("/v1/loadbalancers", `"slug":"office"`),
+		"subnet":             shows("/v1/loadbalancers", `"slug":"frontend"`),
+		"adopt":              shows("/v1/loadbalancers", `"name":"theirs"`),
+		"own-security-group": shows("/v1/security-groups", `"203.0.113.0/24"`, `"198.51.100.0/24"`, `"icmp"`),
+		"node-ports-rules":   shows("/v1/security-groups", `"remoteAddress":"10.0.`),
+		"reserved-ip":        shows("/v1/reserved-ips", `"status":"attached"`),
+		"proxy-protocol":     shows("/v1/loadbalancer-target-groups", `"enableProxyProtocol":true`, `"enableProxyProtocol":false`),
+		"policy-per-port":    shows("/v1/loadbalancer-target-groups", `"ROUND_ROBIN"`, `"MAGLEV"`),
+		"health-check":       shows("/v1/loadbalancer-target-groups", `"path":"/ready"`, `"port":30900`, `"unhealthyThreshold":2`),
+		"health-check-off":   shows("/v1/loadbalancer-target-groups", `"protocol":"tcp"`),
+		"local":              shows("/v1/loadbalancer-target-groups", `"path":"/healthz"`),
+		"udp":                shows("/v1/loadbalancer-target-groups", `"port":30900`),
+		"tcp-and-udp":        shows("/v1/loadbalancers", `"protocol":"tcp"`, `"protocol":"udp"`),
+		"node-selector":      targets(1),
+		"keep":               targets(2),
+	}
+}
+
+// addresses wants one address that begins with each of these, and no others.
+func addresses(begin ...string) look {
+	return func(_ *testing.T, _ *cloud, status *corev1.LoadBalancerStatus) string {
+		for _, text := range begin {
+			if !slices.ContainsFunc(status.Ingress, func(i corev1.LoadBalancerIngress) bool { return strings.HasPrefix(i.IP, text) }) {
+				return fmt.Sprintf("addresses %+v, want one that begins with %s", status.Ingress, text)
+			}
+		}
+		if len(status.Ingress) != len(begin) {
+			return fmt.Sprintf("addresses %+v, want %d", status.Ingress, len(begin))
+		}
+		return ""
+	}
+}
+
+func hostname(_ *testing.T, _ *cloud, status *corev1.LoadBalancerStatus) string {
+	if len(status.Ingress) != 1 || status.Ingress[0].IP != "" || status.Ingress[0].Hostname == "" {
+		return fmt.Sprintf("status %+v, want a host name and no address", status)
+	}
+	return ""
+}
+
+// shows wants texts in what the cloud shows.
+func shows(path string, texts ...string) look {
+	return func(t *testing.T, c *cloud, _ *corev1.LoadBalancerStatus) string {
+		t.Helper()
+		var all json.RawMessage
+		c.call(t, http.MethodGet, path, "", &all)
+		for _, text := range texts {
+			if !strings.Contains(strings.ReplaceAll(string(all), `": `, `":`), text) {
+				return fmt.Sprintf("%s has no %s: %s", path, text, all)
+			}
+		}
+		return ""
+	}
+}
+
+// targets wants a number of machines behind the only port.
+func targets(count int) look {
+	return func(t *testing.T, c *cloud, _ *corev1.LoadBalancerStatus) string {
+		t.Helper()
+		var groups []struct {
+			Attachments []json.RawMessage `json:"loadbalancerTargetGroupAttachments"`
+		}
+		c.call(t, http.MethodGet, "/v1/loadbalancer-target-groups", "", &groups)
+		if len(groups) != 1 || len(groups[0].Attachments) != count {
+			return fmt.Sprintf("target groups %v, want one with %d machines", groups, count)
+		}
+		return ""
+	}
+}

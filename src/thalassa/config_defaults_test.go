@@ -1,0 +1,79 @@
+package thalassa
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestServiceDefaultsAreChecked: what cannot be a default is refused when the program starts, by name, with what is allowed.
+func TestServiceDefaultsAreChecked(t *testing.T) {
+	const path = "loadBalancer.defaults."
+	for defaults, want := range map[string][]string{
+		`{loadbalancing-policy: MAGLEV, health-check-enabled: "false", acl-allowed-sources: "10.0.0.0/8", node-selector: "edge=true"}`: nil,
+		`{publish: " ip "}`:         nil,
+		`{max-connections: 20000}`:  {path + "max-connections: found a number, want text (put it in quotes)"},
+		`{max-connections: "many"}`: {path + `max-connections: found "many", want a whole number of connections from 1 to 1073741824`},
+		`{loadbalancing-policy: LEAST}`: {
+			path + `loadbalancing-policy: found "LEAST", want one of ROUND_ROBIN, RANDOM, MAGLEV`,
+		},
+		`{loadbalancing-polic: MAGLEV}`: {path + "loadbalancing-polic: is not known; did you mean loadbalancing-policy?"},
+		`{adopt: lb-1}`:                 {path + "adopt: is about one Service and cannot have a default for all of them"},
+		`{max-connections.http: "5"}`:   {path + "max-connections.http: is for one port, and ports differ between Services; write max-connections"},
+		`{"pub lish": ip}`: {
+			"loadBalancer.defaults.(key in line 5): found a key that is not allowed, want annotations that may have a default, by their names without loadbalancer.k8s.thalassa.cloud/",
+		},
+		`{loadbalancer.k8s.thalassa.cloud/publish: ip}`: {
+			path + "loadbalancer.k8s.thalassa.cloud/publish: is written without loadbalancer.k8s.thalassa.cloud/ here",
+		},
+	} {
+		c, problems := parse(t, required+"loadBalancer: {defaults: "+defaults+"}\n", noEnvironment)
+		if diff := cmp.Diff(want, problems); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", defaults, diff)
+		}
+		if len(c.LoadBalancer.Defaults) == 0 && !strings.Contains(defaults, ": 20000") {
+			t.Errorf("%s: nothing was read", defaults)
+		}
+	}
+}
+
+// TestServiceDefaultsSchema: the file's schema names exactly what may have a default, and what the type of each can say.
+func TestServiceDefaultsSchema(t *testing.T) {
+	text, err := ConfigSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var publish struct{ Enum []string }
+	var file struct {
+		AllOf []struct {
+			Properties struct {
+				LoadBalancer struct {
+					Properties struct {
+						Defaults struct {
+							Properties           map[string]json.RawMessage
+							AdditionalProperties *bool
+						}
+					}
+				} `json:"loadBalancer"`
+			}
+		}
+	}
+	mustDecode(t, text, &file)
+	for _, condition := range file.AllOf {
+		defaults := condition.Properties.LoadBalancer.Properties.Defaults
+		if len(defaults.Properties) == 0 {
+			continue
+		}
+		mustDecode(t, defaults.Properties["publish"], &publish)
+		if diff := cmp.Diff(Annotations().DefaultNames(), slices.Sorted(maps.Keys(defaults.Properties))); diff != "" || *defaults.AdditionalProperties {
+			t.Errorf("names (-registry +schema), others allowed %v:\n%s", *defaults.AdditionalProperties, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{publishIP, publishHostname, publishBoth}, publish.Enum); diff != "" {
+		t.Errorf("publish (-want +schema):\n%s", diff)
+	}
+}
