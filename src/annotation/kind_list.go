@@ -53,10 +53,8 @@ func Names(maximum int) Kind[[]string] {
 // the empty map.
 func Pairs(reserved ...string) Kind[map[string]string] {
 	const maximum = 64
-	allowed := fmt.Sprintf("at most %d labels like key=value with commas between them, keys and values as in Kubernetes", maximum)
-	for _, start := range reserved {
-		allowed += ", no key beginning with " + start
-	}
+	allowed := strings.Join(append([]string{fmt.Sprintf("at most %d labels like key=value with commas between them, keys and values as in Kubernetes", maximum)},
+		reserved...), ", no key beginning with ")
 	grammar := regexp.MustCompile(pairPattern)
 	parse := func(text string) (map[string]string, error) {
 		pairs := map[string]string{}
@@ -92,11 +90,11 @@ func formatPairs(pairs map[string]string) string {
 
 // pairCondition is true for one label.
 func pairCondition(element string, reserved []string) string {
-	condition := matching(element, pairPattern)
+	conditions := []string{matching(element, pairPattern)}
 	for _, start := range reserved {
-		condition += fmt.Sprintf(" && !%s.startsWith(%s)", element, strconv.Quote(start))
+		conditions = append(conditions, fmt.Sprintf("!%s.startsWith(%s)", element, strconv.Quote(start)))
 	}
-	return condition
+	return strings.Join(conditions, " && ")
 }
 
 // differentKeys is true when every key of a text that each element of is a label comes once.

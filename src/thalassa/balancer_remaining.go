@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	if balancer := o.balancer(); balancer != nil {
 		found.State, found.Status = balancer.Status, d.statusOf(service, *balancer)
 		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status
-		if held := protection(d, *balancer); held != "" && !keeps {
+		if held := cmp.Or(unreadableEnd(d), protection(d, *balancer)); held != "" && !keeps {
 			found.Plan, found.Refused = nil, errors.New(held)
 		}
 	}
@@ -79,6 +80,14 @@ func protection(d desired, balancer inventory.LoadBalancer) string {
 	}
 	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
 		balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
+}
+
+// unreadableEnd is why nothing is deleted when the Service says something about its end that cannot be read; "" when it can.
+func unreadableEnd(d desired) string {
+	if !d.annotations.onDelete.From(d.values).Invalid {
+		return ""
+	}
+	return fmt.Sprintf("annotation %son-delete cannot be read, so nothing is deleted yet: set it to %s or %s, or remove it to have everything deleted", annotationPrefix, onDeleteDelete, onDeleteKeep)
 }
 
 // unprotect switches off what would refuse the deletion.

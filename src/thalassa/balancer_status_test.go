@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -113,7 +112,7 @@ func TestLacking(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			web := service("web", 80)
-			web.Spec.IPFamilies, web.Spec.IPFamilyPolicy = tt.families, ptr.To(tt.policy)
+			web.Spec.IPFamilies, web.Spec.IPFamilyPolicy = tt.families, new(tt.policy)
 			if tt.publish != "" {
 				annotated("publish", tt.publish)(web)
 			}

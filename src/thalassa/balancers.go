@@ -82,8 +82,8 @@ func (b *balancers) Compare(ctx context.Context, service *corev1.Service, target
 	found.Notices = append(notices, b.planner.removals.kept(d, o)...)
 	if balancer := o.balancer(); balancer != nil {
 		b.compareWith(service, *balancer, d, o, managed, &found)
-	} else if err := b.compareWithNone(ctx, service, d, o, managed, &found); err != nil {
-		return loadbalancer.Comparison{}, err
+	} else {
+		b.compareWithNone(ctx, service, d, o, managed, &found)
 	}
 	b.explain(service, found.Plan)
 	return found, nil
@@ -130,29 +130,30 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 }
 
 // compareWithNone completes a comparison for a Service that has no load balancer.
-func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, managed *managedGroup, found *loadbalancer.Comparison) error {
+func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, managed *managedGroup, found *loadbalancer.Comparison) {
+	adopts := d.annotations.adopt.From(d.values)
+	if adopts.Invalid {
+		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", annotationPrefix))
+	}
 	found.Refused = errors.Join(found.Refused, d.missing)
 	if d.failed != nil || d.missing != nil || len(d.Ports) == 0 {
 		found.Refused = cmp.Or(found.Refused, errors.New("no port of the Service can be opened"))
-		return nil
+		return
 	}
 	b.inherit(service)
 	if within := b.inventory.Doubtful(string(service.UID)); within > 0 {
 		found.Exists = true
 		found.Wait = doubt(within, "something may have been made for this Service a moment ago, by a creation without an answer or by whoever led before; whether it was shows within a minute")
-		return nil
+		return
 	}
-	if asked := d.annotations.adopt.From(d.values); asked.Value != "" {
-		balancer, err := b.adopt(ctx, d, asked.Value)
-		if err != nil {
-			found.Refused = err
-			return nil
-		}
+	if adopts.Value == "" {
+		found.Plan = b.planner.plan(d, o, managed)
+		return
+	}
+	var balancer inventory.LoadBalancer
+	if balancer, found.Refused = b.adopt(ctx, d, adopts.Value); found.Refused == nil {
 		found.Exists, found.Plan = true, b.planner.adoption(d, balancer)
-		return nil
 	}
-	found.Plan = b.planner.plan(d, o, managed)
-	return nil
 }
 
 // inherit is for a Service of which lists show nothing, although its finalizer says that there may be something.

@@ -462,3 +462,47 @@ func TestRestrictionsChangeHands(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreadableEnd: what cannot be undone waits until it is clear what is meant.
+func TestUnreadableEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		web := wishes(annotated("on-delete", "kepe"))
+		l.settle(web, l.nodes("a"))
+		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
+		if err == nil || !strings.Contains(err.Error(), "on-delete cannot be read") || len(l.leftovers()) != 3 {
+			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
+		}
+		delete(web.Annotations, annotationPrefix+"on-delete")
+		l.remove(web)
+		if _, err := l.ensure(wishes(annotated("adopt", "a b")), l.fleet); err == nil || len(l.leftovers()) > 0 {
+			t.Errorf("adopting something unreadable: error %v, made %v", err, l.leftovers())
+		}
+	})
+}
+
+// TestDeleteProtection: a Service whose load balancer is protected waits, says so, and goes once it is not.
+func TestDeleteProtection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		web := wishes(annotated("delete-protection", "true"))
+		l.settle(web, l.nodes("a"))
+		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
+		if err == nil || !strings.Contains(err.Error(), "is protected from deletion, as the Service asks") || len(l.leftovers()) != 3 {
+			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
+		}
+		annotated("delete-protection", "false")(web)
+		l.remove(web)
+		if left := l.leftovers(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+		byHand := wishes(nil)
+		l.settle(byHand, l.fleet)
+		l.putBalancer(set("deleteProtection", true))
+		l.restart()
+		err = l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", byHand)
+		if err == nil || !strings.Contains(err.Error(), "protected from deletion in the cloud") {
+			t.Errorf("error %v, want one that says where the protection is", err)
+		}
+	})
+}

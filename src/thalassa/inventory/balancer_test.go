@@ -69,6 +69,7 @@ func TestInternalLoadBalancer(t *testing.T) {
 // TestUpdateLoadBalancer sets everything, and takes it away again, whatever the cloud does with what an update leaves out.
 func TestUpdateLoadBalancer(t *testing.T) {
 	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
+		t.Helper()
 		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 		bare := w.balancer()
 		full := bare
@@ -199,6 +200,7 @@ func TestHandedOverIsNotOursAnyMore(t *testing.T) {
 // TestAllowedSourcesAreTakenAway, and put back, whatever the cloud does with what an update leaves out.
 func TestAllowedSourcesAreTakenAway(t *testing.T) {
 	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
+		t.Helper()
 		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
 		target, balancer := w.group("web-80"), w.balancer()
 		w.ok(w.CreateListener(t.Context(), balancer.ID, Listener{

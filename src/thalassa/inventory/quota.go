@@ -49,7 +49,7 @@ func (i *Inventory) newQuotas() *kind[Quota] {
 
 func (i *Inventory) listQuotas(ctx context.Context) ([]Quota, error) {
 	all, err := client.List(client.Optional(ctx), i.cloud, quotas.QuotasEndpoint, nil, func(q quotaItem) (Quota, bool) {
-		return Quota{Name: q.Name, Service: q.Service, Max: q.Max, Used: q.Used}, true
+		return Quota(q), true
 	})
 	return all, needing(err, "read quotas")
 }

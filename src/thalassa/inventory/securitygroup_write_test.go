@@ -173,6 +173,7 @@ func TestSecurityGroupQuota(t *testing.T) {
 // TestChangeIngress writes the rules and nothing else, and nothing at all when there is nothing to change.
 func TestChangeIngress(t *testing.T) {
 	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
+		t.Helper()
 		w := newWorld(t, emulator.Config{Switches: emulator.Switches{Updates: mode, StrictSecurityGroups: true}})
 		id := w.post(iaas.SecurityGroupEndpoint, iaas.CreateSecurityGroupRequest{
 			Name: "nodes", Description: "d", Labels: iaas.Labels{"mine": "x"}, Annotations: iaas.Annotations{"note": "y"}, VpcIdentity: emulator.DefaultVPC,
