@@ -75,4 +75,7 @@ func TestPathKeepAndAdopt(t *testing.T) {
 	p.gone(c, "second")
 	p.is("when that Service is gone, which does not keep it", p.reaches(1, address, 2080), "refused")
 	p.is("the stream", stream.say("still"), "refused")
+	if left := p.leftovers(); len(left) > 0 {
+		t.Errorf("left in the cloud: %v", left)
+	}
 }
