@@ -121,18 +121,32 @@ func TestSourcesOfAService(t *testing.T) {
 				if !sameSources(got.sources, want) {
 					t.Errorf("port %d: sources = %+v, want %+v", port, got.sources, want)
 				}
-				if everybody := !want.Given; got.everybody() != everybody || !want.Invalid && slices.Equal(got.allowed(), everywhere()) != everybody {
-					t.Errorf("port %d is open to %v; want to everybody: %t", port, got.allowed(), everybody)
-				}
 			}
 		})
 	}
 }
 
-// TestSourcesThatNobodyKnowsAreNotEverybody, not even with none of them readable.
-func TestSourcesThatNobodyKnowsAreNotEverybody(t *testing.T) {
-	if got := (portSettings{sources: unreadable()}); got.everybody() || len(got.allowed()) > 0 {
-		t.Errorf("allowed = %v, want nobody", got.allowed())
+// TestAdmitted: what a security group lets in is what the listener does, also where that cannot be read, or is nobody's business.
+func TestAdmitted(t *testing.T) {
+	open, closed := &inventory.Listener{}, &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"}}
+	ours := &inventory.Listener{AllowedSources: []string{"192.0.2.0/24"}, Annotations: traces{}.with(settingSources).over(nil)}
+	for name, tt := range map[string]struct {
+		asked    sources
+		listener *inventory.Listener
+		want     []netip.Prefix
+	}{
+		"new, for all":                         {sources{}, nil, nil},
+		"new, for some":                        {from("10.0.0.0/8"), nil, networks("10.0.0.0/8")},
+		"for others than before":               {from("10.0.0.0/8"), closed, networks("10.0.0.0/8")},
+		"unreadable, and open":                 {unreadable(), open, nil},
+		"unreadable, and closed":               {unreadable(), closed, networks("192.0.2.0/24")},
+		"unreadable, and closed by us":         {unreadable(), ours, networks("192.0.2.0/24")},
+		"not asked for, closed by others":      {sources{}, closed, networks("192.0.2.0/24")},
+		"not asked for any more, closed by us": {sources{}, ours, nil},
+	} {
+		if got := admitted(tt.asked, tt.listener); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
 	}
 }
 

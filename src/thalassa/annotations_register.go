@@ -184,8 +184,8 @@ func (a *annotations) registerObject() {
 	}, annotation.Enum(onDeleteDelete, onDeleteKeep), onDeleteDelete)
 	a.adopt = annotation.Register(r, annotation.Definition{
 		Name: "adopt", Topic: topicObject, Since: since, Example: "lb-0123456789", OneService: true,
-		Effect: "Takes over this load balancer instead of making one. The load balancer has to say so, too, by a label or an annotation " +
-			"in the cloud: see the guide.",
+		Effect: "Takes over this load balancer instead of making one. The load balancer has to say so, too, by its own annotation " +
+			annotationAdoptable + "=<cluster>/<namespace>/<name> in the cloud.",
 		Without: "a load balancer is made",
 	}, identityWord("the identity of a load balancer in the cluster's VPC"), "")
 }

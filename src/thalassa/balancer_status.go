@@ -20,7 +20,7 @@ const (
 )
 
 // published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones count only
-// for a Service that asks for no others; for a public one they may be there before the public ones are.
+// for an internal load balancer; a public one may have them before the public ones.
 func published(internal bool, balancer inventory.LoadBalancer) []string {
 	switch {
 	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
@@ -39,7 +39,7 @@ func serves(internal bool, balancer inventory.LoadBalancer) bool {
 // Proxy: nodes must not short-cut the address to the pods, because the load balancer may add a PROXY header and limits of its own.
 func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalancer) corev1.LoadBalancerStatus {
 	status := corev1.LoadBalancerStatus{}
-	addresses := published(d.internal.Value, balancer)
+	addresses := published(reachedInside(service, d.internal.Value, balancer), balancer)
 	if d.created {
 		addresses = inFamilies(service, addresses)
 	}
@@ -84,7 +84,7 @@ func familyOf(address string) corev1.IPFamily {
 // lacking tells what the Service asks for and its load balancer does not publish.
 func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalancer) []loadbalancer.Notice {
 	var notices []loadbalancer.Notice
-	addresses := published(d.internal.Value, balancer)
+	addresses := published(reachedInside(service, d.internal.Value, balancer), balancer)
 	if len(addresses) == 0 {
 		return nil
 	}

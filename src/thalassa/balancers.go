@@ -124,7 +124,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(
 			"Annotation %sadopt names %s, and this Service has load balancer %s already, which it keeps. Delete the Service and make it anew to have the other one.", annotationPrefix, asked, balancer.ID)))
 	}
-	if !serves(d.internal.Value, balancer) {
+	if !serves(reachedInside(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)
 	}
 }
@@ -209,7 +209,7 @@ func (b *balancers) Judge(err error) (passing bool, after time.Duration) {
 // while a load balancer does not serve it is time to look.
 func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) (observed, error) {
 	o, err := b.observe(ctx, service, b.config.Inventory.balancerAge(), false)
-	if err != nil || len(o.balancers) == 0 || (serves(b.internal(service), o.balancers[0]) && !o.balancers[0].Deleting()) {
+	if err != nil || len(o.balancers) == 0 || (serves(reachedInside(service, asksInternal(service), o.balancers[0]), o.balancers[0]) && !o.balancers[0].Deleting()) {
 		return o, err
 	}
 	o.balancers, err = b.balancersOf(ctx, service, b.fresh())
@@ -253,13 +253,9 @@ func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventor
 	return balancer != nil && tracesOf(balancer.Annotations).has(settingOwnGroup)
 }
 
-// internal says what the Service asks for, as far as that is needed to see whether its load balancer serves.
-func (b *balancers) internal(service *corev1.Service) bool {
-	text, given := service.Annotations[annotationPrefix+nameInternal]
-	if !given {
-		text = b.config.LoadBalancer.Defaults[nameInternal]
-	}
-	internal, _ := strconv.ParseBool(strings.TrimSpace(text))
+// asksInternal is what the existing CCM reads, for load balancers that it made.
+func asksInternal(service *corev1.Service) bool {
+	internal, _ := strconv.ParseBool(strings.TrimSpace(service.Annotations[annotationPrefix+nameInternal]))
 	return internal || service.Annotations[annotationPrefix+nameType] == typeInternal
 }
 

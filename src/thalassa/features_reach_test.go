@@ -67,11 +67,15 @@ func TestInternal(t *testing.T) {
 					t.Errorf("told %s", got)
 				}
 				public := wishes(annotated("type", "public", "internal", "false"))
+				public.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+				if got := ips(l.settle(public, nodes)); got != address {
+					t.Errorf("published %q, want %q, which still leads there", got, address)
+				}
+				l.told("made public", reasonImmutable, "Delete the Service and make it anew")
 				public.Spec.Ports = append(public.Spec.Ports, service("more", 8443).Spec.Ports...)
 				if _, err := l.ensure(public, nodes); err == nil || !strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened") {
 					t.Errorf("error %v, want one about the port that is not opened", err)
 				}
-				l.told("made public", reasonImmutable, "Delete the Service and make it anew")
 				if got := len(l.only().Listeners); got != 2 {
 					t.Errorf("%d listeners, want those that were there", got)
 				}
@@ -460,6 +464,53 @@ func TestRestrictionsChangeHands(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestNodeRulesStay: rules for node ports stay when it cannot be looked up where the load balancer sends from, or the wish cannot be read.
+func TestNodeRulesStay(t *testing.T) {
+	l := newFeatureLab(t)
+	nodes := l.nodes("a")
+	l.settle(wishes(annotated("open-node-ports", "true")), nodes)
+	before := nodeText(l)
+	good := l.network
+	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(request.URL.Path, "/v1/vpcs/") {
+			return refusal(request, http.StatusNotFound), nil
+		}
+		return good.RoundTrip(request)
+	})
+	l.restart()
+	_, _ = l.ensure(wishes(annotated("open-node-ports", "true")), nodes)
+	l.network = good
+	l.restart()
+	l.settle(wishes(annotated("open-node-ports", "perhaps")), nodes)
+	if got := nodeText(l); got != before || got == "" {
+		t.Errorf("rules %q, want %q", got, before)
+	}
+}
+
+// TestTakenOverGroupIsNotCut: a security group of the existing CCM keeps what it lets in when the Service no longer says who that is.
+func TestTakenOverGroupIsNotCut(t *testing.T) {
+	l := newFeatureLab(t)
+	nodes := l.nodes("a")
+	asks := annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8")
+	l.settle(wishes(asks), nodes)
+	want := managedText(l)
+	l.putBalancer(func(body map[string]any) { body["annotations"] = map[string]string{} })
+	for range 2 {
+		l.putListener(func(body map[string]any) { body["annotations"] = map[string]string{} })
+	}
+	group := l.list("/v1/security-groups")
+	at := slices.IndexFunc(group, func(g shown) bool { return g.Labels[labelManaged] == "true" })
+	var whole map[string]any
+	mustDecode(t, l.request(http.MethodGet, "/v1/security-groups/"+group[at].Identity, nil), &whole)
+	whole["annotations"] = map[string]string{}
+	l.request(http.MethodPut, "/v1/security-groups/"+group[at].Identity, whole)
+	l.restart()
+	l.settle(wishes(annotated("create-security-group", "true")), nodes)
+	if got := managedText(l); got != want {
+		t.Errorf("security group %q, want %q", got, want)
 	}
 }
 

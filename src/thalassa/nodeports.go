@@ -21,10 +21,20 @@ type nodeRules struct {
 // rulePrefix begins the names of a Service's rules.
 func rulePrefix(uid string) string { return "k8s-" + shortHash(uid) + "-" }
 
-// newNodeRules returns the rules for the ports of a Service, none unless it asks for them.
+// noNodeRules is for a Service that is to have none any more.
+func noNodeRules(d desired) nodeRules {
+	return nodeRules{group: d.nodeGroup, prefix: rulePrefix(string(d.Owner.UID))}
+}
+
+// newNodeRules returns the rules for the ports of a Service, none unless it asks for them. When that, or where its load balancer sends
+// from, is not known, the rules that are there stay.
 func newNodeRules(d desired) nodeRules {
-	n := nodeRules{group: d.nodeGroup, prefix: rulePrefix(string(d.Owner.UID))}
-	if asked := d.annotations.openNodePorts.From(d.values); asked.Invalid || !asked.Value || len(d.nodeSources) == 0 {
+	n := noNodeRules(d)
+	switch asked := d.annotations.openNodePorts.From(d.values); {
+	case asked.Invalid || asked.Value && len(d.nodeSources) == 0:
+		n.group = nil
+		return n
+	case !asked.Value:
 		return n
 	}
 	for _, port := range d.Ports {

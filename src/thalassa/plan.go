@@ -257,7 +257,7 @@ func (d *difference) surplusBalancers(younger []inventory.LoadBalancer) {
 // deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, then what only
 // they could use. It is empty while the cloud is still busy.
 func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
-	diff := &difference{planner: p, desired: d, nodes: newNodeRules(d)}
+	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	for _, balancer := range o.balancers {
 		if balancer.Deleting() {
 			continue

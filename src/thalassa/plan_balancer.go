@@ -16,6 +16,8 @@ const (
 	settingGroups     = "security-groups"
 	settingReservedIP = "reserved-ip"
 	settingProtection = "delete-protection"
+	// settingInternal is on a load balancer that was made as an internal one.
+	settingInternal = "internal"
 	// settingOwnGroup says that there is, or was a moment ago, a security group that was made for the Service.
 	settingOwnGroup = "create-security-group"
 	// settingAdopted marks a load balancer whose values are its own until the Service asks for others.
@@ -37,6 +39,9 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	}, traces: traces{created: true}}
 	if want.subnet.Given {
 		to.traces = to.traces.with(settingSubnet)
+	}
+	if want.internal.Value {
+		to.traces = to.traces.with(settingInternal)
 	}
 	to.aimLabels(want)
 	to.aimProtection(want)

@@ -3,6 +3,7 @@ package thalassa
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
@@ -49,7 +50,11 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 		to, remembered = *existing, tracesOf(existing.Annotations)
 	}
 	to.Labels = withLabels(to.Labels, d.labels)
-	rules, err := ingressOf(d.openings(o, remembered.created))
+	var taken []inventory.Rule
+	if !remembered.created {
+		taken = to.Ingress
+	}
+	rules, err := ingressOf(d.openings(o, remembered.created, taken))
 	if err != nil {
 		return &managedGroup{group: existing, to: to}, fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner, err)
 	}
@@ -66,23 +71,49 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 }
 
 // openings are what the security group lets in: what the listeners do. Ours is the security group since it was made; one of the existing
-// CCM, which lets nobody in where nobody is named, is not opened by mistake.
-func (d desired) openings(o observed, ours bool) []opening {
+// CCM, which lets nobody in where nobody is named, keeps what it has for such a port: it is neither opened nor closed by mistake.
+func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []opening {
 	var all []opening
 	for _, port := range d.Ports {
-		settings := d.settings.ports[port.Key]
-		allowed := settings.allowed()
-		if listener := o.listener(port.Key); listener != nil && (settings.sources.Invalid || !settings.sources.Given) {
-			if known, readable := sourcesOf(*listener); readable && len(known) > 0 && !tracesOf(listener.Annotations).has(settingSources) {
-				allowed = known
-			}
+		asked := d.settings.ports[port.Key].sources
+		allowed := admitted(asked, o.listener(port.Key))
+		switch {
+		case !ours && !asked.Given:
+			allowed = letIn(taken, protocol(port.Key), port.Port)
+		case len(allowed) == 0:
+			allowed = everywhere()
 		}
-		if !ours && !settings.sources.Given {
+		if len(allowed) == 0 {
 			continue
 		}
 		all = append(all, opening{protocol: protocol(port.Key), first: port.Port, last: port.Port, sources: allowed})
 	}
 	return append(all, d.echo()...)
+}
+
+// letIn are the networks that rules let in to a port.
+func letIn(rules []inventory.Rule, protocol string, port int32) []netip.Prefix {
+	var found []netip.Prefix
+	for _, rule := range rules {
+		prefix, err := netip.ParsePrefix(rule.RemoteAddress)
+		if err == nil && rule.Policy == policyAllow && rule.Protocol == protocol && rule.PortMin <= port && port <= rule.PortMax {
+			found = append(found, prefix.Masked())
+		}
+	}
+	return ordered(found)
+}
+
+// admitted are those whom a port lets in, none for everybody: what the Service asks for, or, where that cannot be read or it does not ask,
+// what the listener has and keeps.
+func admitted(asked sources, listener *inventory.Listener) []netip.Prefix {
+	if listener == nil || asked.Given && !asked.Invalid {
+		return asked.Value
+	}
+	known, readable := sourcesOf(*listener)
+	if !readable || !asked.Invalid && tracesOf(listener.Annotations).has(settingSources) {
+		return nil // it is about to be opened
+	}
+	return known
 }
 
 // echo lets ping in, from those that the Service names for it, or else for its ports; from nobody when it names none.

@@ -3,7 +3,6 @@ package thalassa
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -102,17 +101,6 @@ func internalOf(kind annotation.Setting[string], internal annotation.Setting[boo
 // contradicts says that both annotations can be read, and not together.
 func contradicts(kind annotation.Setting[string], internal annotation.Setting[bool]) bool {
 	return !kind.Invalid && !internal.Invalid && internalOf(kind, internal).Invalid
-}
-
-// everybody says that the Service wants a port open to all.
-func (p portSettings) everybody() bool { return len(p.sources.Value) == 0 && !p.sources.Invalid }
-
-// allowed are the networks that may reach the port, all of them spelt out.
-func (p portSettings) allowed() []netip.Prefix {
-	if p.everybody() {
-		return everywhere()
-	}
-	return p.sources.Value
 }
 
 // unsigned is how the API stores numbers whose annotation's range has been checked already.

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
@@ -31,8 +32,12 @@ func (s settings) keepsClients() bool {
 	return true
 }
 
-// isInternal says of a load balancer that serves whether it has addresses of the VPC only. The API does not say it in words.
+// isInternal says whether a load balancer has addresses of the VPC only. The API does not say it in words: of one that we made we know,
+// of another one the addresses show it, once it has them.
 func isInternal(balancer inventory.LoadBalancer) bool {
+	if own := tracesOf(balancer.Annotations); own.created {
+		return own.has(settingInternal)
+	}
 	if len(balancer.InternalAddresses) == 0 {
 		return false
 	}
@@ -48,14 +53,25 @@ func isInternal(balancer inventory.LoadBalancer) bool {
 	return true
 }
 
-// hasAddress says that the load balancer has got its addresses, so that it shows what it is.
-func hasAddress(balancer inventory.LoadBalancer) bool {
-	return len(balancer.InternalAddresses)+len(balancer.ExternalAddresses) > 0
+// reachedInside says whether the Service is reached by addresses of the VPC. Of a load balancer that we made that is known; another one
+// that has no public address may have lost it for a moment, unless the Service asks for an internal one or has been reached like that.
+func reachedInside(service *corev1.Service, asked bool, balancer inventory.LoadBalancer) bool {
+	if own := tracesOf(balancer.Annotations); own.created {
+		return own.has(settingInternal)
+	}
+	return isInternal(balancer) && (asked || slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(ingress corev1.LoadBalancerIngress) bool {
+		return slices.Contains(balancer.InternalAddresses, ingress.IP)
+	}))
+}
+
+// showsKind says that it is known whether the load balancer is internal.
+func showsKind(balancer inventory.LoadBalancer) bool {
+	return tracesOf(balancer.Annotations).created || len(balancer.InternalAddresses)+len(balancer.ExternalAddresses) > 0
 }
 
 // immovable says that the Service asks for the other kind of load balancer than it has; "" when it does not.
 func immovable(s settings, balancer *inventory.LoadBalancer) string {
-	if balancer == nil || s.internal.Invalid || !hasAddress(*balancer) || s.internal.Value == isInternal(*balancer) {
+	if balancer == nil || s.internal.Invalid || !showsKind(*balancer) || s.internal.Value == isInternal(*balancer) {
 		return ""
 	}
 	if !s.internal.Given {

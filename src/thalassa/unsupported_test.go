@@ -54,8 +54,8 @@ func TestIsInternal(t *testing.T) {
 	}
 	for name, tt := range tests {
 		balancer := inventory.LoadBalancer{InternalAddresses: tt.internal, ExternalAddresses: tt.external}
-		if isInternal(balancer) != tt.is || hasAddress(balancer) != tt.has {
-			t.Errorf("%s: internal %t, has an address %t; want %t, %t", name, isInternal(balancer), hasAddress(balancer), tt.is, tt.has)
+		if isInternal(balancer) != tt.is || showsKind(balancer) != tt.has {
+			t.Errorf("%s: internal %t, has an address %t; want %t, %t", name, isInternal(balancer), showsKind(balancer), tt.is, tt.has)
 		}
 	}
 }
