@@ -38,7 +38,8 @@ type Values struct {
 
 // Parse reads all annotations that start with the registry's prefix; others are nobody's business here. ports are the Service's.
 // A value that cannot be used, a name the registry does not know, and one for a port that the Service does not have become problems,
-// sorted by name; all other annotations are parsed nevertheless.
+// sorted by name; all other annotations are parsed nevertheless. The setting that is probably meant by such a name counts as one that
+// cannot be used, unless the Service has it as well: a restriction that is misspelt must not be none.
 func (r *Registry) Parse(annotations map[string]string, ports []Port) (Values, []Problem) {
 	values := Values{parsed: map[string]any{}, invalid: map[string]bool{}}
 	var problems []Problem
@@ -51,6 +52,9 @@ func (r *Registry) Parse(annotations map[string]string, ports []Port) (Values, [
 		entry, port, known := r.locate(name)
 		if problem.Want = r.misnamed(name, entry, port, known, ports); problem.Want != "" {
 			problems = append(problems, problem)
+			if meant := r.meant(name, entry, known, ports); meant != "" {
+				values.invalid[meant] = true
+			}
 			continue
 		}
 		value, err := entry.parse(strings.TrimSpace(annotations[full]))
@@ -63,6 +67,25 @@ func (r *Registry) Parse(annotations map[string]string, ports []Port) (Values, [
 		values.parsed[name] = value
 	}
 	return values, problems
+}
+
+// meant is the annotation, or family, that a name which cannot be used is probably about; "" when nobody can tell.
+func (r *Registry) meant(name string, entry registered, known bool, ports []Port) string {
+	if known {
+		return entry.Name
+	}
+	if _, declined := r.declines(name); declined {
+		return ""
+	}
+	closest, found := r.closest(name, ports)
+	if !found {
+		return ""
+	}
+	entry, _, known = r.locate(closest)
+	if !known {
+		return ""
+	}
+	return entry.Name
 }
 
 // locate returns what a name without the prefix stands for, and the port at its end, "" when there is none. Whether the annotation

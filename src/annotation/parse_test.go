@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 			[]string{`annotation lb.example.com/limit: "" is not a whole number of connections from 1 to 100`}},
 		{"enum is exact", map[string]string{"lb.example.com/policy": "b"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A", Invalid: true},
 			[]string{`annotation lb.example.com/policy: "b" is not one of A, B`}},
-		{"misspelt name", map[string]string{"lb.example.com/limmit": "3"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A"},
+		{"misspelt name", map[string]string{"lb.example.com/limmit": "3"}, Setting[int]{Value: 10, Invalid: true}, Setting[bool]{}, Setting[string]{Value: "A"},
 			[]string{"annotation lb.example.com/limmit: is not known and has no effect; did you mean lb.example.com/limit?"}},
 		{"unknown name", map[string]string{"lb.example.com/certificates": "3"}, Setting[int]{Value: 10}, Setting[bool]{}, Setting[string]{Value: "A"},
 			[]string{"annotation lb.example.com/certificates: is not known and has no effect; known are acl-<port>, limit, name, policy, proxy"}},

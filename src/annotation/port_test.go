@@ -140,7 +140,7 @@ func TestSetDefaults(t *testing.T) {
 	}
 	values, _ := k.registry.Parse(map[string]string{"lb.example.com/limit.http": "7"}, ports())
 	for name, got := range map[string]Setting[int]{"from": k.limit.From(values), "for": k.limit.For(values, Port{"dns", 53})} {
-		if got != (Setting[int]{Value: 42}) {
+		if got != (Setting[int]{Value: 42, Configured: true}) {
 			t.Errorf("%s: %+v, want the default that was set, not given", name, got)
 		}
 	}

@@ -64,6 +64,8 @@ type registered struct {
 	parse     func(text string) (any, error)
 	condition func(text string) string // in CEL, see Kind
 	fallback  any
+	// configured says that the fallback is one of SetDefaults.
+	configured bool
 }
 
 // NewRegistry returns an empty registry for annotations whose names start with prefix ("loadbalancer.example.com/").
@@ -147,7 +149,7 @@ func (r *Registry) SetDefaults(defaults map[string]string) []Problem {
 		default:
 			value, err := entry.parse(strings.TrimSpace(defaults[name]))
 			if err == nil {
-				entry.fallback = value
+				entry.fallback, entry.configured = value, true
 				r.entries[name] = entry
 				continue
 			}

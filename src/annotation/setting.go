@@ -5,10 +5,15 @@ type Setting[T any] struct {
 	Value T
 	// Given says that Value is what the Service says, and not the default.
 	Given bool
-	// Invalid says that the annotation is there but cannot be used: what the cloud has now must stay as it is.
+	// Configured says that Value is the default that SetDefaults gave.
+	Configured bool
+	// Invalid says that the annotation, or what is probably meant for it, is there but cannot be used: what the cloud has now must stay as it is.
 	// Value is then the default, for an object that does not exist yet.
 	Invalid bool
 }
+
+// Asked says that somebody wants Value, the Service or whoever set the defaults.
+func (s Setting[T]) Asked() bool { return s.Given || s.Configured }
 
 // Over returns the value to aim at, given the one observed in the cloud.
 func (s Setting[T]) Over(observed T) T {
@@ -49,7 +54,7 @@ func (k Key[T]) Default() T {
 
 func (k Key[T]) orDefault(setting Setting[T]) Setting[T] {
 	if !setting.Given {
-		setting.Value = k.Default()
+		setting.Value, setting.Configured = k.Default(), k.registry.entries[k.name].configured
 	}
 	return setting
 }
@@ -58,9 +63,12 @@ func (k Key[T]) orDefault(setting Setting[T]) Setting[T] {
 type Family[T any] struct{ name string }
 
 // For returns the settings that are given for the port: by its name, by its number, both or none. Those that cannot be used are
-// among them and Invalid; their Value is empty.
+// among them and Invalid; their Value is empty. So is one for a port that the Service does not have: any may be meant.
 func (f Family[T]) For(values Values, port Port) []Setting[T] {
 	var settings []Setting[T]
+	if values.invalid[f.name] {
+		settings = append(settings, Setting[T]{Invalid: true})
+	}
 	for _, text := range port.text() {
 		if setting, found := read[T](values, f.name+text); found {
 			settings = append(settings, setting)

@@ -60,6 +60,20 @@ type Comparison struct {
 	Notices []Notice
 }
 
+// Told is why something that differs is not in a plan, where the comparison's notices say that already: no other event needs to.
+type Told struct{ error }
+
+// Unwrap returns the reason.
+func (t Told) Unwrap() error { return t.error }
+
+// AlreadyTold marks an error as one that notices tell; nil stays nil.
+func AlreadyTold(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Told{err}
+}
+
 // Wait is something that the cloud is busy with, or has failed at.
 type Wait struct {
 	// Object is the identity of what is waited for: with another one, the time begins anew. It may be empty.

@@ -199,7 +199,8 @@ func (k *keeper) tellArrival(m *memory, service *corev1.Service, cause cause) {
 
 // tellFailure says why a Service's load balancer is not what it should be: once for each step of the back-off, whoever caused the look.
 func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
-	if _, told := errors.AsType[refusal](err); told {
+	_, refused := errors.AsType[refusal](err)
+	if _, told := errors.AsType[loadbalancer.Told](err); refused || told {
 		return
 	}
 	if !m.repairing {

@@ -3,6 +3,7 @@ package thalassa
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -34,15 +35,19 @@ func (b *balancers) adopt(ctx context.Context, d desired, id string) (inventory.
 	return balancer, nil
 }
 
-// behind adds the target groups behind an adopted load balancer's ports that do not carry the Service's labels yet.
+// behind adds the target groups behind an adopted load balancer's ports that do not carry the Service's labels yet: those of ports that the
+// Service has, and those that the Service before it has left.
 func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed, error) {
 	balancer := o.balancer()
 	if balancer == nil || !tracesOf(balancer.Annotations).has(settingAdopted) {
 		return o, nil
 	}
-	for _, port := range d.Ports {
-		listener := listenerOf(*balancer, port.Key)
-		if listener == nil || o.hasGroup(listener.TargetGroup) {
+	for _, listener := range balancer.Listeners {
+		wanted := slices.ContainsFunc(d.Ports, func(port loadbalancer.Port) bool {
+			return int(port.Port) == listener.Port && protocol(port.Key) == listener.Protocol
+		})
+		leftover := listener.Labels[labelManaged] == "true" && listener.Labels[labelCluster] == d.labels[labelCluster]
+		if !wanted && !leftover || o.hasGroup(listener.TargetGroup) {
 			continue
 		}
 		group, found, err := b.inventory.TargetGroupByID(ctx, listener.TargetGroup)

@@ -74,7 +74,7 @@ func (a *annotations) registerTraffic() {
 		Effect: "After how many seconds without traffic a connection is closed.",
 	}, annotation.Int(1, maxIdleSeconds, "seconds"), 6000)
 	a.nodeSelector = annotation.Register(r, annotation.Definition{
-		Name: nameNodeSelector, Topic: topicPorts, Since: since, Example: "node-role.example.com/edge=true",
+		Name: nameNodeSelector, Topic: topicPorts, Since: since, OneService: true, Example: "node-role.example.com/edge=true",
 		Effect: "Which nodes get the traffic: those whose labels match. Empty text is every node. When no node matches, the nodes stay " +
 			"those they were.",
 		Without: "every node",
@@ -149,7 +149,7 @@ func (a *annotations) registerAccess() {
 	}, annotation.Sources(), nil)
 	a.openNodePorts = annotation.Register(r, annotation.Definition{
 		Name: "open-node-ports", Topic: topicAccess, Since: since, Example: "true",
-		Effect: "Adds rules to the nodes' own security groups that let the Service's node ports be reached, and removes them when they " +
+		Effect: "Adds rules to the nodes' own security group, loadBalancer.nodeSecurityGroup of the cloud-config, that let the Service's node ports be reached, and removes them when they " +
 			"are not needed any more.",
 	}, annotation.Bool(), false)
 }
@@ -170,7 +170,7 @@ func (a *annotations) registerObject() {
 	}, annotation.Pairs(labelReserved), nil)
 	a.instanceSize = annotation.Register(r, annotation.Definition{
 		Name: "instance-size", Topic: topicObject, Since: since, Example: "lb-gp-large",
-		Effect:  "The size of the load balancer, as the cloud calls it.",
+		Effect:  "The size of the load balancer, as the cloud calls it. Removal keeps the size: the cloud has no word for its own choice.",
 		Without: "the size that the cloud gives",
 	}, identityWord("a size of load balancers"), "")
 	a.deleteProtection = annotation.Register(r, annotation.Definition{

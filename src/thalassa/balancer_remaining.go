@@ -30,7 +30,7 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0}
 	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.empty()
 	if keeps {
-		found.Plan, found.HandsOver = b.planner.handover(o), handoverText(o)
+		found.Plan, found.HandsOver = b.planner.handover(d, o), handoverText(o)
 	} else {
 		found.Plan = b.planner.deletion(d, o)
 	}
@@ -59,24 +59,25 @@ func (b *balancers) observeLast(ctx context.Context, service *corev1.Service, wr
 	if err == nil && written && o.empty() {
 		o, err = b.observe(ctx, service, inventory.Anew, true)
 	}
-	if err == nil && o.unread != nil && !errors.Is(o.unread, client.ErrUnauthorised) {
-		return observed{}, o.unread // who may not see security groups has made none
+	made := o.balancer() != nil && tracesOf(o.balancer().Annotations).has(settingOwnGroup)
+	if err == nil && o.unread != nil && (made || !errors.Is(o.unread, client.ErrUnauthorised)) {
+		return observed{}, o.unread // else who may not see security groups has made none
 	}
 	return o, err
 }
 
-// protection is why a load balancer is not deleted although its Service has none any more; "" when nothing is in the way, or we put it
-// there ourselves for a Service that no longer asks for it.
+// protection is why a load balancer is not deleted although its Service has none any more; "" when nothing is in the way, or the Service says
+// that nothing is to be.
 func protection(d desired, balancer inventory.LoadBalancer) string {
 	if !balancer.DeleteProtection || balancer.Deleting() {
 		return ""
 	}
 	switch asked := d.annotations.deleteProtection.From(d.values); {
-	case asked.Given && (asked.Value || asked.Invalid):
+	case asked.Given && !asked.Value:
+		return ""
+	case asked.Asked() && asked.Value:
 		return fmt.Sprintf("load balancer %s is protected from deletion, as the Service asks: set %sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
 			balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
-	case asked.Given || tracesOf(balancer.Annotations).has(settingProtection):
-		return ""
 	}
 	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
 		balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)

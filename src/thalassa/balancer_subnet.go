@@ -12,20 +12,24 @@ import (
 // labelSubnetRole marks the subnet for load balancers when a VPC has several; the existing CCM reads the same one.
 const labelSubnetRole = "kubernetes.io/role/lb"
 
-// subnet returns the identity of the subnet for new load balancers: the configured one, else the VPC's only one, else the
+// subnet returns the identity of the subnet for new load balancers: the wanted one, else the configured one, else the VPC's only one, else the
 // first that is labelled for it.
-func (b *balancers) subnet(ctx context.Context) (string, error) {
+func (b *balancers) subnet(ctx context.Context, wanted string) (string, error) {
 	vpc, err := b.inventory.VPC(ctx)
 	if err != nil {
 		return "", fmt.Errorf("choosing a subnet: %w", err)
 	}
-	if wanted := b.config.DefaultSubnet; wanted != "" {
+	source := "loadBalancer.defaults.subnet"
+	if wanted == "" {
+		wanted, source = b.config.DefaultSubnet, "defaultSubnet"
+	}
+	if wanted != "" {
 		for _, subnet := range vpc.Subnets {
 			if subnet.ID == wanted || subnet.Slug == wanted {
 				return subnet.ID, nil
 			}
 		}
-		return "", fmt.Errorf("defaultSubnet %q of the cloud-config is not in VPC %s, which has %s", wanted, vpc.ID, names(vpc.Subnets))
+		return "", fmt.Errorf("%s %q of the cloud-config is not in VPC %s, which has %s", source, wanted, vpc.ID, names(vpc.Subnets))
 	}
 	if len(vpc.Subnets) == 1 {
 		return vpc.Subnets[0].ID, nil

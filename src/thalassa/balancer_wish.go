@@ -52,6 +52,7 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets
 		}
 	}
 	d.unmanaged = unmanagedGroup(d, o)
+	notices = append(append(notices, d.conflicts()...), d.silent()...)
 	return d, append(notices, leftOutOf(targets, usable).notices(b.config.VPCIdentity)...), nil
 }
 
@@ -67,6 +68,9 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadba
 		if !d.created {
 			from = b.legacy
 		}
+	}
+	if o.balancer() == nil && len(o.groups) > 0 && !tracesOf(o.groups[0].Annotations).created {
+		from = b.legacy // its load balancer is gone, and was the existing CCM's
 	}
 	var notices []loadbalancer.Notice
 	d.settings, notices = from.read(service)

@@ -47,8 +47,7 @@ func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { r
 
 // NodeSelector implements loadbalancer.Provider.
 func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, error) {
-	_, asked := service.Annotations[annotationPrefix+nameNodeSelector]
-	if !asked && b.config.LoadBalancer.Defaults[nameNodeSelector] == "" {
+	if _, asked := service.Annotations[annotationPrefix+nameNodeSelector]; !asked {
 		return nil, nil // almost always
 	}
 	values, _ := b.annotations.registry.Parse(service.Annotations, annotationPorts(service))
@@ -96,7 +95,11 @@ func (b *balancers) open(d *desired, o observed, notices []loadbalancer.Notice, 
 	d.Ports, found.Refused = d.openable(o)
 	managed, err := newManagedGroup(*d, o)
 	if err != nil {
-		notices = append(notices, settingNotice(reasonGroupFull, err.Error()))
+		reason := reasonGroupFull
+		if errors.Is(err, errRulePort) {
+			reason = reasonUnsupported
+		}
+		notices = append(notices, settingNotice(reason, err.Error()))
 		d.closed, d.Ports = append(d.closed, err.Error()), all
 		d.Ports, found.Refused = d.openable(o)
 	}
@@ -135,9 +138,11 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	if adopts.Invalid {
 		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", annotationPrefix))
 	}
-	found.Refused = errors.Join(found.Refused, d.missing)
+	if d.failed == nil && d.missing != nil {
+		found.Refused = loadbalancer.AlreadyTold(d.missing)
+	}
 	if d.failed != nil || d.missing != nil || len(d.Ports) == 0 {
-		found.Refused = cmp.Or(found.Refused, errors.New("no port of the Service can be opened"))
+		found.Refused = cmp.Or(found.Refused, loadbalancer.AlreadyTold(errors.New("no port of the Service can be opened")))
 		return
 	}
 	b.inherit(service)
@@ -236,6 +241,7 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		if o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge); err != nil {
 			o.unread = err
 		}
+		slices.SortFunc(o.securityGroups, func(x, y inventory.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
 	}
 	if !o.empty() {
 		b.inventory.Seen(string(service.UID))

@@ -14,7 +14,7 @@ import (
 func TestServiceDefaultsAreChecked(t *testing.T) {
 	const path = "loadBalancer.defaults."
 	for defaults, want := range map[string][]string{
-		`{loadbalancing-policy: MAGLEV, health-check-enabled: "false", acl-allowed-sources: "10.0.0.0/8", node-selector: "edge=true"}`: nil,
+		`{loadbalancing-policy: MAGLEV, health-check-enabled: "false", acl-allowed-sources: "10.0.0.0/8"}`: nil,
 		`{publish: " ip "}`:         nil,
 		`{max-connections: 20000}`:  {path + "max-connections: found a number, want text (put it in quotes)"},
 		`{max-connections: "many"}`: {path + `max-connections: found "many", want a whole number of connections from 1 to 1073741824`},

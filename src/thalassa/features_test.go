@@ -392,7 +392,9 @@ func TestFeatures(t *testing.T) {
 				}
 				expect("removed", nil, f.none)
 				expect("set again", f.first, f.one)
-				l.remove(wishes(nil))
+				gone := wishes(nil)
+				annotated("delete-protection", "false")(gone)
+				l.remove(gone)
 				if left := l.everything(); len(left) > 0 || nodeText(l) != "" {
 					t.Errorf("left in the cloud: %v, rules %q", left, nodeText(l))
 				}

@@ -30,8 +30,8 @@ func forgotten(annotations inventory.Labels) inventory.Labels {
 
 // handover returns the writes that make everything of a Service somebody else's, with all its traffic: the load balancer first, so that
 // nothing that it uses is ever ours without it.
-func (p planner) handover(o observed) loadbalancer.Plan {
-	diff := &difference{planner: p}
+func (p planner) handover(d desired, o observed) loadbalancer.Plan {
+	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	const why = "it is handed over"
 	for _, from := range o.balancers {
 		if from.Deleting() {
@@ -51,16 +51,20 @@ func (p planner) handover(o observed) loadbalancer.Plan {
 		})
 	}
 	for _, from := range o.securityGroups {
+		if from.Deleting() {
+			continue
+		}
 		to := from
 		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
 		diff.add(loadbalancer.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
 			return p.inventory.UpdateSecurityGroup(ctx, from, to)
 		})
 	}
+	diff.closeNodePorts()
 	return diff.plan
 }
 
 // handoverText is what the Service's owner is told.
 func handoverText(o observed) string {
-	return fmt.Sprintf("As %son-delete says, what this Service had stays in the cloud and is nobody's now: %s. Its traffic goes on; its targets do not change any more.", annotationPrefix, o)
+	return fmt.Sprintf("As %son-delete says, what this Service had stays in the cloud and is nobody's now: %s. Its targets do not change any more, and nobody answers on the node ports of a Service that is gone: another Service may get them. Adopt or delete it soon.", annotationPrefix, o)
 }

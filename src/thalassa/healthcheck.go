@@ -36,11 +36,11 @@ func (c checked) over(port loadbalancer.Port, observed *iaas.BackendHealthCheck)
 	case c.nodePort != 0: // as the existing CCM has it: also without being asked, and always HTTP
 		s.protocol = annotation.Setting[string]{Value: string(iaas.ProtocolHTTP)}
 		return s.complete(iaas.ProtocolHTTP, c.nodePort, observed)
-	case s.enabled.Invalid:
+	case s.enabled.Invalid, s.port.Invalid && observed != nil:
 		return observed
 	case !s.enabled.Value || !s.enabled.Given && !c.created:
 		return nil
-	case s.port.Given:
+	case s.port.Asked():
 		return s.complete(iaas.ProtocolHTTP, port.TargetPort, observed)
 	case !c.created:
 		return observed // the existing CCM took it for none
@@ -62,6 +62,9 @@ func (c checked) aim(own *memo, port loadbalancer.Port, observed *iaas.BackendHe
 	case !own.free || c.nodePort != 0:
 	case c.settings.given():
 		own.traces = own.with(setting)
+		if s := c.settings; !s.enabled.Given && observed != nil {
+			return s.complete(observed.Protocol, observed.Port, observed) // it is made already; only something of it is asked for
+		}
 	case own.has(setting):
 		own.traces = own.without(setting)
 	default:
@@ -76,7 +79,7 @@ func (s healthSettings) complete(protocol iaas.LoadbalancerProtocol, port int32,
 		Protocol: protocol, Port: port, Path: s.path.Value,
 		PeriodSeconds: s.interval.Value, TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value), UnhealthyThreshold: int32(s.down.Value),
 	}
-	if s.protocol.Given && !s.protocol.Invalid {
+	if s.protocol.Asked() && !s.protocol.Invalid {
 		check.Protocol = iaas.LoadbalancerProtocol(s.protocol.Value)
 	}
 	if s.port.Value != 0 {
@@ -116,6 +119,27 @@ func (s healthSettings) problem() string {
 	}
 	return fmt.Sprintf("The health check would wait %d seconds for an answer and ask every %d seconds: what it has of both stays. Set health-check-timeout to at most health-check-interval.",
 		s.timeout.Value, s.interval.Value)
+}
+
+// conflicts tells what the Service asks for about health checks that are made, and cannot have.
+func (d desired) conflicts() []loadbalancer.Notice {
+	var notices []loadbalancer.Notice
+	for _, port := range d.Ports {
+		check := d.healthCheck(port)
+		if check.over(port, nil) == nil {
+			continue
+		}
+		s := check.settings
+		if text := s.problem(); text != "" {
+			notices = appendOnce(notices, settingNotice(reasonConflict, text))
+		}
+		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != string(iaas.ProtocolHTTP)
+		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
+			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(
+				"With externalTrafficPolicy Local the nodes are always checked, by HTTP, because most of them may have no pod: %shealth-check-enabled and -protocol have no effect then.", annotationPrefix)))
+		}
+	}
+	return notices
 }
 
 // usable returns the settings without those that contradict each other: they are as good as unreadable.

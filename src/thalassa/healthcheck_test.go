@@ -1,13 +1,13 @@
 package thalassa
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
@@ -148,14 +148,16 @@ func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 
 // TestTimeoutBeyondTheIntervalIsTold once, however many ports have it.
 func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
-	web := service("web", 80, 443)
+	l := newLab(t, emulator.Config{})
+	nodes, web := l.nodes("a"), service("web", 80, 443)
 	annotated("health-check-interval", "5", "health-check-timeout", "6")(web)
-	_, notices := newAnnotations().read(web)
-	if len(notices) != 1 || notices[0].Reason != reasonConflict || !strings.Contains(notices[0].Message, "6 seconds") || !strings.Contains(notices[0].Message, "5 seconds") {
-		t.Errorf("notices %v, want one with both numbers", notices)
-	}
+	l.settle(web, nodes)
+	l.told("too long", reasonConflict, "6 seconds", "5 seconds")
 	annotated("health-check-timeout", "5")(web)
-	if _, notices := newAnnotations().read(web); len(notices) > 0 {
-		t.Errorf("notices %v of a timeout that is the interval, want none", notices)
+	l.settle(web, nodes)
+	annotated("health-check-timeout", "6", "health-check-enabled", "false")(web)
+	l.settle(web, nodes)
+	if got := l.warnings(); got != "" {
+		t.Errorf("told %q of a timeout that is the interval, or of no check at all", got)
 	}
 }

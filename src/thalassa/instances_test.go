@@ -187,7 +187,7 @@ func TestSubnet(t *testing.T) {
 			l := newLab(t, tt.cloud)
 			l.config.DefaultSubnet = tt.configured
 			l.restart()
-			got, err := l.cloud.balancers.subnet(t.Context())
+			got, err := l.cloud.balancers.subnet(t.Context(), "")
 			if got != tt.want || (err == nil) != (tt.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tt.wantErr)) {
 				t.Errorf("subnet = %q, %v; want %q, error %q", got, err, tt.want, tt.wantErr)
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/thalassa-cloud/client-go/iaas"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -40,8 +42,19 @@ func newNodeRules(d desired) nodeRules {
 	for _, port := range d.Ports {
 		n.wanted = append(n.wanted, opening{protocol: protocol(port.Key), first: port.TargetPort, last: port.TargetPort, sources: d.nodeSources})
 	}
-	if d.HealthCheckNodePort != 0 {
-		n.wanted = append(n.wanted, opening{protocol: "tcp", first: d.HealthCheckNodePort, last: d.HealthCheckNodePort, sources: d.nodeSources})
+	for _, port := range d.Ports {
+		check := d.healthCheck(port).over(port, nil)
+		if check == nil || check.Port == port.TargetPort {
+			continue
+		}
+		transport := "tcp"
+		if check.Protocol == iaas.ProtocolUDP {
+			transport = "udp"
+		}
+		extra := opening{protocol: transport, first: check.Port, last: check.Port, sources: d.nodeSources}
+		if !slices.ContainsFunc(n.wanted, func(o opening) bool { return o.protocol == extra.protocol && o.first == extra.first }) {
+			n.wanted = append(n.wanted, extra)
+		}
 	}
 	n.wanted = merged(n.wanted)
 	return n
@@ -68,7 +81,7 @@ func (n nodeRules) rules() []inventory.Rule {
 // openNodePorts adds what is missing before any target is told to listen there.
 func (d *difference) openNodePorts() {
 	n := d.nodes
-	if n.group == nil || len(n.missing(n.group.Ingress)) == 0 {
+	if n.group == nil || len(n.widen(n.group.Ingress)) == len(n.group.Ingress) {
 		return
 	}
 	d.add(loadbalancer.Update, kindSecurityGroup, n.group.Name, "the nodes are to be reached on the node ports of the Service", func(ctx context.Context) error {
@@ -102,7 +115,7 @@ func holds(rules []inventory.Rule, rule inventory.Rule) bool {
 }
 
 // widen returns a group's rules with those of the Service that are missing, at priorities that nobody has. Where there is no room, those
-// that fit are added; which ones are missing is told, see fullNotice.
+// that fit are added.
 func (n nodeRules) widen(rules []inventory.Rule) []inventory.Rule {
 	taken := map[int32]bool{}
 	for _, rule := range rules {

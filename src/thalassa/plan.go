@@ -51,6 +51,19 @@ func (o observed) balancer() *inventory.LoadBalancer {
 	return &o.balancers[0]
 }
 
+// complete says that the security groups are known.
+func (o observed) complete() bool { return o.unread == nil }
+
+// securityGroup is the one that was made for the Service, nil when there is none that stays.
+func (o observed) securityGroup() *inventory.SecurityGroup {
+	for i := range o.securityGroups {
+		if !o.securityGroups[i].Deleting() {
+			return &o.securityGroups[i]
+		}
+	}
+	return nil
+}
+
 // listener is the one on a port, nil when there is none.
 func (o observed) listener(key loadbalancer.Key) *inventory.Listener {
 	if len(o.balancers) == 0 {
@@ -83,11 +96,13 @@ func (o observed) empty() bool {
 	return len(o.balancers) == 0 && len(o.groups) == 0 && len(o.securityGroups) == 0
 }
 
-// group returns the port's target group: the one its listener uses, else one with the port's labels.
+// group returns the port's target group: the one its listener uses, unless that is another port's, else one with the port's labels.
 func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *inventory.TargetGroup {
 	for i := range o.groups {
-		if listener != nil && o.groups[i].ID == listener.TargetGroup {
-			return &o.groups[i]
+		group := &o.groups[i]
+		another := group.Labels[labelPort] != "" && (group.Labels[labelPort] != labels[labelPort] || group.Labels[labelProtocol] != labels[labelProtocol])
+		if listener != nil && group.ID == listener.TargetGroup && !another {
+			return group
 		}
 	}
 	for i := range o.groups {
@@ -117,7 +132,8 @@ type difference struct {
 }
 
 // plan returns the writes that make observed what is desired, in an order in which a crash after any of them leaves nothing
-// that the next plan does not find: what lets traffic through before what sends it, groups before listeners, additions before removals.
+// that the next plan does not find: what lets traffic through before what sends it, groups before listeners, additions before removals. Which
+// machines get traffic comes first of all: whatever the cloud refuses afterwards, dead ones are replaced.
 //
 // Listeners of a load balancer that does not exist yet are either part of its creation or the matter of the next plan.
 func (p planner) plan(d desired, o observed, managed *managedGroup) loadbalancer.Plan {
@@ -126,6 +142,9 @@ func (p planner) plan(d desired, o observed, managed *managedGroup) loadbalancer
 	ports := make([]*port, 0, len(d.Ports))
 	for _, wanted := range d.Ports {
 		ports = append(ports, diff.newPort(wanted, balancer, o))
+	}
+	for _, port := range ports {
+		diff.members(port)
 	}
 	diff.securityGroup()
 	diff.openNodePorts()
@@ -136,9 +155,9 @@ func (p planner) plan(d desired, o observed, managed *managedGroup) loadbalancer
 	if balancer == nil {
 		diff.createBalancer(ports)
 	} else {
-		diff.updateBalancer(*balancer)
+		diff.attachGroups(*balancer)
 		diff.listeners(*balancer, ports)
-		diff.releaseGroups(*balancer)
+		diff.updateBalancer(*balancer)
 	}
 	diff.surplus(o)
 	diff.closeNodePorts()
@@ -175,7 +194,10 @@ func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadB
 	if p.listener != nil {
 		d.used[p.listener.ID] = true
 	}
-	if p.group = o.group(p.labels, p.listener); p.group != nil {
+	if p.group = o.group(p.labels, p.listener); p.group != nil && d.used[p.group.ID] {
+		p.group = nil // it leads to the node port of another port already
+	}
+	if p.group != nil {
 		d.used[p.group.ID] = true
 	}
 	return p
@@ -235,8 +257,10 @@ func (d *difference) surplus(o observed) {
 
 func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 	for _, listener := range balancer.Listeners {
-		// A listener that somebody else added has none of our labels and stays.
-		if d.used[listener.ID] || listener.Labels[labelUID] != d.desired.labels[labelUID] {
+		// A listener that somebody else added has none of our labels and stays. One of a Service that gave the load balancer up goes.
+		of := listener.Labels
+		ours := of[labelUID] == d.desired.labels[labelUID] || of[labelManaged] == "true" && of[labelCluster] == d.desired.labels[labelCluster]
+		if d.used[listener.ID] || !ours {
 			continue
 		}
 		d.add(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
@@ -249,6 +273,7 @@ func (d *difference) surplusBalancers(younger []inventory.LoadBalancer) {
 		if balancer.Deleting() {
 			continue
 		}
+		d.unprotect(balancer)
 		d.add(loadbalancer.Delete, kindBalancer, balancer.Name, "the Service has an older one",
 			func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
 	}
@@ -273,7 +298,9 @@ func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
 		diff.deleteGroup(group, "")
 	}
 	for _, group := range o.securityGroups {
-		diff.deleteSecurityGroup(group, "")
+		if !group.Deleting() {
+			diff.deleteSecurityGroup(group, "")
+		}
 	}
 	diff.closeNodePorts()
 	return diff.plan

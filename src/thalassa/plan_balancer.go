@@ -52,32 +52,58 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	return inventory.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
 }
 
-// updateBalancer adds what an existing load balancer needs before its listeners are changed: of its security groups only what is added,
-// so that no port is open to more than before and after.
+// attachGroups adds the security groups that an existing load balancer lacks, before its listeners are changed: no port is open to more
+// than before and after.
+func (d *difference) attachGroups(from inventory.LoadBalancer) {
+	to := d.withGroups(from)
+	if slices.Equal(sorted(slices.Clone(from.SecurityGroups)), to.SecurityGroups) && !d.managed.creates() {
+		return
+	}
+	d.add(loadbalancer.Update, kindBalancer, from.Name, "it gets the security groups of the Service", func(ctx context.Context) error {
+		latest, err := d.latest(ctx, from)
+		if err != nil {
+			return err
+		}
+		// Only now it is known which security group was just made.
+		return d.inventory.UpdateLoadBalancer(ctx, latest, d.withGroups(latest))
+	})
+}
+
+// withGroups is an existing load balancer with all security groups that it has or is to have.
+func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
+	to, before := aimed{LoadBalancer: from, traces: tracesOf(from.Annotations)}, tracesOf(from.Annotations).applied[settingGroups]
+	to.aimGroups(d.desired, d.managed.identity())
+	for _, group := range from.SecurityGroups {
+		if slices.Contains(to.SecurityGroups, group) {
+			continue
+		}
+		to.SecurityGroups = append(to.SecurityGroups, group)
+		if slices.Contains(before, group) {
+			to.traces = to.traces.with(settingGroups, append(to.traces.applied[settingGroups], group)...)
+		}
+	}
+	slices.Sort(to.SecurityGroups)
+	to.Annotations = to.traces.over(from.Annotations)
+	return to.LoadBalancer
+}
+
+// updateBalancer adds everything else that an existing load balancer needs, after its listeners: what the cloud refuses of it must not keep
+// a port from being closed. Only now security groups are taken off.
 func (d *difference) updateBalancer(from inventory.LoadBalancer) {
-	if c := d.balancerChanges(from, d.aimBalancer(from, true)); len(c) > 0 {
+	before := d.withGroups(from)
+	if c := d.balancerChanges(before, d.aimBalancer(before)); len(c) > 0 {
 		d.add(loadbalancer.Update, kindBalancer, from.Name, c.String(), func(ctx context.Context) error {
-			// Only now it is known which security group was just made.
-			return d.inventory.UpdateLoadBalancer(ctx, from, d.aimBalancer(from, true).LoadBalancer)
+			latest, err := d.latest(ctx, from)
+			if err != nil {
+				return err
+			}
+			return d.inventory.UpdateLoadBalancer(ctx, latest, d.aimBalancer(latest).LoadBalancer)
 		})
 	}
 }
 
-// releaseGroups takes security groups off that are not asked for any more.
-func (d *difference) releaseGroups(from inventory.LoadBalancer) {
-	before, to := d.aimBalancer(from, true), d.aimBalancer(from, false)
-	if slices.Equal(before.SecurityGroups, to.SecurityGroups) {
-		return
-	}
-	why := "its security groups become " + listText(to.SecurityGroups)
-	d.add(loadbalancer.Update, kindBalancer, from.Name, why, func(ctx context.Context) error {
-		return d.inventory.UpdateLoadBalancer(ctx, d.aimBalancer(from, true).LoadBalancer, d.aimBalancer(from, false).LoadBalancer)
-	})
-}
-
-// aimBalancer is the load balancer as it should be: what we decide about over everything else that it has. Widened keeps the security
-// groups that it is to lose.
-func (d *difference) aimBalancer(from inventory.LoadBalancer, widened bool) aimed {
+// aimBalancer is the load balancer as it should be: what we decide about over everything else that it has.
+func (d *difference) aimBalancer(from inventory.LoadBalancer) aimed {
 	want := d.desired
 	to := aimed{LoadBalancer: from, traces: tracesOf(from.Annotations)}
 	to.Name = want.balancerName(from.Name)
@@ -86,19 +112,6 @@ func (d *difference) aimBalancer(from inventory.LoadBalancer, widened bool) aime
 	to.aimProtection(want)
 	to.aimReservedIP(want)
 	to.aimGroups(want, d.managed.identity())
-	if widened {
-		before := tracesOf(from.Annotations).applied[settingGroups]
-		for _, group := range from.SecurityGroups {
-			if slices.Contains(to.SecurityGroups, group) {
-				continue
-			}
-			to.SecurityGroups = append(to.SecurityGroups, group)
-			if slices.Contains(before, group) {
-				to.traces = to.traces.with(settingGroups, append(to.traces.applied[settingGroups], group)...)
-			}
-		}
-		slices.Sort(to.SecurityGroups)
-	}
 	size := want.annotations.instanceSize.From(want.values)
 	if !size.Invalid && size.Value != "" {
 		to.InstanceSize = size.Value
@@ -118,9 +131,6 @@ func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) chan
 	note(&c, "instance size", nothing(from.InstanceSize), nothing(to.InstanceSize))
 	if !maps.Equal(from.Labels, to.Labels) {
 		c = append(c, "its labels differ")
-	}
-	if d.managed.creates() && !to.traces.has(settingGroups) {
-		c = append(c, "its security groups get the one of the Service")
 	}
 	return c
 }
@@ -191,7 +201,7 @@ func (a *aimed) aimSubnet(d desired) {
 func (a *aimed) aimProtection(d desired) {
 	switch asked := d.annotations.deleteProtection.From(d.values); {
 	case asked.Invalid:
-	case asked.Given && asked.Value:
+	case asked.Asked() && asked.Value:
 		if !a.DeleteProtection {
 			a.traces = a.traces.with(settingProtection)
 		}

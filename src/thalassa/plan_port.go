@@ -51,7 +51,13 @@ func (d *difference) targetGroup(p *port) {
 			return err
 		})
 	}
-	d.machines(group, d.desired.Targets)
+}
+
+// members adds the write that gives the port's group its machines, if there is a group.
+func (d *difference) members(p *port) {
+	if p.group != nil {
+		d.machines(*p.group, d.desired.Targets)
+	}
 }
 
 // machines adds the write that gives an existing group the targets.
@@ -94,12 +100,17 @@ func (d *difference) newGroup(p *port) inventory.TargetGroup {
 
 // groupUpdate is the group as it should be: what we decide about over everything else that it has.
 func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory.TargetGroup {
-	update, own := group, memoOf(group.Annotations, d.desired.free)
+	update, own := group, d.memoOf(group.Labels, group.Annotations)
 	update.Labels = withLabels(group.Labels, p.labels)
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
 	update.Policy = aim(own, "policy", p.settings.policy, group.Policy)
 	update.ProxyProtocol = aim(own, "proxy-protocol", p.settings.proxyProtocol, group.ProxyProtocol)
 	update.HealthCheck = d.desired.healthCheck(p.Port).aim(own, p.Port, group.HealthCheck)
+	if check := update.HealthCheck; own.free && check != nil && int(check.Port) == group.Port && group.Port != update.Port {
+		moved := *check // a check of the port itself, which another one has now
+		moved.Port = p.TargetPort
+		update.HealthCheck = &moved
+	}
 	if update.HealthCheck == nil && d.removals.inVain(group) {
 		update.HealthCheck = group.HealthCheck
 	}
@@ -140,8 +151,28 @@ func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 }
 
 func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
-	from := *p.listener
-	to, own := from, memoOf(from.Annotations, d.desired.free)
+	_, c := d.aimListener(*p.listener, p)
+	if len(c) == 0 {
+		return
+	}
+	d.add(loadbalancer.Update, kindListener, p.listener.Name, c.String(), func(ctx context.Context) error {
+		latest, err := d.latest(ctx, balancer)
+		if err != nil {
+			return err
+		}
+		from := *p.listener
+		if at := slices.IndexFunc(latest.Listeners, func(l inventory.Listener) bool { return l.ID == from.ID }); at >= 0 {
+			from = latest.Listeners[at]
+		}
+		to, _ := d.aimListener(from, p)
+		to.TargetGroup = p.group.ID
+		return d.inventory.UpdateListener(ctx, balancer.ID, to)
+	})
+}
+
+// aimListener is the listener as it should be, and what differs, in words.
+func (d *difference) aimListener(from inventory.Listener, p *port) (inventory.Listener, changes) {
+	to, own := from, d.memoOf(from.Labels, from.Annotations)
 	to.Labels = withLabels(from.Labels, p.labels)
 	to.MaxConnections = aim(own, "max-connections", p.settings.maxConnections, from.MaxConnections)
 	to.IdleTimeout = aim(own, "idle-timeout", p.settings.idleTimeout, from.IdleTimeout)
@@ -155,13 +186,28 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 	if p.group == nil || p.group.ID != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)
 	}
-	if len(c) == 0 {
-		return
+	return to, c
+}
+
+// memoOf is what an object remembers of this Service. What it remembers of another one, which gave it up, is nobody's business.
+func (d *difference) memoOf(labels, annotations inventory.Labels) *memo {
+	if owner := labels[labelUID]; owner != "" && owner != d.desired.labels[labelUID] {
+		annotations = nil
 	}
-	d.add(loadbalancer.Update, kindListener, from.Name, c.String(), func(ctx context.Context) error {
-		to.TargetGroup = p.group.ID
-		return d.inventory.UpdateListener(ctx, balancer.ID, to)
-	})
+	return memoOf(annotations, d.desired.free)
+}
+
+// latest is a load balancer as it is now: a write repeats everything that it does not change, and what is known may be minutes old. What
+// somebody has closed meanwhile must not be opened again by that.
+func (d *difference) latest(ctx context.Context, known inventory.LoadBalancer) (inventory.LoadBalancer, error) {
+	now, found, err := d.inventory.LoadBalancerByID(ctx, known.ID)
+	switch {
+	case err != nil:
+		return inventory.LoadBalancer{}, fmt.Errorf("looking at what is to be changed: %w", err)
+	case !found:
+		return known, nil // the write says so
+	}
+	return now, nil
 }
 
 func (d *difference) newListener(p *port) inventory.Listener {

@@ -33,12 +33,10 @@ func (m *managedGroup) creates() bool { return m != nil && m.group == nil }
 // newManagedGroup returns what the Service's security group should be, nil when it should have none. The error is that a security group
 // cannot say what the Service asks for.
 func newManagedGroup(d desired, o observed) (*managedGroup, error) {
-	asked := d.annotations.createSecurityGroup.From(d.values)
-	var existing *inventory.SecurityGroup
-	if len(o.securityGroups) > 0 {
-		existing = &o.securityGroups[0]
-	}
+	asked, existing := d.annotations.createSecurityGroup.From(d.values), o.securityGroup()
 	switch {
+	case !o.complete(): // there may be one
+		return nil, nil
 	case asked.Invalid && existing != nil:
 		return &managedGroup{group: existing, to: *existing}, nil
 	case asked.Invalid || !asked.Value:
@@ -56,7 +54,11 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	}
 	rules, err := ingressOf(d.openings(o, remembered.created, taken))
 	if err != nil {
-		return &managedGroup{group: existing, to: to}, fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner, err)
+		err = fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner, err)
+		if existing == nil {
+			return nil, err
+		}
+		return &managedGroup{group: existing, to: *existing}, err
 	}
 	if existing == nil {
 		to.Annotations = remembered.over(nil)
@@ -88,7 +90,7 @@ func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []openi
 		}
 		all = append(all, opening{protocol: protocol(port.Key), first: port.Port, last: port.Port, sources: allowed})
 	}
-	return append(all, d.echo()...)
+	return append(all, d.echo(o.securityGroup())...)
 }
 
 // letIn are the networks that rules let in to a port.
@@ -117,15 +119,34 @@ func admitted(asked sources, listener *inventory.Listener) []netip.Prefix {
 }
 
 // echo lets ping in, from those that the Service names for it, or else for its ports; from nobody when it names none.
-func (d desired) echo() []opening {
-	from := d.annotations.icmpSources.From(d.values)
-	if !from.Given {
+//
+// What cannot be read leaves what the existing group lets in.
+func (d desired) echo(existing *inventory.SecurityGroup) []opening {
+	asked, from := d.annotations.allowICMP.From(d.values), d.annotations.icmpSources.From(d.values)
+	if !from.Asked() && !from.Invalid {
 		from = union(d.annotations.allowedSources.From(d.values), d.ranges)
 	}
-	if asked := d.annotations.allowICMP.From(d.values); asked.Invalid || !asked.Value || from.Invalid || len(from.Value) == 0 {
+	unreadable := asked.Invalid || asked.Value && from.Invalid
+	switch {
+	case unreadable && existing != nil:
+		from.Value = letIn(existing.Ingress, protocolICMP, 1)
+	case unreadable || !asked.Value:
+		return nil
+	}
+	if len(from.Value) == 0 {
 		return nil
 	}
 	return []opening{{protocol: protocolICMP, first: 1, last: 1, sources: from.Value}}
+}
+
+// silent tells that ping is asked for, and nobody is named who may.
+func (d desired) silent() []loadbalancer.Notice {
+	ping, own := d.annotations.allowICMP.From(d.values), d.annotations.createSecurityGroup.From(d.values)
+	if !ping.Given || !ping.Value || !own.Value || len(d.echo(nil)) > 0 || d.annotations.icmpSources.From(d.values).Given {
+		return nil
+	}
+	return []loadbalancer.Notice{settingNotice(reasonConflict, fmt.Sprintf(
+		"Annotation %[1]ssecurity-group-allow-icmp: nobody is let in, because no networks are named. Name them in %[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
 }
 
 // securityGroup adds what the Service's security group needs, before anything that it lets in.
@@ -160,7 +181,7 @@ func (d *difference) securityGroup() {
 // surplusSecurityGroups removes those made for the Service that it does not want any more, once nothing uses them.
 func (d *difference) surplusSecurityGroups(o observed) {
 	for _, group := range o.securityGroups {
-		if group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !tracesOf(group.Annotations).created {
+		if !o.complete() || group.Deleting() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !tracesOf(group.Annotations).created {
 			continue
 		}
 		d.deleteSecurityGroup(group, "the Service does not ask for one")
@@ -177,10 +198,10 @@ func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why stri
 // the Service says it does not want.
 func unmanagedGroup(d desired, o observed) string {
 	asked := d.annotations.createSecurityGroup.From(d.values)
-	if asked.Invalid || asked.Value || len(o.securityGroups) == 0 {
+	group := o.securityGroup()
+	if asked.Invalid || asked.Value || group == nil {
 		return ""
 	}
-	group := o.securityGroups[0]
 	if asked.Given || tracesOf(group.Annotations).created {
 		return group.ID
 	}

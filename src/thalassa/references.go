@@ -52,14 +52,14 @@ func (r *resolution) resolveNodes() {
 		r.failed = errors.Join(r.failed, err)
 	}
 	if r.nodeGroup = group; group == nil {
-		if err == nil && asked.Given && asked.Value {
+		if err == nil && asked.Asked() && asked.Value {
 			r.notices = append(r.notices, settingNotice(reasonUnsupported, fmt.Sprintf(
 				"Annotation %sopen-node-ports: the cluster's cloud-config names no security group of the nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
 		}
 		return
 	}
 	home := r.subnet.Value
-	if r.balancer != nil && (home == "" || r.subnet.Invalid) {
+	if r.balancer != nil && (home == "" || r.subnet.Invalid || isInternal(*r.balancer)) {
 		home = r.balancer.Subnet
 	}
 	subnet, _, _, err := r.from.inventory.Subnet(r.ctx, home)
@@ -100,12 +100,11 @@ func (r *resolution) resolveSubnet() {
 		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssubnet cannot be read", annotationPrefix))
 		return
 	}
-	if asked.Value == "" {
-		moved := r.balancer != nil && tracesOf(r.balancer.Annotations).has(settingSubnet)
-		if r.balancer != nil && !moved {
-			return
+	if !asked.Given {
+		if r.balancer != nil && (!tracesOf(r.balancer.Annotations).has(settingSubnet) || isInternal(*r.balancer)) {
+			return // one that was never moved, or never can be
 		}
-		value, err := r.from.subnet(r.ctx)
+		value, err := r.from.subnet(r.ctx, asked.Value)
 		if r.subnet.Value, r.subnet.Invalid = value, err != nil; err != nil {
 			r.failed = errors.Join(r.failed, err)
 		}
@@ -186,9 +185,18 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 			r.refuse(reasonUnknownIP, "spec.loadBalancerIP: %q is not an IP address; give the address of a reserved IP, or remove it.", address)
 			return
 		}
+		if r.legacy() {
+			r.reservedIP.Given = false
+			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
+				"spec.loadBalancerIP is not applied to a load balancer that was made by somebody else, whose address would change. If that is wanted, say %sreserved-ip: %q.", annotationPrefix, address)))
+			return
+		}
 		ref, field, r.reservedIP.Given = address, "spec.loadBalancerIP", true
 	}
 	ip, found, err := r.from.inventory.ReservedIP(r.ctx, ref, r.from.config.Inventory.balancerAge())
+	if free := r.balancer != nil && ip.AttachedTo == r.balancer.ID || ip.AttachedTo == ""; err == nil && found && !free {
+		ip, found, err = r.from.inventory.ReservedIP(r.ctx, ref, r.from.fresh()) // it may just have been given up
+	}
 	switch {
 	case err != nil:
 		r.reservedIP.Invalid = true
@@ -201,9 +209,15 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 	}
 }
 
+// legacy says that there is a load balancer which we have not made, and which does not have the address that the spec says.
+func (r *resolution) legacy() bool {
+	return r.balancer != nil && !tracesOf(r.balancer.Annotations).created
+}
+
 // take aims at a reserved IP, unless somebody else has it.
 func (r *resolution) take(ip inventory.ReservedIP, field, address string) {
-	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID
+	adopts := r.settings.annotations.adopt.From(r.settings.values).Value
+	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID || adopts != "" && ip.AttachedTo == adopts
 	differs := address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool { return has.String() == address })
 	switch r.reservedIP.Value = ip.ID; {
 	case differs:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -74,13 +75,16 @@ func ingressOf(openings []opening) ([]inventory.Rule, error) {
 	return append(rules, more...), err
 }
 
+// errRulePort: rules of security groups know fewer ports than Services.
+var errRulePort = errors.New("a port is out of the range of rules")
+
 // rulesFor returns rules with the priorities from first to last.
 func rulesFor(openings []opening, first, last int32) ([]inventory.Rule, error) {
 	var rules []inventory.Rule
 	needed := 0
 	for _, o := range openings {
 		if o.last > lastRulePort {
-			return nil, fmt.Errorf("port %d cannot be in a rule of a security group, where ports end at %d", o.last, lastRulePort)
+			return nil, fmt.Errorf("%w: port %d cannot be in a rule, where ports end at %d", errRulePort, o.last, lastRulePort)
 		}
 		needed += len(o.sources)
 	}

@@ -52,10 +52,7 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 	}
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
-		if text := of.health.problem(); text != "" {
-			notices = appendOnce(notices, settingNotice(reasonConflict, text))
-			of.health = of.health.usable()
-		}
+		of.health = of.health.usable()
 		s.ports[loadbalancer.Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}] = of
 	}
 	return s, notices
@@ -64,6 +61,9 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 // problemText is a problem with what follows from it.
 func problemText(problem annotation.Problem) string {
 	name := strings.TrimPrefix(problem.Annotation, annotationPrefix)
+	if problem.Name && (strings.Contains(problem.Want, "did you mean") || strings.Contains(problem.Want, "a port that the Service does not have")) {
+		return problem.String() + " Until it is mended, what is probably meant stays as it is in the cloud; if it is about who may connect, no further port is opened."
+	}
 	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation, annotationPrefix) {
 		return problem.String()
 	}
@@ -88,19 +88,22 @@ func (s settings) portOf(port annotation.Port) portSettings {
 // internalOf reads both annotations that say it. The existing CCM reads only the one that is called internal, which therefore wins,
 // unless that would open what the other one closes: then who may reach the load balancer is not known.
 func internalOf(kind annotation.Setting[string], internal annotation.Setting[bool]) annotation.Setting[bool] {
-	asked := annotation.Setting[bool]{
-		Given: kind.Given || internal.Given, Invalid: kind.Invalid || internal.Invalid,
-		Value: internal.Value || kind.Value == typeInternal,
-	}
-	if internal.Given && !internal.Value && kind.Value == typeInternal {
-		asked.Invalid = true
+	says := kind.Value == typeInternal
+	asked := annotation.Setting[bool]{Given: kind.Given || internal.Given, Invalid: kind.Invalid || internal.Invalid || contradicts(kind, internal)}
+	switch {
+	case internal.Given:
+		asked.Value = internal.Value
+	case kind.Given:
+		asked.Value = says
+	default:
+		asked.Value = internal.Value || says
 	}
 	return asked
 }
 
 // contradicts says that both annotations can be read, and not together.
 func contradicts(kind annotation.Setting[string], internal annotation.Setting[bool]) bool {
-	return !kind.Invalid && !internal.Invalid && internalOf(kind, internal).Invalid
+	return kind.Given && internal.Given && kind.Value == typeInternal && !internal.Value
 }
 
 // unsigned is how the API stores numbers whose annotation's range has been checked already.

@@ -59,7 +59,8 @@ func reachedInside(service *corev1.Service, asked bool, balancer inventory.LoadB
 	if own := tracesOf(balancer.Annotations); own.created {
 		return own.has(settingInternal)
 	}
-	return isInternal(balancer) && (asked || slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(ingress corev1.LoadBalancerIngress) bool {
+	adopted := tracesOf(balancer.Annotations).has(settingAdopted)
+	return isInternal(balancer) && (asked || adopted || slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(ingress corev1.LoadBalancerIngress) bool {
 		return slices.Contains(balancer.InternalAddresses, ingress.IP)
 	}))
 }

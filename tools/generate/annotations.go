@@ -27,14 +27,16 @@ const annotationIntroduction = `# Service annotations
 All names start with ` + "`PREFIX`" + `. Blanks around a value do not matter.
 
 **What cannot be used** blocks only its own setting: a value that is not allowed leaves that setting in the cloud as it is, and an event
-on the Service says so. Where it restricts who may reach the Service, no further port is opened, and ports that are open stay as they are.
+on the Service says so. So does a name that is misspelt, or about a port that the Service does not have, for the setting that is probably
+meant. Where it restricts who may reach the Service, no further port is opened, and ports that are open stay as they are.
 An [admission policy](../guides/admission-policy.md) refuses bad values and unknown names when the Service is applied.
 
 **Without an annotation**, and when it is removed, its default holds. On a load balancer that was taken over from the existing cloud
-controller manager, a setting that its Service never asked for stays as it was found, until it does.
+controller manager that manager's defaults hold, and what it would not have touched stays as it was found: allowed sources, security
+groups, reserved IP, subnet, name, size, delete protection. An adopted load balancer keeps everything that its Service does not speak about.
 
-**Defaults** are those of the table, unless ` + "`loadBalancer.defaults`" + ` of the [cloud-config](cloud-config.md) says otherwise: a mapping of names
-without the prefix, like ` + "`idle-connection-timeout: \"600\"`" + `. Annotations about one Service only cannot be there.
+**Defaults** are those of the table, unless ` + "`loadBalancer.defaults`" + ` of the [cloud-config](cloud-config.md) says otherwise, which counts for
+load balancers that this program has made: a mapping of names without the prefix, like ` + "`idle-connection-timeout: \"600\"`" + `. Annotations about one Service only cannot be there.
 
 **Per port**: the annotations that say so may also be given for one port of the Service, by its name or its number after a dot. The name
 wins over the number, and that over the annotation for all ports:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
 // TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
@@ -40,18 +42,15 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge tim
 	return targets, err
 }
 
-// mostConfirmed is how many machines that lists lack are asked for one by one. That more are gone at a time is believed from two lists:
-// the second one would have to lack the same by chance.
+// mostConfirmed is how many machines that lists lack are asked for one by one. Of more only a few
+// are asked for.
 const mostConfirmed = 50
 
 // confirmMissing asks for machines that two lists in a row lack, and returns those that are there nevertheless and can receive traffic. The
 // others are remembered to be gone.
 func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there []string, err error) {
 	if len(ids) > mostConfirmed {
-		for _, id := range ids {
-			i.absent.note(id)
-		}
-		return nil, nil
+		return nil, i.confirmMany(ctx, ids)
 	}
 	i.confirming.Lock() // many Services have the same machines
 	defer i.confirming.Unlock()
@@ -73,6 +72,27 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there []s
 		}
 	}
 	return there, nil
+}
+
+// samples is how many of very many machines are asked for that lists lack.
+const samples = 5
+
+// confirmMany believes two lists that lack very many machines, unless one of a few of them is there: then both lie, which is an error.
+func (i *Inventory) confirmMany(ctx context.Context, ids []string) error {
+	for n := range samples {
+		id := ids[n*(len(ids)-1)/(samples-1)]
+		_, found, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
+		if err != nil {
+			return fmt.Errorf("asking for machine %s, which the list lacks: %w", id, err)
+		}
+		if found {
+			return fmt.Errorf("listing machines: %w: the list lacks %d that are wanted, and %s of them is there; it is tried again by itself; if it lasts, ask the cloud's support", client.ErrMalformed, len(ids), id)
+		}
+	}
+	for _, id := range ids {
+		i.absent.note(id)
+	}
+	return nil
 }
 
 // machineHere says whether it is in the VPC, and there.
