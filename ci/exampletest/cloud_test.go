@@ -105,14 +105,30 @@ func (c *cloud) connect(t *testing.T) cloudprovider.LoadBalancer {
 }
 
 // serve applies a Service until its load balancer serves it.
-func (c *cloud) serve(t *testing.T, service *corev1.Service) *corev1.LoadBalancerStatus {
+func (c *cloud) serve(t *testing.T, service *corev1.Service) (status *corev1.LoadBalancerStatus) {
+	t.Helper()
+	c.until(t, func() (err error) {
+		status, err = c.provider.EnsureLoadBalancer(t.Context(), clusterName, service, c.nodes)
+		return err
+	})
+	return status
+}
+
+// remove takes a Service away until nothing in the cloud is its any more.
+func (c *cloud) remove(t *testing.T, service *corev1.Service) {
+	t.Helper()
+	c.until(t, func() error { return c.provider.EnsureLoadBalancerDeleted(t.Context(), clusterName, service) })
+}
+
+// until does something again for as long as the cloud is busy.
+func (c *cloud) until(t *testing.T, do func() error) {
 	t.Helper()
 	for {
-		status, err := c.provider.EnsureLoadBalancer(t.Context(), clusterName, service, c.nodes)
+		err := do()
 		again, waits := errors.AsType[*api.RetryError](err)
 		switch {
 		case err == nil:
-			return status
+			return
 		case !waits:
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -107,6 +108,16 @@ func (c *cluster) store(t *testing.T, service *corev1.Service) *corev1.Service {
 	}
 	if c.said.Len() > 0 {
 		t.Errorf("the API server warns: %s", c.said.String())
+	}
+	return stored
+}
+
+// patch changes a stored Service as kubectl patch does.
+func (c *cluster) patch(t *testing.T, name string, patch []byte) *corev1.Service {
+	t.Helper()
+	stored, err := c.client.CoreV1().Services(c.namespace).Patch(t.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return stored
 }

@@ -107,17 +107,22 @@ func TestEveryAnnotationHasAnExample(t *testing.T) {
 	}
 }
 
+// annotationAdopt is the annotation by which a Service names the load balancer that it adopts.
+func annotationAdopt() string { return thalassa.Annotations().Prefix() + "adopt" }
+
+// adoptedBy is the identity of the load balancer that a Service adopts; "" for none.
+func adoptedBy(service *corev1.Service) string { return service.Annotations[annotationAdopt()] }
+
 // adoptable makes the load balancer that an example wants to adopt, permits it as its comment says, and has the example name it.
 func adoptable(t *testing.T, c *cloud, service *corev1.Service) {
 	t.Helper()
-	name := thalassa.Annotations().Prefix() + "adopt"
-	if service.Annotations[name] == "" {
+	if adoptedBy(service) == "" {
 		return
 	}
 	var made struct{ Identity string }
 	c.call(t, http.MethodPost, "/v1/loadbalancers", fmt.Sprintf(`{"name": "theirs", "subnet": "emulator", "annotations": {"k8s.thalassa.cloud/adoptable-by": %q}}`,
 		strings.Join([]string{clusterName, service.Namespace, service.Name}, "/")), &made)
-	service.Annotations[name] = made.Identity
+	service.Annotations[annotationAdopt()] = made.Identity
 }
 
 // TestExamplesGetTheirLoadBalancer: the API server takes each of them, and the provider gives it an address, without a warning.
@@ -142,7 +147,7 @@ func TestExamplesGetTheirLoadBalancer(t *testing.T) {
 			if !special {
 				return
 			}
-			if got := look(t, cloud, status); got != "" {
+			if got := look(t, cloud, served{in, stored, status}); got != "" {
 				t.Error(got)
 			}
 		})

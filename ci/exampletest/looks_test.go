@@ -12,7 +12,14 @@ import (
 )
 
 // look says what an example has not got that it asks for; "" when it has all.
-type look func(t *testing.T, c *cloud, status *corev1.LoadBalancerStatus) string
+type look func(t *testing.T, c *cloud, s served) string
+
+// served is an example as the cluster's API server stores it, with what its Service's status shows.
+type served struct {
+	cluster *cluster
+	service *corev1.Service
+	status  *corev1.LoadBalancerStatus
+}
 
 // looks are those for examples whose effect is more than an address.
 func looks() map[string]look {
@@ -22,8 +29,14 @@ func looks() map[string]look {
 		"load-balancer-ip": addresses("203.0.113.10"),
 		"dual-stack":       addresses("203.0.113.", "2001:db8:"),
 		"publish-hostname": hostname,
-		"source-ranges":    shows("/v1/loadbalancers", `"203.0.113.0/24"`, `"2001:db8:1::/48"`),
-		"per-port-access":  shows("/v1/loadbalancers", `"192.0.2.10/32"`),
+		"source-ranges": sources(map[int][]string{
+			80:  {"2001:db8:1::/48", "203.0.113.0/24"},
+			443: {"2001:db8:1::/48", "203.0.113.0/24"},
+		}),
+		"per-port-access": sources(map[int][]string{
+			80:   {"198.51.100.0/24", "203.0.113.0/24"},
+			8081: {"192.0.2.10/32", "198.51.100.0/24", "203.0.113.0/24"},
+		}),
 		"limits-and-timeouts": shows("/v1/loadbalancers", `"maxConnections":20000`, `"maxConnections":50000`,
 			`"connectionIdleTimeout":600`),
 		"instance-size":      shows("/v1/loadbalancers", `"lb-gp-large"`),
@@ -31,47 +44,47 @@ func looks() map[string]look {
 		"delete-protection":  shows("/v1/loadbalancers", `"deleteProtection":true`),
 		"security-groups":    shows("/v1/loadbalancers", `"slug":"office"`),
 		"subnet":             shows("/v1/loadbalancers", `"slug":"frontend"`),
-		"adopt":              shows("/v1/loadbalancers", `"name":"theirs"`),
+		"adopt":              adopted,
 		"own-security-group": shows("/v1/security-groups", `"203.0.113.0/24"`, `"198.51.100.0/24"`, `"icmp"`),
 		"node-ports-rules":   shows("/v1/security-groups", `"remoteAddress":"10.0.`),
 		"reserved-ip":        shows("/v1/reserved-ips", `"status":"attached"`),
 		"proxy-protocol":     shows("/v1/loadbalancer-target-groups", `"enableProxyProtocol":true`, `"enableProxyProtocol":false`),
 		"policy-per-port":    shows("/v1/loadbalancer-target-groups", `"ROUND_ROBIN"`, `"MAGLEV"`),
 		"health-check":       shows("/v1/loadbalancer-target-groups", `"path":"/ready"`, `"port":30900`, `"unhealthyThreshold":2`),
-		"health-check-off":   shows("/v1/loadbalancer-target-groups", `"protocol":"tcp"`),
-		"local":              shows("/v1/loadbalancer-target-groups", `"path":"/healthz"`),
+		"health-check-off":   checks(tcpCheck, noCheck),
+		"local":              checks(localCheck),
 		"udp":                shows("/v1/loadbalancer-target-groups", `"port":30900`),
 		"tcp-and-udp":        shows("/v1/loadbalancers", `"protocol":"tcp"`, `"protocol":"udp"`),
 		"node-selector":      targets(1),
-		"keep":               targets(2),
+		"keep":               kept,
 	}
 }
 
 // addresses wants one address that begins with each of these, and no others.
 func addresses(begin ...string) look {
-	return func(_ *testing.T, _ *cloud, status *corev1.LoadBalancerStatus) string {
+	return func(_ *testing.T, _ *cloud, s served) string {
 		for _, text := range begin {
-			if !slices.ContainsFunc(status.Ingress, func(i corev1.LoadBalancerIngress) bool { return strings.HasPrefix(i.IP, text) }) {
-				return fmt.Sprintf("addresses %+v, want one that begins with %s", status.Ingress, text)
+			if !slices.ContainsFunc(s.status.Ingress, func(i corev1.LoadBalancerIngress) bool { return strings.HasPrefix(i.IP, text) }) {
+				return fmt.Sprintf("addresses %+v, want one that begins with %s", s.status.Ingress, text)
 			}
 		}
-		if len(status.Ingress) != len(begin) {
-			return fmt.Sprintf("addresses %+v, want %d", status.Ingress, len(begin))
+		if len(s.status.Ingress) != len(begin) {
+			return fmt.Sprintf("addresses %+v, want %d", s.status.Ingress, len(begin))
 		}
 		return ""
 	}
 }
 
-func hostname(_ *testing.T, _ *cloud, status *corev1.LoadBalancerStatus) string {
-	if len(status.Ingress) != 1 || status.Ingress[0].IP != "" || status.Ingress[0].Hostname == "" {
-		return fmt.Sprintf("status %+v, want a host name and no address", status)
+func hostname(_ *testing.T, _ *cloud, s served) string {
+	if len(s.status.Ingress) != 1 || s.status.Ingress[0].IP != "" || s.status.Ingress[0].Hostname == "" {
+		return fmt.Sprintf("status %+v, want a host name and no address", *s.status)
 	}
 	return ""
 }
 
 // shows wants texts in what the cloud shows.
 func shows(path string, texts ...string) look {
-	return func(t *testing.T, c *cloud, _ *corev1.LoadBalancerStatus) string {
+	return func(t *testing.T, c *cloud, _ served) string {
 		t.Helper()
 		var all json.RawMessage
 		c.call(t, http.MethodGet, path, "", &all)
@@ -86,7 +99,7 @@ func shows(path string, texts ...string) look {
 
 // targets wants a number of machines behind the only port.
 func targets(count int) look {
-	return func(t *testing.T, c *cloud, _ *corev1.LoadBalancerStatus) string {
+	return func(t *testing.T, c *cloud, _ served) string {
 		t.Helper()
 		var groups []struct {
 			Attachments []json.RawMessage `json:"loadbalancerTargetGroupAttachments"`
