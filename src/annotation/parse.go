@@ -51,10 +51,10 @@ func (r *Registry) Parse(annotations map[string]string, ports []Port) (Values, [
 		problem := Problem{Annotation: full, Value: annotations[full], Name: true}
 		entry, port, known := r.locate(name)
 		if problem.Want = r.misnamed(name, entry, port, known, ports); problem.Want != "" {
-			problems = append(problems, problem)
-			if meant := r.meant(name, entry, known, ports); meant != "" {
-				values.invalid[meant] = true
+			if problem.Meant = r.meant(name, entry, known, ports); problem.Meant != "" {
+				values.invalid[problem.Meant] = true
 			}
+			problems = append(problems, problem)
 			continue
 		}
 		value, err := entry.parse(strings.TrimSpace(annotations[full]))

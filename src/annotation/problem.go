@@ -17,6 +17,7 @@ type Problem struct {
 	Value      string // as given
 	Want       string // what is allowed, or what was probably meant
 	Name       bool   // the name is the problem, whatever the value
+	Meant      string // the annotation, without prefix and port, that is probably meant by such a name and counts as unusable; "" when nobody can tell
 }
 
 // String is one line that names the annotation, its value and what is allowed.

@@ -61,7 +61,7 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 // problemText is a problem with what follows from it.
 func problemText(problem annotation.Problem) string {
 	name := strings.TrimPrefix(problem.Annotation, annotationPrefix)
-	if problem.Name && (strings.Contains(problem.Want, "did you mean") || strings.Contains(problem.Want, "a port that the Service does not have")) {
+	if problem.Meant != "" {
 		return problem.String() + " Until it is mended, what is probably meant stays as it is in the cloud; if it is about who may connect, no further port is opened."
 	}
 	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation, annotationPrefix) {
