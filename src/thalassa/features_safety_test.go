@@ -171,6 +171,7 @@ func TestGroupsThatCannotBeListed(t *testing.T) {
 				l.refusing(status, func(r *http.Request) bool {
 					return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/security-groups")
 				})
+				annotated("labels", "team=shop")(own) // which is written meanwhile
 				for range 3 {
 					if _, err := l.ensure(own, append(nodes, l.fleet...)); err == nil {
 						t.Error("nobody is told")
@@ -182,6 +183,10 @@ func TestGroupsThatCannotBeListed(t *testing.T) {
 				}
 				l.network = good
 				l.restart()
+				l.settle(wishes(nil), nodes)
+				if got := managedText(l); got != "" {
+					t.Errorf("not asked for any more: security group %q", got)
+				}
 				l.remove(own)
 				if left := l.everything(); len(left) > 0 {
 					t.Errorf("left: %v", left)

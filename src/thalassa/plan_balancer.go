@@ -249,7 +249,7 @@ func (a *aimed) aimGroups(d desired, managed string) {
 	switch {
 	case managed != "":
 		a.traces = a.traces.with(settingOwnGroup)
-	case d.unmanaged == "":
+	case d.unmanaged == "" && !d.groups.Invalid: // else there may be one
 		a.traces = a.traces.without(settingOwnGroup)
 	}
 	a.SecurityGroups = sorted(append(stay, wanted...))
