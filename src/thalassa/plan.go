@@ -245,7 +245,9 @@ func (d *difference) createBalancer(ports []*port) {
 func (d *difference) surplus(o observed) {
 	if len(o.balancers) > 0 {
 		d.surplusListeners(o.balancers[0])
-		d.surplusBalancers(o.balancers[1:])
+		for _, younger := range o.balancers[1:] {
+			d.deleteBalancer(younger, "the Service has an older one")
+		}
 	}
 	for _, group := range o.groups {
 		if !d.used[group.ID] {
@@ -268,15 +270,14 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 	}
 }
 
-func (d *difference) surplusBalancers(younger []inventory.LoadBalancer) {
-	for _, balancer := range younger {
-		if balancer.Deleting() {
-			continue
-		}
-		d.unprotect(balancer)
-		d.add(loadbalancer.Delete, kindBalancer, balancer.Name, "the Service has an older one",
-			func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
+// deleteBalancer adds the deletion of a load balancer, unless it is under way, with what would refuse it switched off before.
+func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string) {
+	if balancer.Deleting() {
+		return
 	}
+	d.unprotect(balancer)
+	d.add(loadbalancer.Delete, kindBalancer, balancer.Name, why,
+		func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
 }
 
 // deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, then what only
@@ -284,12 +285,7 @@ func (d *difference) surplusBalancers(younger []inventory.LoadBalancer) {
 func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	for _, balancer := range o.balancers {
-		if balancer.Deleting() {
-			continue
-		}
-		diff.unprotect(balancer)
-		diff.add(loadbalancer.Delete, kindBalancer, balancer.Name, "",
-			func(ctx context.Context) error { return p.inventory.DeleteLoadBalancer(ctx, balancer) })
+		diff.deleteBalancer(balancer, "")
 	}
 	if len(o.balancers) > 0 {
 		return diff.plan
@@ -298,9 +294,7 @@ func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
 		diff.deleteGroup(group, "")
 	}
 	for _, group := range o.securityGroups {
-		if !group.Deleting() {
-			diff.deleteSecurityGroup(group, "")
-		}
+		diff.deleteSecurityGroup(group, "")
 	}
 	diff.closeNodePorts()
 	return diff.plan

@@ -181,14 +181,18 @@ func (d *difference) securityGroup() {
 // surplusSecurityGroups removes those made for the Service that it does not want any more, once nothing uses them.
 func (d *difference) surplusSecurityGroups(o observed) {
 	for _, group := range o.securityGroups {
-		if !o.complete() || group.Deleting() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !tracesOf(group.Annotations).created {
+		if !o.complete() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged && !tracesOf(group.Annotations).created {
 			continue
 		}
 		d.deleteSecurityGroup(group, "the Service does not ask for one")
 	}
 }
 
+// deleteSecurityGroup adds the deletion of a security group, unless it is under way.
 func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why string) {
+	if group.Deleting() {
+		return
+	}
 	d.add(loadbalancer.Delete, kindSecurityGroup, group.Name, why, func(ctx context.Context) error {
 		return d.inventory.DeleteSecurityGroup(ctx, group.ID)
 	})
