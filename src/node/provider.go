@@ -1,0 +1,91 @@
+// Package node looks after Nodes for any cloud: one controller makes each Node say what machine it is and keeps that true, the other
+// removes a Node whose machine is gone, and marks one whose machine is shut down.
+//
+// What a Node should say is a pure function of its machine; what differs is written as one patch, and nothing different is nothing
+// written. That a machine is gone is never concluded from one answer, nor from an error.
+package node
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Provider is the machines of one cloud. It only reads, answers for all Nodes from what it has listed, and is safe for concurrent use.
+type Provider interface {
+	// Owns says whether a provider ID is of this cloud. Nodes with another one are not touched.
+	Owns(providerID string) bool
+	// Find returns the Node's machine: the one its provider ID names, and for a Node without one the machine that the provider finds by
+	// name, or by what else it is configured to. The error is a *Problem if somebody can do something about it; any other says that
+	// it is not known now.
+	Find(ctx context.Context, node *corev1.Node) (Machine, error)
+	// Look says how the machine of a Node is whose provider ID is this cloud's. Gone comes only from a complete answer that was begun
+	// at or after the given time; what is not gone may be older. It costs no call of its own while the list is young enough.
+	Look(ctx context.Context, node *corev1.Node, notBefore time.Time) (State, error)
+	// Confirm asks the cloud for that one machine by its identity, beside all lists.
+	Confirm(ctx context.Context, node *corev1.Node) (State, error)
+	// Vouch asks the cloud, now, for what only the right credentials can see in the right place, and for the machine of one of the
+	// witnesses, which are Nodes that are certainly alive; there may be none. The error says that "gone" cannot be believed now, and why.
+	Vouch(ctx context.Context, witnesses []*corev1.Node) error
+}
+
+// Machine is what a Node should say of the machine it runs on.
+type Machine struct {
+	ProviderID string
+	// Addresses are all of them, the hostname included, in the order of preference.
+	Addresses []corev1.NodeAddress
+	// Type, Zone and Region are values of the standard labels; "" leaves the label as it is.
+	Type, Zone, Region string
+	// Labels and Taints are what the Node should have beside those. What was set before, and is not among them now, is removed; what
+	// others set stays.
+	Labels map[string]string
+	Taints []corev1.Taint
+	// Problems are parts of it that could not be used, for the Node's owner; in an order that stays the same.
+	Problems []Problem
+}
+
+// State is how a machine is, as far as its Node is concerned.
+type State string
+
+// The states, and what follows for a Node that is not ready.
+const (
+	Running  State = "running"  // nothing
+	Stopped  State = "stopped"  // it gets the shutdown taint, and loses it again
+	Deleting State = "deleting" // like Stopped: it does not come back, but it is still there
+	Unknown  State = "unknown"  // nothing: the cloud uses a word that is not known here
+	Gone     State = "gone"     // it is a candidate for removal
+)
+
+// Problem is an error that is about one Node and that somebody can put right.
+type Problem struct {
+	Reason  string // of the event: "MachineNotFound"
+	Message string // what is wrong, and what to do about it
+}
+
+func (p *Problem) Error() string { return p.Message }
+
+// The reasons of problems.
+const (
+	MachineNotFound   = "MachineNotFound"   // no machine of that name or identity
+	MachineAmbiguous  = "MachineAmbiguous"  // several machines of that name
+	MachineElsewhere  = "MachineElsewhere"  // it is in another network than the cluster
+	MachineNoAddress  = "MachineNoAddress"  // the cloud shows no address, or one that is none
+	MachineReplaced   = "MachineReplaced"   // the Node names a machine that is gone, and another one has its name
+	InvalidSetting    = "InvalidSetting"    // a label of the machine, or an annotation of the Node, that cannot be used
+	CloudRefused      = "CloudRefused"      // the cloud did not permit the answer
+	CloudNotReachable = "CloudNotReachable" // there was no answer
+)
+
+// Behaviour is how Nodes are looked after, as the provider is configured.
+type Behaviour struct {
+	// Domain begins the names of annotations and labels by which Nodes are steered, and in which is kept what was set on them: "k8s.example.com".
+	Domain string
+	// GracePeriod is the time between the two looks that say that a machine is gone.
+	GracePeriod time.Duration
+	// MaxRemovals is the share of the Nodes, in percent, that may be removed within RemovalWindow; one Node always may.
+	MaxRemovals   int
+	RemovalWindow time.Duration
+	// DryRun says what would be removed, and removes nothing.
+	DryRun bool
+}
