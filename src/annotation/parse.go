@@ -74,8 +74,8 @@ func (r *Registry) meant(name string, entry registered, known bool, ports []Port
 	if known {
 		return entry.Name
 	}
-	if _, declined := r.declines(name); declined {
-		return ""
+	if d, declined := r.declines(name); declined {
+		return d.Meant
 	}
 	closest, found := r.closest(name, ports)
 	if !found {

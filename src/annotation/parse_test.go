@@ -71,7 +71,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("lb.example.com/acl-.", "all", "", int32(-1))
 	f.Fuzz(func(t *testing.T, name, value, portName string, number int32) {
 		k, port := newKeys(), Port{portName, number}
-		k.registry.Decline("tls-", "cannot be had")
+		k.registry.Decline(Declined{Name: "tls-", Why: "cannot be had"})
 		values, problems := k.registry.Parse(map[string]string{name: value}, []Port{port})
 		for _, limit := range []Setting[int]{k.limit.From(values), k.limit.For(values, port)} {
 			if limit.Value < 1 || limit.Value > 100 || limit.Given && limit.Invalid || limit.Invalid && len(problems) == 0 {

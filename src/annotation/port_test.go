@@ -69,8 +69,8 @@ func TestFamily(t *testing.T) {
 // TestNamesOfAnnotations: whatever is wrong with a name, what was meant is near.
 func TestNamesOfAnnotations(t *testing.T) {
 	k := newKeys()
-	k.registry.Decline("tls-", "cannot be had: use a proxy")
-	k.registry.Decline("class", "has no effect")
+	k.registry.Decline(Declined{Name: "tls-", Why: "cannot be had: use a proxy"})
+	k.registry.Decline(Declined{Name: "class", Why: "has no effect"})
 	const has = "is for a port that the Service does not have; it has http (80), dns (53), dns-tcp (53), 443 (8443), 9000"
 	for name, want := range map[string]string{
 		"limit.http": "", "limit.53": "", "limit.443": "", "acl-http": "", "acl-dns-tcp": "",
@@ -117,7 +117,7 @@ func TestManyPorts(t *testing.T) {
 
 func TestSetDefaults(t *testing.T) {
 	k := newKeys()
-	k.registry.Decline("tls-", "cannot be had")
+	k.registry.Decline(Declined{Name: "tls-", Why: "cannot be had"})
 	problems := k.registry.SetDefaults(map[string]string{
 		"limit": " 42 ", "proxy": "maybe", "limmit": "1", "limit.http": "1", "name": "x", "acl-http": "all", "lb.example.com/policy": "B", "tls-x": "y", "somethingelse": "",
 	})

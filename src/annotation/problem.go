@@ -66,8 +66,8 @@ func (r *Registry) portHint(name, port string, ports []Port) string {
 
 // unknown says why an annotation with an unknown name is not used, and what was probably meant.
 func (r *Registry) unknown(name string, ports []Port) string {
-	if why, declined := r.declines(name); declined {
-		return why
+	if d, declined := r.declines(name); declined {
+		return d.Why
 	}
 	if closest, found := r.closest(name, ports); found {
 		return fmt.Sprintf("is not known and has no effect; did you mean %s%s?", r.prefix, closest)
@@ -77,8 +77,8 @@ func (r *Registry) unknown(name string, ports []Port) string {
 
 // unknownDefault is unknown for a name without prefix and port.
 func (r *Registry) unknownDefault(name string) string {
-	if why, declined := r.declines(name); declined {
-		return why
+	if d, declined := r.declines(name); declined {
+		return d.Why
 	}
 	names := r.DefaultNames()
 	if closest, found := spelling.Closest(name, names); found {
@@ -87,16 +87,16 @@ func (r *Registry) unknownDefault(name string) string {
 	return "is not known; there are defaults for " + strings.Join(names, ", ")
 }
 
-// declines returns why an annotation cannot be had, if that is known of it.
-func (r *Registry) declines(name string) (why string, declined bool) {
+// declines returns what is known of an annotation that cannot be had.
+func (r *Registry) declines(name string) (d Declined, declined bool) {
 	base, _, _ := strings.Cut(name, ".")
 	i := slices.IndexFunc(r.declined, func(d Declined) bool {
 		return base == d.Name && !IsFamily(d.Name) || IsFamily(d.Name) && base != d.Name && strings.HasPrefix(base, d.Name)
 	})
 	if i < 0 {
-		return "", false
+		return Declined{}, false
 	}
-	return r.declined[i].Why, true
+	return r.declined[i], true
 }
 
 // closest returns the name that was probably meant, with the port that the given one ends in.

@@ -49,6 +49,8 @@ func IsFamily(name string) bool { return strings.HasSuffix(name, "-") }
 type Declined struct {
 	Name string // without the prefix; a family ends in "-"
 	Why  string // ends a sentence that begins with the annotation's name: "is not there: nodes are the targets"
+	// Meant is the annotation, without the prefix, that does what people expect of this one; it counts as one that cannot be used. "" for none.
+	Meant string
 }
 
 // Registry holds the annotations of one provider, all under one prefix.
@@ -74,10 +76,8 @@ func NewRegistry(prefix string) *Registry {
 }
 
 // Decline makes Parse say of annotations with this name why they cannot be had, instead of that they are unknown. A name that ends
-// in "-" is a family: "tls-" stands for "tls-ports" and whatever else begins like that. why ends the sentence that the name begins.
-func (r *Registry) Decline(name, why string) {
-	r.declined = append(r.declined, Declined{Name: name, Why: why})
-}
+// in "-" is a family: "tls-" stands for "tls-ports" and whatever else begins like that.
+func (r *Registry) Decline(d Declined) { r.declined = append(r.declined, d) }
 
 // Declined returns what was given to Decline, in that order.
 func (r *Registry) Declined() []Declined { return slices.Clone(r.declined) }

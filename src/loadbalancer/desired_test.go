@@ -125,11 +125,11 @@ func TestTargetsOutside(t *testing.T) {
 
 func TestTargetsOnly(t *testing.T) {
 	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"b", "a"}}
-	if diff := cmp.Diff(all, all.Only([]string{"id-1", "id-2"})); diff != "" {
+	if diff := cmp.Diff(all, all.Only([]string{"id-1", "id-2"}, nil)); diff != "" {
 		t.Errorf("all are there (-want +got):\n%s", diff)
 	}
 	want := Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Incomplete: true}
-	if diff := cmp.Diff(want, all.Only([]string{"id-2"})); diff != "" {
+	if diff := cmp.Diff(want, all.Only([]string{"id-2"}, nil)); diff != "" {
 		t.Errorf("one is missing (-want +got):\n%s", diff)
 	}
 	joining := Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"a", "c"}, JoiningNames: []string{"a", "c"}}
@@ -137,8 +137,19 @@ func TestTargetsOnly(t *testing.T) {
 		t.Errorf("all machines (-want +got):\n%s", diff)
 	}
 	want = Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"c"}, JoiningNames: []string{"c"}, Incomplete: true}
-	if diff := cmp.Diff(want, joining.Only([]string{"b", "c"})); diff != "" {
+	if diff := cmp.Diff(want, joining.Only([]string{"b", "c"}, nil)); diff != "" {
 		t.Errorf("one that joins is missing (-want +got):\n%s", diff)
+	}
+	unsure := all.Only([]string{"id-2"}, []string{"id-1"})
+	want = Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Unsure: []string{"id-1"}, UnsureNames: []string{"b"}, Incomplete: true}
+	if diff := cmp.Diff(want, unsure); diff != "" {
+		t.Errorf("one is not known (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"id-1", "id-2"}, unsure.Over([]string{"id-1", "id-3"})); diff != "" {
+		t.Errorf("one that is not known left its place (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"id-2"}, unsure.Over([]string{"id-3"})); diff != "" {
+		t.Errorf("one that is not known was added (-want +got):\n%s", diff)
 	}
 }
 

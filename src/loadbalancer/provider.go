@@ -120,6 +120,8 @@ type Owned struct {
 	Kind, Name, Identity string
 	// State is the cloud's word for how it is, "" for what has none.
 	State string
+	// Kept says that its Service wanted it, and everything it uses, to be left in the cloud.
+	Kept bool
 }
 
 // Behaviour is how Services are looked after, as the provider is configured.

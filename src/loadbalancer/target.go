@@ -24,6 +24,9 @@ type Targets struct {
 	// Joining are machines of nodes whose network is not there yet, with the nodes in JoiningNames: they are not added, and not taken
 	// away where they are, because it may be gone for a moment only. Sorted.
 	Joining, JoiningNames []string
+	// Unsure are machines of which nobody knows now whether they are there, with the nodes in UnsureNames: like those that are joining, they
+	// stay where they are. Sorted.
+	Unsure, UnsureNames []string
 	// Incomplete says that it is not the whole set: an eligible node has no usable identity yet, or no node was asked for at all. An
 	// empty set that is incomplete means "not known", never "none".
 	Incomplete bool
@@ -128,14 +131,14 @@ func on(ready map[string]bool, identities, names []string) (localIdentities, loc
 	return localIdentities, localNames
 }
 
-// Only returns the targets without those machines that are not in identities, which is sorted.
-func (t Targets) Only(identities []string) Targets {
-	if len(identities) == len(t.Identities)+len(t.Joining) {
+// Only returns the targets without those machines that are not in there, or are in unsure; both are sorted.
+func (t Targets) Only(there, unsure []string) Targets {
+	if len(there) == len(t.Identities)+len(t.Joining) {
 		return t
 	}
-	kept := func(all, names []string) (keptIdentities, keptNames []string) {
+	kept := func(among, all, names []string) (keptIdentities, keptNames []string) {
 		for i, identity := range all {
-			if _, there := slices.BinarySearch(identities, identity); there {
+			if _, found := slices.BinarySearch(among, identity); found {
 				keptIdentities, keptNames = append(keptIdentities, identity), append(keptNames, names[i])
 			}
 		}
@@ -143,8 +146,10 @@ func (t Targets) Only(identities []string) Targets {
 	}
 	only := t
 	only.Incomplete = true
-	only.Identities, only.Names = kept(t.Identities, t.Names)
-	only.Joining, only.JoiningNames = kept(t.Joining, t.JoiningNames)
+	only.Identities, only.Names = kept(there, t.Identities, t.Names)
+	only.Joining, only.JoiningNames = kept(there, t.Joining, t.JoiningNames)
+	only.Unsure, only.UnsureNames = kept(unsure, slices.Concat(t.Identities, t.Joining), slices.Concat(t.Names, t.JoiningNames))
+	only.Unsure, only.UnsureNames = order(only.Unsure, only.UnsureNames)
 	return only
 }
 
@@ -159,10 +164,10 @@ func (t Targets) Machines() []string {
 }
 
 // Over returns the set to aim at, given the one observed in the cloud, which is sorted: an empty set that is incomplete replaces
-// nothing, and who is joining stays where it is.
+// nothing, and who is joining, or not known, stays where it is.
 func (t Targets) Over(observed []string) []string {
-	if len(t.Joining) > 0 {
-		stays := slices.DeleteFunc(slices.Clone(t.Joining), func(one string) bool {
+	if len(t.Joining)+len(t.Unsure) > 0 {
+		stays := slices.DeleteFunc(slices.Concat(t.Joining, t.Unsure), func(one string) bool {
 			_, there := slices.BinarySearch(observed, one)
 			return !there
 		})

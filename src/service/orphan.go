@@ -94,13 +94,16 @@ func (o *orphanage) parts() []loadbalancer.Owned {
 func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
 	former := formerOf(uid, one)
 	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(former), "uid", uid)
-	remove := c.behaviour.RemoveOrphans && !most && !one.served && former.Name != "" && former.Namespace != ""
+	kept := slices.ContainsFunc(one.parts, func(part loadbalancer.Owned) bool { return part.Kept })
+	remove := c.behaviour.RemoveOrphans && !most && !one.served && !kept && former.Name != "" && former.Namespace != ""
 	if !one.told {
 		one.told = true
 		advice := "Delete it in the cloud, or let the configuration remove orphans."
 		switch {
 		case one.served:
 			advice = "Whoever serves that Service now may use it; if nobody does, delete it in the cloud."
+		case kept:
+			advice = "It stays, because its Service asked for that. Adopt it by another Service, or delete it in the cloud."
 		case remove:
 			advice = "It is being removed, as configured."
 		case c.behaviour.RemoveOrphans:

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,6 +100,22 @@ func TestMostAreOrphans(t *testing.T) {
 		})
 		<-time.After(4 * driftPeriod)
 		want(r, "load balancers", len(r.cloud.has()), 3)
+	})
+}
+
+// TestKeptOrphan stays, because its Service asked for that when it was there.
+func TestKeptOrphan(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.behaviour.RemoveOrphans = true
+		r.addService("web")
+		r.start(1)
+		r.orphan()
+		r.cloud.set(func(p *plain) { p.balancers["uid-lost"].kept = true })
+		<-time.After(4 * driftPeriod)
+		want(r, "load balancers", len(r.cloud.has()), 2)
+		if told := strings.Join(r.toldInFull(), " "); !strings.Contains(told, "It stays, because its Service asked for that.") {
+			t.Errorf("told %s", told)
+		}
 	})
 }
 

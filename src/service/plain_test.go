@@ -45,6 +45,7 @@ type plainBalancer struct {
 	served   time.Time // from when on
 	state    string    // "" is "creating" and then "ready"
 	parts    int       // that have to be deleted before itself
+	kept     bool      // when its Service is deleted
 }
 
 func newPlain() *plain { return &plain{balancers: map[types.UID]*plainBalancer{}} }
@@ -201,7 +202,7 @@ func (p *plain) Owned(context.Context) ([]loadbalancer.Owned, error) {
 	defer p.mu.Unlock()
 	var owned []loadbalancer.Owned
 	for _, uid := range slices.Sorted(maps.Keys(p.balancers)) {
-		owned = append(owned, loadbalancer.Owned{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address})
+		owned = append(owned, loadbalancer.Owned{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Kept: p.balancers[uid].kept})
 	}
 	return owned, nil
 }

@@ -14,10 +14,11 @@ const annotationPrefix = "loadbalancer.k8s.thalassa.cloud/"
 
 // Names of annotations that are asked for before they are read.
 const (
-	nameType         = "type"
-	nameInternal     = "internal"
-	nameCreateGroup  = "create-security-group"
-	nameNodeSelector = "node-selector"
+	nameType           = "type"
+	nameInternal       = "internal"
+	nameCreateGroup    = "create-security-group"
+	nameNodeSelector   = "node-selector"
+	nameAllowedSources = "acl-allowed-sources"
 )
 
 // Values of the annotations that are words.

@@ -117,7 +117,7 @@ func (h *healthKeys) register(r *annotation.Registry) {
 func (a *annotations) registerAccess() {
 	r := a.registry
 	a.allowedSources = annotation.Register(r, annotation.Definition{
-		Name: "acl-allowed-sources", Topic: topicAccess, Since: since, Example: "203.0.113.0/24,2001:db8::/32",
+		Name: nameAllowedSources, Topic: topicAccess, Since: since, Example: "203.0.113.0/24,2001:db8::/32",
 		Effect:  "Who may connect to every port, together with spec.loadBalancerSourceRanges. Empty text adds nobody to them.",
 		Without: "everybody, unless spec.loadBalancerSourceRanges or an acl-port- annotation of the port says less",
 	}, annotation.Sources(), nil)
@@ -201,9 +201,9 @@ func declineOthers(r *annotation.Registry) {
 		{Name: "session-affinity", Why: noAffinity}, {Name: "sticky-sessions", Why: noAffinity}, {Name: "sticky-sessions-", Why: noAffinity},
 		{Name: "backend-protocol", Why: "cannot be had: load balancers of Thalassa Cloud pass on TCP and UDP as they are"},
 		{Name: "access-log-", Why: "cannot be had: load balancers of Thalassa Cloud write no access log that can be asked for"},
-		{Name: "source-ranges", Why: "has no effect; use spec.loadBalancerSourceRanges or acl-allowed-sources"},
+		{Name: "source-ranges", Why: "has no effect; use spec.loadBalancerSourceRanges or acl-allowed-sources", Meant: nameAllowedSources},
 		{Name: "ip", Why: "has no effect; use reserved-ip"},
 	} {
-		r.Decline(declined.Name, declined.Why)
+		r.Decline(declined)
 	}
 }

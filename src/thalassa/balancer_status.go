@@ -43,7 +43,7 @@ func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalanc
 	if d.created {
 		addresses = inFamilies(service, addresses)
 	}
-	publish := d.annotations.publish.From(d.values).Value
+	publish := d.publishes(service)
 	if len(addresses) > 0 && balancer.Hostname != "" && publish == publishHostname {
 		status.Ingress = []corev1.LoadBalancerIngress{{Hostname: balancer.Hostname}}
 		return status
@@ -57,6 +57,20 @@ func (d desired) statusOf(service *corev1.Service, balancer inventory.LoadBalanc
 		status.Ingress = append(status.Ingress, ingress)
 	}
 	return status
+}
+
+// publishes is what the Service asks to be shown. While that cannot be read it is what is shown already.
+func (d desired) publishes(service *corev1.Service) string {
+	asked, shown := d.annotations.publish.From(d.values), service.Status.LoadBalancer.Ingress
+	switch {
+	case !asked.Invalid || len(shown) == 0:
+		return asked.Value
+	case shown[0].IP == "":
+		return publishHostname
+	case shown[0].Hostname == "":
+		return publishIP
+	}
+	return publishBoth
 }
 
 // inFamilies returns the addresses of the families that the Service has, or all when there is none of them: it is better reached by

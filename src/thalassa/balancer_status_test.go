@@ -60,6 +60,8 @@ func TestStatusOf(t *testing.T) {
 		"the hostname, but there is none": {publishHostname, "", false, nil, both, []string{publicV4 + " ", publicV6 + " "}},
 		"the hostname, no address yet":    {publishHostname, host, false, nil, nil, nil},
 		"something that there is not":     {"dns", host, false, nil, both, []string{publicV4 + " " + host, publicV6 + " " + host}},
+		"unreadable, addresses before":    {"dns", host, false, nil, both, []string{publicV4 + " ", publicV6 + " "}},
+		"unreadable, a hostname before":   {"dns", host, false, nil, both, []string{" " + host}},
 		"of IPv4":                         {publishIP, host, false, four, both, []string{publicV4 + " "}},
 		"of IPv6":                         {publishIP, host, false, six, both, []string{publicV6 + " "}},
 		"of IPv6, but there is none":      {publishIP, host, false, six, both[:1], []string{publicV4 + " "}},
@@ -72,6 +74,12 @@ func TestStatusOf(t *testing.T) {
 			web.Spec.IPFamilies = tt.families
 			if tt.publish != "" {
 				annotated("publish", tt.publish)(web)
+			}
+			switch name {
+			case "unreadable, addresses before":
+				web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: publicV4}}
+			case "unreadable, a hostname before":
+				web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: host}}
 			}
 			d := desired{created: !tt.takenOver}
 			d.settings, _ = newAnnotations().read(web)

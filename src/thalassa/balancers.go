@@ -184,7 +184,9 @@ func (b *balancers) Owned(ctx context.Context) ([]loadbalancer.Owned, error) {
 	}
 	owned := make([]loadbalancer.Owned, 0, len(all)+len(groups)+len(securityGroups))
 	for _, balancer := range all {
-		owned = append(owned, owner(balancer.Labels, kindBalancer, balancer.Name, balancer.ID, balancer.Status))
+		one := owner(balancer.Labels, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
+		one.Kept = tracesOf(balancer.Annotations).has(settingKeep)
+		owned = append(owned, one)
 	}
 	for _, group := range groups {
 		owned = append(owned, owner(group.Labels, kindGroup, group.Name, group.ID, ""))

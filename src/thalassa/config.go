@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -145,7 +146,9 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 
 // checkDefaults reports what cannot be a default of Services.
 func (c LoadBalancerConfig) checkDefaults(file *config.File) {
-	for _, problem := range newAnnotations().registry.SetDefaults(c.Defaults) {
+	defaults := newAnnotations()
+	problems := defaults.registry.SetDefaults(c.Defaults)
+	for _, problem := range problems {
 		path := "loadBalancer.defaults." + problem.Annotation
 		switch {
 		case !config.Matching(annotationNames, "").Allows(problem.Annotation): // the key's rule has said so
@@ -154,6 +157,18 @@ func (c LoadBalancerConfig) checkDefaults(file *config.File) {
 		default:
 			file.Add(path, strconv.Quote(problem.Value), "want "+problem.Want)
 		}
+	}
+	if len(problems) > 0 {
+		return
+	}
+	kind, internal := defaults.kind.From(annotation.Values{}), defaults.internal.From(annotation.Values{})
+	if _, said := c.Defaults[nameInternal]; said && kind.Value == typeInternal && !internal.Value {
+		file.Add("loadBalancer.defaults", "type: internal beside internal: false", "want only one of them")
+	}
+	check := settings{annotations: defaults}.portOf(annotation.Port{}).health
+	if check.problem() != "" {
+		file.Add("loadBalancer.defaults", fmt.Sprintf("health-check-timeout %d and health-check-interval %d", check.timeout.Value, check.interval.Value),
+			"want a timeout of at most the interval; one that is not among the defaults is what the annotation's page says")
 	}
 }
 

@@ -78,6 +78,7 @@ var misunderstandings = map[string]func(*corev1.Service){
 	"acl-allowed-sources: \"10.0.0.0/8,\"":        annotated("acl-allowed-sources", "10.0.0.0/8,"),
 	"acl-port-p80":                                annotated("acl-port-p80", "nobody"),
 	"acl-port-80":                                 annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-80", "10.0.0.300"),
+	"source-ranges: has no effect":                annotated("source-ranges", "10.0.0.0/8"),
 	"spec.loadBalancerSourceRanges":               ranges("10.0.0.0/8", "everybody"),
 	legacySourceRanges:                            func(s *corev1.Service) { s.Annotations[legacySourceRanges] = "everybody" },
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // TestMisspeltRestrictions: a restriction whose name or port does not fit opens nothing, and changes nothing that is open.
@@ -142,6 +143,35 @@ func TestGroupThatDoesNotFitIsNotMade(t *testing.T) {
 	if _, err := l.ensure(fresh, nodes); err == nil || len(l.list("/v1/loadbalancers")) != 1 {
 		t.Errorf("error %v; want nothing made without its security group", err)
 	}
+}
+
+// TestKeepIsRemembered by the load balancer: whoever finds it without its Service knows that it is not to be removed.
+func TestKeepIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a"), wishes(wordless)
+		for i, value := range []string{"", onDeleteKeep, "neither", onDeleteDelete, onDeleteKeep, ""} {
+			web.Annotations[annotationPrefix+"on-delete"] = value
+			if value == "" {
+				delete(web.Annotations, annotationPrefix+"on-delete")
+			}
+			l.settle(web, nodes)
+			owned, err := l.cloud.balancers.Owned(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := slices.ContainsFunc(owned, func(one loadbalancer.Owned) bool { return one.Kept })
+			if want := value == onDeleteKeep || value == "neither"; kept != want {
+				t.Errorf("change %d, to %q: kept %v, want %v", i, value, kept, want)
+			}
+			if l.emulator.ResetCounters(); i > 0 {
+				l.settle(web, nodes)
+			}
+			if writes := l.writes(); len(writes) > 0 {
+				t.Errorf("change %d: written again: %v", i, writes)
+			}
+		}
+	})
 }
 
 // refusing makes the cloud refuse some calls, as long as on says.

@@ -16,6 +16,8 @@ const (
 	settingGroups     = "security-groups"
 	settingReservedIP = "reserved-ip"
 	settingProtection = "delete-protection"
+	// settingKeep is on a load balancer that is to outlive its Service.
+	settingKeep = "on-delete"
 	// settingInternal is on a load balancer that was made as an internal one.
 	settingInternal = "internal"
 	// settingOwnGroup says that there is, or was a moment ago, a security group that was made for the Service.
@@ -45,6 +47,7 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	}
 	to.aimLabels(want)
 	to.aimProtection(want)
+	to.aimKeep(want)
 	to.aimReservedIP(want)
 	to.aimGroups(want, d.managed.identity())
 	to.InstanceSize = want.annotations.instanceSize.From(want.values).Value
@@ -110,6 +113,7 @@ func (d *difference) aimBalancer(from inventory.LoadBalancer) aimed {
 	to.aimLabels(want)
 	to.aimSubnet(want)
 	to.aimProtection(want)
+	to.aimKeep(want)
 	to.aimReservedIP(want)
 	to.aimGroups(want, d.managed.identity())
 	size := want.annotations.instanceSize.From(want.values)
@@ -120,7 +124,7 @@ func (d *difference) aimBalancer(from inventory.LoadBalancer) aimed {
 	return to
 }
 
-// balancerChanges is what differs, in words. What it remembers alone is no reason to write.
+// balancerChanges is what differs, in words. What it remembers alone is no reason to write, unless nobody else knows it once its Service is gone.
 func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) changes {
 	var c changes
 	note(&c, "name", from.Name, to.Name)
@@ -128,6 +132,7 @@ func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) chan
 	note(&c, "security groups", listText(sorted(slices.Clone(from.SecurityGroups))), listText(to.SecurityGroups))
 	note(&c, "reserved IP", nothing(from.ReservedIP), nothing(to.ReservedIP))
 	note(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
+	note(&c, "kept when its Service is deleted", tracesOf(from.Annotations).has(settingKeep), to.traces.has(settingKeep))
 	note(&c, "instance size", nothing(from.InstanceSize), nothing(to.InstanceSize))
 	if !maps.Equal(from.Labels, to.Labels) {
 		c = append(c, "its labels differ")
@@ -208,6 +213,17 @@ func (a *aimed) aimProtection(d desired) {
 		a.DeleteProtection = true
 	case asked.Given || a.traces.has(settingProtection):
 		a.DeleteProtection, a.traces = asked.Value, a.traces.without(settingProtection)
+	}
+}
+
+// aimKeep makes the load balancer remember that it is to outlive its Service, for when that is gone and cannot be asked.
+func (a *aimed) aimKeep(d desired) {
+	switch asked := d.annotations.onDelete.From(d.values); {
+	case asked.Invalid:
+	case asked.Value == onDeleteKeep:
+		a.traces = a.traces.with(settingKeep)
+	default:
+		a.traces = a.traces.without(settingKeep)
 	}
 }
 

@@ -10,19 +10,21 @@ import (
 )
 
 // existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
-// refuses the whole set because of one of them. What is left out makes the set incomplete.
+// refuses the whole set because of one of them. What is left out makes the set incomplete. One of which it cannot be found out now
+// stays where it is and goes nowhere else.
 func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
-	existing, err := b.inventory.TargetMachines(ctx, targets.Machines(), b.config.Inventory.balancerAge())
+	existing, unsure, err := b.inventory.TargetMachines(ctx, targets.Machines(), b.config.Inventory.balancerAge())
 	if err != nil {
 		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}
-	return targets.Only(existing), nil
+	return targets.Only(existing, unsure), nil
 }
 
 // leftOut are the nodes that should get a Service's traffic and do not, in words that are the same as long as the nodes are.
 type leftOut struct {
 	unidentified string // they do not say which server they are
 	serverless   string // they name one that is gone, going or in another VPC
+	unsure       string // they name one that lists lack and that the cloud says nothing about
 	// all: no node is left.
 	all bool
 }
@@ -32,8 +34,7 @@ const maxNodes = 10
 
 // leftOutOf compares the targets that were chosen with the usable ones among them.
 func leftOutOf(chosen, usable loadbalancer.Targets) leftOut {
-	serverless := unusable(chosen, usable)
-	out := leftOut{unidentified: someOf(chosen.Unidentified), serverless: someOf(serverless)}
+	out := leftOut{unidentified: someOf(chosen.Unidentified), serverless: someOf(unusable(chosen, usable)), unsure: someOf(usable.UnsureNames)}
 	out.all = out != leftOut{} && len(usable.Identities) == 0
 	return out
 }
@@ -45,7 +46,8 @@ func unusable(chosen, usable loadbalancer.Targets) []string {
 	}
 	var names []string
 	for i, id := range chosen.Identities {
-		if _, used := slices.BinarySearch(usable.Identities, id); !used {
+		_, used := slices.BinarySearch(usable.Identities, id)
+		if !used && !slices.Contains(usable.UnsureNames, chosen.Names[i]) {
 			names = append(names, chosen.Names[i])
 		}
 	}
@@ -79,6 +81,9 @@ func (out leftOut) message(vpc string) string {
 	if out.serverless != "" {
 		lines = append(lines, fmt.Sprintf("These nodes get none of this Service's traffic, because VPC %s has no such server, or it is being deleted: %s. Delete the nodes whose servers are gone; if it is another VPC, set vpcIdentity in the cloud-config.",
 			vpc, out.serverless))
+	}
+	if out.unsure != "" {
+		lines = append(lines, fmt.Sprintf("Of these nodes it is not known now whether their servers are there: %s. The cloud's list lacks them, and asking for them fails; until it succeeds they keep the traffic that they have and get no more. It is tried again by itself.", out.unsure))
 	}
 	if out.all {
 		lines = append(lines, "No node is left: a new load balancer leads nowhere, one that is there keeps the servers it has.")

@@ -1,9 +1,14 @@
 package thalassa
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,7 +105,7 @@ func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		id := []string{serverID("l")}
 		targets := func() int {
-			found, err := l.cloud.inventory.TargetMachines(t.Context(), id, driftPeriod)
+			found, _, err := l.cloud.inventory.TargetMachines(t.Context(), id, driftPeriod)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,6 +131,81 @@ func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
 		}
 		if lists := l.emulator.Counters()["GET /v1/machines"]; lists != 2 {
 			t.Errorf("%d lists, want one more than the one that lacks it", lists)
+		}
+	})
+}
+
+// hiding makes the cloud's lists lack a machine and refuses to be asked for it, until it is told to stop.
+func (l *lab) hiding(id string) (asked *atomic.Int64, stop func()) {
+	l.Helper()
+	good, on := l.network, &atomic.Bool{}
+	asked = &atomic.Int64{}
+	on.Store(true)
+	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+		if on.Load() && request.URL.Path == "/v1/machines/"+id {
+			asked.Add(1)
+			return refusal(request, http.StatusForbidden), nil
+		}
+		answer, err := good.RoundTrip(request)
+		if err != nil || !on.Load() || request.Method != http.MethodGet || request.URL.Path != "/v1/machines" {
+			return answer, err
+		}
+		return without(answer, id)
+	})
+	l.restart()
+	return asked, func() { on.Store(false) }
+}
+
+// without is a list without one object.
+func without(answer *http.Response, id string) (*http.Response, error) {
+	defer func() { _ = answer.Body.Close() }()
+	var all []map[string]any
+	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(one map[string]any) bool { return one["identity"] == id })
+	text, err := json.Marshal(all)
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	answer.Header.Del("Content-Length")
+	return answer, err
+}
+
+// TestMachineThatCannotBeAskedFor holds nobody up: it stays where it is and goes nowhere else, and who owns the Service is told.
+func TestMachineThatCannotBeAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, other, nodes := service("web", 80), service("other", 81), l.nodes("a", "b")
+		l.settle(web, nodes)
+		id := func(node int) string { return strings.TrimPrefix(nodes[node].Spec.ProviderID, providerID("")) }
+		asked, stop := l.hiding(id(1))
+		nodes = append(nodes, l.nodes("c")...)
+		for range 3 {
+			l.settle(web, nodes)
+			l.settle(other, nodes)
+			<-time.After(time.Second)
+		}
+		if asked.Load() != 1 {
+			t.Errorf("asked for it %d times within seconds, want once", asked.Load())
+		}
+		all := []string{id(0), id(1), id(2)}
+		slices.Sort(all)
+		if got := l.machines("a0a1b2c3dweb-p80"); !slices.Equal(got, all) {
+			t.Errorf("the Service that had it leads to %v, want %v", got, all)
+		}
+		if got := l.machines("a0a1b2c3dother-p81"); len(got) != 2 || slices.Contains(got, id(1)) {
+			t.Errorf("another Service leads to %v, want the two others", got)
+		}
+		<-time.After(2 * time.Minute)
+		l.settle(web, nodes)
+		if told := strings.Join(l.toldLeftOut(), "\n"); !strings.Contains(told, "is not known now whether their servers are there: b.") || strings.Contains(told, "has no such server") {
+			t.Errorf("told %q", told)
+		}
+		stop()
+		<-time.After(2 * time.Minute)
+		l.settle(web, nodes)
+		l.settle(other, nodes)
+		if got := l.machines("a0a1b2c3dother-p81"); len(got) != 3 {
+			t.Errorf("once it is known, the other Service leads to %v", got)
 		}
 	})
 }

@@ -51,6 +51,8 @@ type Inventory struct {
 	doubts   *recent // owners for whom a creation ended without an answer
 	seen     *recent // owners of whom lists have shown something
 	complete complete
+	// unanswered are machines that lists lack and that could not be asked for.
+	unanswered *recent
 	// confirming is held while machines are asked for that lists lack.
 	confirming sync.Mutex
 	owned      Labels // of load balancers and target groups of this cluster
@@ -68,7 +70,7 @@ type Scope struct {
 
 // New returns an empty inventory. It makes no call.
 func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(doubtMemory), seen: newRecent(doubtMemory)}
+	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(doubtMemory), seen: newRecent(doubtMemory), unanswered: newRecent(unanswered)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.machines.present = i.absent.forget
 	i.owned = scope.Owned

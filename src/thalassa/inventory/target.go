@@ -15,84 +15,107 @@ import (
 
 // TargetMachines returns those of the machines that can receive traffic: that are in the VPC and not being deleted. That a machine
 // is missing comes from one list that began after it was first missed, whoever asked for that, and is remembered for MachineAge; that
-// one is there may be known for maxAge. Nobody may change ids afterwards: most Services ask for the same set, which is looked at once.
-func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge time.Duration) ([]string, error) {
+// one is there may be known for maxAge. Unsure are those that lists lack and of which it cannot be found out now whether they are gone.
+// Both are sorted. Nobody may change ids afterwards: most Services ask for the same set, which is looked at once.
+func (i *Inventory) TargetMachines(ctx context.Context, ids []string, maxAge time.Duration) (targets, unsure []string, err error) {
 	targets, missing, err := i.siftTargets(ctx, ids, maxAge)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	maps.DeleteFunc(missing, func(id string, s sighting[Machine]) bool { return knownAbsent(i.absent, id, s.listed) })
 	if len(missing) == 0 {
-		return targets, nil
+		return targets, nil, nil
 	}
 	var since uint64
 	for _, s := range missing {
 		since = max(since, s.sought)
 	}
 	if err := i.machines.refreshSince(ctx, Anew, since); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	late, missing, err := i.siftTargets(ctx, slices.Collect(maps.Keys(missing)), maxAge)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	there, err := i.confirmMissing(ctx, slices.Sorted(maps.Keys(missing)))
+	there, unsure, err := i.confirmMissing(ctx, slices.Sorted(maps.Keys(missing)))
 	targets = slices.Concat(targets, late, there)
 	slices.Sort(targets)
-	return targets, err
+	return targets, unsure, err
 }
 
 // mostConfirmed is how many machines that lists lack are asked for one by one. Of more only a few
 // are asked for.
 const mostConfirmed = 50
 
-// confirmMissing asks for machines that two lists in a row lack, and returns those that are there nevertheless and can receive traffic. The
-// others are remembered to be gone.
-func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there []string, err error) {
+const (
+	// unanswered is how long a machine is not asked for again that could not be asked for: many Services have it.
+	unanswered = 10 * time.Second
+	// mostUnanswered is how many machines in a row may fail to be asked for before the others wait for the next time, so that a cloud that
+	// does not answer holds nobody up for long.
+	mostUnanswered = 2
+)
+
+// confirmMissing asks for machines that two lists in a row lack, and returns those that are there nevertheless and can receive traffic, and
+// those of which that could not be found out. The others are remembered to be gone.
+func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, unsure []string, err error) {
 	if len(ids) > mostConfirmed {
-		return nil, i.confirmMany(ctx, ids)
+		unsure, err = i.confirmMany(ctx, ids)
+		return nil, unsure, err
 	}
 	i.confirming.Lock() // many Services have the same machines
 	defer i.confirming.Unlock()
+	failed := 0
 	for _, id := range ids {
 		if noted, known := i.absent.noted(id); known && time.Since(noted) <= MachineAge {
 			continue
 		}
+		if failed == mostUnanswered || i.unanswered.has(id) {
+			unsure = append(unsure, id)
+			continue
+		}
 		machine, found, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("asking for machine %s, which the list lacks: %w", id, err)
-		case !found:
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			failed++
+			i.unanswered.note(id)
+			unsure = append(unsure, id)
+			continue
+		}
+		failed = 0
+		if !found {
 			i.absent.note(id)
-		default:
-			i.machines.put(machine)
-			if machine.State != string(iaas.MachineStateDeleting) {
-				there = append(there, id)
-			}
+			continue
+		}
+		i.machines.put(machine)
+		if machine.State != string(iaas.MachineStateDeleting) {
+			there = append(there, id)
 		}
 	}
-	return there, nil
+	return there, unsure, nil
 }
 
 // samples is how many of very many machines are asked for that lists lack.
 const samples = 5
 
-// confirmMany believes two lists that lack very many machines, unless one of a few of them is there: then both lie, which is an error.
-func (i *Inventory) confirmMany(ctx context.Context, ids []string) error {
+// confirmMany believes two lists that lack very many machines, unless one of a few of them is there: then both lie, which is an error. While
+// none can be asked for, all are unsure.
+func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []string, err error) {
 	for n := range samples {
 		id := ids[n*(len(ids)-1)/(samples-1)]
 		_, found, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
 		if err != nil {
-			return fmt.Errorf("asking for machine %s, which the list lacks: %w", id, err)
+			return ids, ctx.Err()
 		}
 		if found {
-			return fmt.Errorf("listing machines: %w: the list lacks %d that are wanted, and %s of them is there; it is tried again by itself; if it lasts, ask the cloud's support", client.ErrMalformed, len(ids), id)
+			return nil, fmt.Errorf("listing machines: %w: the list lacks %d that are wanted, and %s of them is there; it is tried again by itself; if it lasts, ask the cloud's support", client.ErrMalformed, len(ids), id)
 		}
 	}
 	for _, id := range ids {
 		i.absent.note(id)
 	}
-	return nil
+	return nil, nil
 }
 
 // machineHere says whether it is in the VPC, and there.

@@ -35,7 +35,7 @@ func TestMachinesThatJoinAreListedOnce(t *testing.T) {
 		var there atomic.Pointer[[]Machine]
 		there.Store(&[]Machine{{ID: "vm-1"}})
 		known, lists := someMachines(t, &there)
-		if _, err := known.TargetMachines(t.Context(), []string{"vm-1"}, time.Hour); err != nil {
+		if _, _, err := known.TargetMachines(t.Context(), []string{"vm-1"}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2"}})
@@ -43,7 +43,7 @@ func TestMachinesThatJoinAreListedOnce(t *testing.T) {
 		for i := range 100 {
 			<-time.After(50 * time.Millisecond)
 			asking.Go(func() {
-				if got, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
+				if got, _, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
 					t.Errorf("reader %d: %v, error %v", i, got, err)
 				}
 			})
@@ -72,7 +72,7 @@ func TestMachineThatIsMissedLaterIsListedAnew(t *testing.T) {
 		})
 		<-time.After(time.Second / 2)
 		there.Store(&[]Machine{{ID: "vm-1"}, {ID: "vm-2"}})
-		if got, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
+		if got, _, err := known.TargetMachines(t.Context(), []string{"vm-1", "vm-2"}, time.Hour); err != nil || fmt.Sprint(got) != "[vm-1 vm-2]" {
 			t.Errorf("%v, error %v after %d lists", got, err, *lists)
 		}
 		asking.Wait()
@@ -93,7 +93,7 @@ func TestCompleteSetIsLookedAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := known.TargetMachines(t.Context(), ids, time.Hour)
+			got, _, err := known.TargetMachines(t.Context(), ids, time.Hour)
 			if err != nil || fmt.Sprint(got) != want {
 				t.Errorf("%v, error %v; want %s", got, err, want)
 			}
