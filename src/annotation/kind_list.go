@@ -142,7 +142,7 @@ func unique(texts []string) []string {
 
 // Sources takes networks and addresses with commas between them and blanks around them: 10.0.0.0/8, 2001:db8::1. An address is the
 // network of itself alone; a network counts from its first address, whichever of its addresses is given. The value is sorted, and no
-// network comes twice. Empty text is the empty list; one element that cannot be used makes all of it unusable. IPv4 addresses in
+// network comes twice. Empty text is the empty list, and commas too many mean nothing; one element that cannot be used makes all of it unusable. IPv4 addresses in
 // the form of IPv6 and addresses with a zone cannot be used, nor text of more than 16384 characters.
 func Sources() Kind[[]netip.Prefix] {
 	allowed := fmt.Sprintf("networks like 10.0.0.0/8 or 2001:db8::/32, or single addresses, with commas between them, "+
@@ -155,12 +155,15 @@ func Sources() Kind[[]netip.Prefix] {
 			return nil, fmt.Errorf("%d bytes are not %s", len(text), allowed)
 		}
 		var sources []netip.Prefix
-		for element := range strings.SplitSeq(text, ",") {
-			source, err := parseSource(strings.TrimSpace(element))
+		for _, element := range elements(text) {
+			source, err := parseSource(element)
 			if err != nil {
 				return nil, fmt.Errorf("%q is not %s: %w", text, allowed, err)
 			}
 			sources = append(sources, source)
+		}
+		if len(sources) == 0 {
+			return nil, fmt.Errorf("%q is not %s", text, allowed) // commas alone may be what is left of a list
 		}
 		slices.SortFunc(sources, netip.Prefix.Compare)
 		return slices.Compact(sources), nil
@@ -168,7 +171,8 @@ func Sources() Kind[[]netip.Prefix] {
 	return Kind[[]netip.Prefix]{
 		Allowed: allowed, Parse: parse, Format: formatSources,
 		Condition: func(text string) string {
-			return fmt.Sprintf(`(%s == "" || size(%s) <= %d && %s.split(",").all(e, isIP(e.trim()) || isCIDR(e.trim())))`, text, text, sourcesLength, text)
+			return fmt.Sprintf(`(%s == "" || size(%s) <= %d && %s.split(",").exists(e, e.trim() != "") && %s.split(",").all(e, e.trim() == "" || isIP(e.trim()) || isCIDR(e.trim())))`,
+				text, text, sourcesLength, text, text)
 		},
 	}
 }

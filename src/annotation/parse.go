@@ -78,14 +78,28 @@ func (r *Registry) meant(name string, entry registered, known bool, ports []Port
 		return d.Meant
 	}
 	closest, found := r.closest(name, ports)
-	if !found {
-		return ""
+	if entry, _, known = r.locate(closest); found && known {
+		return entry.Name
 	}
-	entry, _, known = r.locate(closest)
-	if !known {
-		return ""
+	lower := strings.ToLower(name)
+	if i := slices.IndexFunc(r.suspects, func(s suspect) bool { return strings.Contains(lower, s.word) }); i >= 0 {
+		return r.suspects[i].meant
 	}
-	return entry.Name
+	return ""
+}
+
+// Concerns says whether an annotation is among these, or may be meant by one of them: only then Parse can find it.
+func (r *Registry) Concerns(annotations map[string]string, name string) bool {
+	for full := range annotations {
+		given, ours := strings.CutPrefix(full, r.prefix)
+		if !ours {
+			continue
+		}
+		if _, port, known := r.locate(given); given == name || !known || port != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // locate returns what a name without the prefix stands for, and the port at its end, "" when there is none. Whether the annotation

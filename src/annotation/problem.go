@@ -117,8 +117,19 @@ func (r *Registry) closest(name string, ports []Port) (string, bool) {
 	if !ported {
 		return spelling.Closest(name, whole)
 	}
-	closest, found := spelling.Closest(base, perPort)
-	return closest + "." + port, found
+	if closest, found := spelling.Closest(base, perPort); found {
+		return closest + "." + port, true
+	}
+	closest, found := spelling.Closest(base, r.unported())
+	if IsFamily(closest) {
+		closest += port
+	}
+	return closest, found
+}
+
+// unported are the annotations whose names do not end in a port after a dot.
+func (r *Registry) unported() []string {
+	return slices.DeleteFunc(r.names(), func(name string) bool { return r.entries[name].PerPort && !IsFamily(name) })
 }
 
 // members are the annotations of a family that the Service may have, for its first ports.

@@ -58,7 +58,11 @@ type Registry struct {
 	prefix   string
 	entries  map[string]registered
 	declined []Declined
+	suspects []suspect
 }
+
+// suspect is a word in names that nobody knows, and what is meant by them.
+type suspect struct{ word, meant string }
 
 // registered is an annotation with what its type does.
 type registered struct {
@@ -78,6 +82,14 @@ func NewRegistry(prefix string) *Registry {
 // Decline makes Parse say of annotations with this name why they cannot be had, instead of that they are unknown. A name that ends
 // in "-" is a family: "tls-" stands for "tls-ports" and whatever else begins like that.
 func (r *Registry) Decline(d Declined) { r.declined = append(r.declined, d) }
+
+// Suspect makes names that are not known, and that look like none that is, count as meaning an annotation when they contain one of the
+// words: what may be meant to restrict must not be without effect.
+func (r *Registry) Suspect(meant string, words ...string) {
+	for _, word := range words {
+		r.suspects = append(r.suspects, suspect{word: word, meant: meant})
+	}
+}
 
 // Declined returns what was given to Decline, in that order.
 func (r *Registry) Declined() []Declined { return slices.Clone(r.declined) }

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -22,7 +23,9 @@ type Operation struct {
 	Kind string // of the object, in words: "target group"
 	Name string // of the object, as its owner would recognise it
 	Why  string // the difference that makes it necessary; may be empty for create and delete
-	// Do makes the write. It is called at most once, after all operations before it have succeeded.
+	// Closes says that the write only takes away what nobody should reach any more, so that it is safe whatever became of those before it.
+	Closes bool
+	// Do makes the write. It is called at most once, after all operations before it have succeeded, or, if it closes, have been tried.
 	Do func(ctx context.Context) error
 }
 
@@ -52,16 +55,20 @@ func (p Plan) String() string {
 // Begin is the first n writes of the plan, or all when there are not more: as safe to stop after as any other.
 func (p Plan) Begin(n int) Plan { return p[:min(n, len(p))] }
 
-// Apply makes the writes one after the other and stops at the first that fails, or before the next one when ctx is done.
-// A write that has begun is never cut off by ctx: whether it happened would not be known.
+// Apply makes the writes one after the other, and stops before the next one when ctx is done. After one that fails only those are made that
+// close something. A write that has begun is never cut off by ctx: whether it happened would not be known.
 func (p Plan) Apply(ctx context.Context) error {
+	var failed error
 	for i, operation := range p {
+		if failed != nil && !operation.Closes {
+			continue
+		}
 		if err := context.Cause(ctx); err != nil {
-			return fmt.Errorf("stopping after %d of %d writes: %w", i, len(p), err)
+			return errors.Join(failed, fmt.Errorf("stopping after %d of %d writes: %w", i, len(p), err))
 		}
 		if err := operation.Do(context.WithoutCancel(ctx)); err != nil {
-			return fmt.Errorf("%s: %w", operation, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", operation, err))
 		}
 	}
-	return nil
+	return failed
 }

@@ -179,8 +179,8 @@ func (k *keeper) tellRepair(m *memory, service *corev1.Service, what string) {
 
 // tellAddresses says that the load balancer has other addresses than it had.
 func (k *keeper) tellAddresses(service *corev1.Service, status *corev1.LoadBalancerStatus) {
-	before, after := addressesOf(service.Status.LoadBalancer), addressesOf(*status)
-	if len(before) > 0 && !slices.Equal(before, after) {
+	before, after := reachedBy(service.Status.LoadBalancer, *status)
+	if !slices.Equal(before, after) {
 		k.recorder.Eventf(service, corev1.EventTypeWarning, reasonRepaired,
 			"The load balancer has other addresses now: %s became %s. Point DNS at them, if that is not done automatically.",
 			strings.Join(before, ", "), strings.Join(after, ", "))

@@ -197,3 +197,33 @@ func TestNotices(t *testing.T) {
 		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "True AsWanted")
 	})
 }
+
+// TestReachedBy: what the Service itself publishes differently is no other address.
+func TestReachedBy(t *testing.T) {
+	status := func(pairs ...string) (s corev1.LoadBalancerStatus) {
+		for pair := range slices.Chunk(pairs, 2) {
+			s.Ingress = append(s.Ingress, corev1.LoadBalancerIngress{IP: pair[0], Hostname: pair[1]})
+		}
+		return s
+	}
+	both := status("192.0.2.1", "a.test", "2001:db8::1", "a.test")
+	for name, tt := range map[string]struct {
+		before, after corev1.LoadBalancerStatus
+		other         bool
+	}{
+		"the same":                    {both, both, false},
+		"in another order":            {both, status("2001:db8::1", "a.test", "192.0.2.1", "a.test"), false},
+		"without the hostname":        {both, status("192.0.2.1", "", "2001:db8::1", ""), false},
+		"the hostname only":           {both, status("", "a.test"), false},
+		"from the hostname":           {status("", "a.test"), both, false},
+		"for the first time":          {status(), both, false},
+		"another address":             {both, status("192.0.2.2", "a.test", "2001:db8::1", "a.test"), true},
+		"another hostname":            {both, status("192.0.2.1", "b.test", "2001:db8::1", "b.test"), true},
+		"another hostname, only that": {status("", "a.test"), status("", "b.test"), true},
+		"one address less":            {both, status("192.0.2.1", "a.test"), true},
+	} {
+		if before, after := reachedBy(tt.before, tt.after); slices.Equal(before, after) == tt.other {
+			t.Errorf("%s: %v became %v, want that it is another one: %t", name, before, after, tt.other)
+		}
+	}
+}

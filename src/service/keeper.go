@@ -285,13 +285,30 @@ func capital(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// addressesOf are the addresses of a status, each with its hostname, if it has one.
-func addressesOf(status corev1.LoadBalancerStatus) []string {
-	addresses := make([]string, 0, len(status.Ingress))
-	for _, ingress := range status.Ingress {
-		addresses = append(addresses, strings.TrimSpace(ingress.IP+" "+ingress.Hostname))
+// reachedBy are what clients use before and after: addresses and hostnames, sorted. What is published of both is for the Service to change, so
+// they count where there are some before and after.
+func reachedBy(before, after corev1.LoadBalancerStatus) (was, is []string) {
+	for _, part := range []func(corev1.LoadBalancerIngress) string{
+		func(ingress corev1.LoadBalancerIngress) string { return ingress.IP },
+		func(ingress corev1.LoadBalancerIngress) string { return ingress.Hostname },
+	} {
+		if partBefore, partAfter := parts(before, part), parts(after, part); len(partBefore) > 0 && len(partAfter) > 0 {
+			was, is = append(was, partBefore...), append(is, partAfter...)
+		}
 	}
-	return addresses
+	return was, is
+}
+
+// parts are the different texts of a status, sorted.
+func parts(status corev1.LoadBalancerStatus, part func(corev1.LoadBalancerIngress) string) []string {
+	var texts []string
+	for _, ingress := range status.Ingress {
+		if text := part(ingress); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 // maxSummary bounds how many operations of a plan are named in an event.

@@ -264,3 +264,12 @@ func wantList(r *rig, what string, got []string, wanted ...string) {
 		r.Errorf("%s: got\n\t%s\nwant\n\t%s", what, strings.Join(got, "\n\t"), strings.Join(wanted, "\n\t"))
 	}
 }
+
+// addressesOf are the addresses of a status, each with its hostname, if it has one.
+func addressesOf(status corev1.LoadBalancerStatus) []string {
+	addresses := make([]string, 0, len(status.Ingress))
+	for _, ingress := range status.Ingress {
+		addresses = append(addresses, strings.TrimSpace(ingress.IP+" "+ingress.Hostname))
+	}
+	return addresses
+}

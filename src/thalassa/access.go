@@ -74,6 +74,19 @@ func sourcesOf(listener inventory.Listener) (found []netip.Prefix, known bool) {
 	return ordered(found), true
 }
 
+// narrows says that a listener is to let in fewer than it does, and nobody else.
+func narrows(from, to []string) bool {
+	before, known := sourcesOf(inventory.Listener{AllowedSources: from})
+	after, readable := sourcesOf(inventory.Listener{AllowedSources: to})
+	if !known || !readable || len(after) == 0 || slices.Equal(before, after) {
+		return false
+	}
+	within := func(one netip.Prefix) bool {
+		return slices.ContainsFunc(before, func(all netip.Prefix) bool { return all.Overlaps(one) && all.Bits() <= one.Bits() })
+	}
+	return len(before) == 0 || !slices.ContainsFunc(after, func(one netip.Prefix) bool { return !within(one) })
+}
+
 // sourceTexts is how the API takes them.
 func sourceTexts(prefixes []netip.Prefix) []string {
 	texts := make([]string, 0, len(prefixes))

@@ -54,11 +54,18 @@ func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed
 		if err != nil {
 			return observed{}, fmt.Errorf("looking for the target groups of the adopted load balancer %s: %w", balancer.Name, err)
 		}
-		if found && group.Labels[labelUID] == "" {
+		if found && group.Labels[labelUID] == "" && !leadsElsewhere(group, *balancer) {
 			o.groups = append(o.groups, group)
 		}
 	}
 	return o, nil
+}
+
+// leadsElsewhere says that another load balancer uses the target group, too: whoever may have the one has no say about the other.
+func leadsElsewhere(group inventory.TargetGroup, balancer inventory.LoadBalancer) bool {
+	return slices.ContainsFunc(group.Listeners, func(id string) bool {
+		return !slices.ContainsFunc(balancer.Listeners, func(listener inventory.Listener) bool { return listener.ID == id })
+	})
 }
 
 // adoption is the plan that makes a load balancer the Service's; everything else of it is changed afterwards.
@@ -66,6 +73,7 @@ func (p planner) adoption(d desired, from inventory.LoadBalancer) loadbalancer.P
 	to := from
 	to.Labels = withLabels(from.Labels, d.labels)
 	to.Annotations = traces{}.with(settingAdopted).over(from.Annotations)
+	delete(to.Annotations, annotationAdoptable) // it was said once, and to this Service
 	diff := &difference{planner: p}
 	diff.add(loadbalancer.Update, kindBalancer, from.Name, "it is adopted", func(ctx context.Context) error {
 		return p.inventory.UpdateLoadBalancer(ctx, from, to)

@@ -97,6 +97,8 @@ func newAnnotations() annotations {
 	a.registerAccess()
 	a.registerObject()
 	declineOthers(a.registry)
+	a.registry.Suspect(nameAllowedSources, "acl", "source", "allow", "cidr", "whitelist", "firewall", "restrict", "deny")
+	a.registry.Suspect(nameInternal, "internal", "private", "scheme")
 	return a
 }
 

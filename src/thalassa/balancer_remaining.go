@@ -23,12 +23,14 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 		b.inherit(service)
 	}
 	d, _ := b.read(service, o)
-	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil && !errors.Is(err, errNoNodeGroup) && !errors.Is(err, client.ErrUnauthorised) {
-		return loadbalancer.Comparison{}, err // in one that is not there, or cannot be seen, there are no rules of ours
+	asks := d.annotations.openNodePorts.From(d.values)
+	mayHaveRules := asks.Value || asks.Invalid
+	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil && !errors.Is(err, errNoNodeGroup) && (mayHaveRules || !errors.Is(err, client.ErrUnauthorised)) {
+		return loadbalancer.Comparison{}, err // in one that is not there, or that nobody asked to be opened and cannot be seen, there are no rules of ours
 	}
 	doubtful := b.inventory.Doubtful(string(service.UID))
 	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0}
-	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.empty()
+	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.empty() && o.keepable()
 	if keeps {
 		found.Plan, found.HandsOver = b.planner.handover(d, o), handoverText(o)
 	} else {
@@ -59,7 +61,7 @@ func (b *balancers) observeLast(ctx context.Context, service *corev1.Service, wr
 	if err == nil && written && o.empty() {
 		o, err = b.observe(ctx, service, inventory.Anew, true)
 	}
-	made := o.balancer() != nil && tracesOf(o.balancer().Annotations).has(settingOwnGroup)
+	made := b.hasSecurityGroup(service, o.balancer())
 	if err == nil && o.unread != nil && (made || !errors.Is(o.unread, client.ErrUnauthorised)) {
 		return observed{}, o.unread // else who may not see security groups has made none
 	}
@@ -75,6 +77,8 @@ func protection(d desired, balancer inventory.LoadBalancer) string {
 	switch asked := d.annotations.deleteProtection.From(d.values); {
 	case asked.Given && !asked.Value:
 		return ""
+	case !d.former && !asked.Invalid && !asked.Value && tracesOf(balancer.Annotations).has(settingProtection):
+		return "" // the Service asked for it, and does not any more
 	case asked.Asked() && asked.Value:
 		return fmt.Sprintf("load balancer %s is protected from deletion, as the Service asks: set %sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
 			balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)

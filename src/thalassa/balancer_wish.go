@@ -74,5 +74,6 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadba
 	}
 	var notices []loadbalancer.Notice
 	d.settings, notices = from.read(service)
+	d.former = len(service.Spec.Ports) == 0
 	return d, notices
 }

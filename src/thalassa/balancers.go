@@ -47,7 +47,7 @@ func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { r
 
 // NodeSelector implements loadbalancer.Provider.
 func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, error) {
-	if _, asked := service.Annotations[annotationPrefix+nameNodeSelector]; !asked {
+	if !b.annotations.registry.Concerns(service.Annotations, nameNodeSelector) {
 		return nil, nil // almost always
 	}
 	values, _ := b.annotations.registry.Parse(service.Annotations, annotationPorts(service))
@@ -78,6 +78,7 @@ func (b *balancers) Compare(ctx context.Context, service *corev1.Service, target
 		Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+len(d.Targets.Joining) < len(targets.Machines()), Exists: !o.empty(),
 	}
 	managed, notices := b.open(&d, o, notices, &found)
+	found.LeftOut = found.LeftOut || d.missing != nil // it may be made, or given up, in the cloud
 	found.Notices = append(notices, b.planner.removals.kept(d, o)...)
 	if balancer := o.balancer(); balancer != nil {
 		b.compareWith(service, *balancer, d, o, managed, &found)
@@ -94,7 +95,10 @@ func (b *balancers) open(d *desired, o observed, notices []loadbalancer.Notice, 
 	d.closed = closing(*d, o)
 	d.Ports, found.Refused = d.openable(o)
 	managed, err := newManagedGroup(*d, o)
-	if err != nil {
+	if errors.Is(err, errPings) {
+		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
+			"The security group of the Service: %v. Name fewer networks in %ssecurity-group-icmp-allowed-sources; the ports are not concerned.", err, annotationPrefix)))
+	} else if err != nil {
 		reason := reasonGroupFull
 		if errors.Is(err, errRulePort) {
 			reason = reasonUnsupported
@@ -103,7 +107,7 @@ func (b *balancers) open(d *desired, o observed, notices []loadbalancer.Notice, 
 		d.closed, d.Ports = append(d.closed, err.Error()), all
 		d.Ports, found.Refused = d.openable(o)
 	}
-	if !newNodeRules(*d).fits() {
+	if !b.planner.newNodeRules(*d, o).fits() {
 		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
 			"Security group %s has no room for the rules of all node ports of this Service: nodes cannot be reached on some of them. Open the range of node ports in it by one rule, and set %sopen-node-ports to false.",
 			d.nodeGroup.Name, annotationPrefix)))

@@ -75,7 +75,7 @@ func ranges(texts ...string) func(*corev1.Service) {
 var misunderstandings = map[string]func(*corev1.Service){
 	"acl-allowed-sources":                         annotated("acl-allowed-sources", "everybody, 10.0.0.0/99"),
 	"acl-allowed-sources: \"10.0.0.0/8, office\"": annotated("acl-allowed-sources", "10.0.0.0/8, office"),
-	"acl-allowed-sources: \"10.0.0.0/8,\"":        annotated("acl-allowed-sources", "10.0.0.0/8,"),
+	"acl-allowed-sources: \",\"":                  annotated("acl-allowed-sources", ","),
 	"acl-port-p80":                                annotated("acl-port-p80", "nobody"),
 	"acl-port-80":                                 annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-80", "10.0.0.300"),
 	"source-ranges: has no effect":                annotated("source-ranges", "10.0.0.0/8"),

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // warnings are all that were told since the last look.
@@ -292,6 +293,10 @@ func TestUnknownReferences(t *testing.T) {
 					t.Error("a load balancer is made that is not what the Service asks for")
 				}
 				l.told("new", tt.reason, tt.names)
+				found, err := l.cloud.balancers.Compare(t.Context(), wishes(tt.apply), loadbalancer.Targets{})
+				if err != nil || !found.LeftOut {
+					t.Errorf("error %v, looked at again by itself: %t", err, found.LeftOut)
+				}
 				if left := l.leftovers(); len(left) > 0 {
 					t.Errorf("made: %v", left)
 				}

@@ -21,6 +21,10 @@ func TestMisspeltRestrictions(t *testing.T) {
 	for name, apply := range map[string]func(*corev1.Service){
 		"a name": annotated("acl-allowed-source", "10.0.0.0/8"), "a port": annotated("acl-port-htps", "10.0.0.0/8"),
 		"a group": annotated("security-group", "sg-one"), "an own group": annotated("create-securty-group", "true"), "internal": annotated("internall", "true"),
+		"a port after a dot": annotated("acl-port.p443", "10.0.0.0/8"), "a name with a port": annotated("acl-allowed-source.p443", "10.0.0.0/8"),
+		"a group for a port": annotated("security-group.p443", "sg-one"), "internal for a port": annotated("internl.p80", "true"),
+		"a name of our own making": annotated("acl-https", "10.0.0.0/8"), "half a name": annotated("acl", "10.0.0.0/8"),
+		"one of others": annotated("allowed-cidrs", "10.0.0.0/8"), "a scheme": annotated("scheme", "internal"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
@@ -318,10 +322,10 @@ func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 		"size": {annotated("instance-size", "huge", "acl-allowed-sources", "10.0.0.0/8"), func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/loadbalancers/") && !strings.Contains(r.URL.Path, "/listeners/")
 		}, true},
-		"own group": {annotated("create-security-group", "true"), func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/v1/security-groups" }, false},
-		"node rules": {annotated("open-node-ports", "true"), func(r *http.Request) bool {
+		"own group": {annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8"), func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/v1/security-groups" }, true},
+		"node rules": {annotated("open-node-ports", "true", "acl-allowed-sources", "10.0.0.0/8"), func(r *http.Request) bool {
 			return r.Method == http.MethodPut && r.URL.Path == "/v1/security-groups/sg-nodes"
-		}, false},
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
@@ -336,6 +340,11 @@ func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 			}
 			if got := sourceText(l); tt.ports && got != "[10.0.0.0/8] [10.0.0.0/8]" {
 				t.Errorf("sources %s, want those that the Service asks for", got)
+			}
+			fewer := wishes(tt.apply)
+			fewer.Spec.Ports = fewer.Spec.Ports[:1]
+			if _, err := l.ensure(fewer, nodes); err == nil || len(l.only().Listeners) != 1 {
+				t.Errorf("error %v, %d ports; want the one that the Service still has", err, len(l.only().Listeners))
 			}
 		})
 	}

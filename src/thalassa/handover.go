@@ -2,10 +2,13 @@ package thalassa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -57,11 +60,24 @@ func (p planner) handover(d desired, o observed) loadbalancer.Plan {
 		to := from
 		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
 		diff.add(loadbalancer.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
+			if len(o.balancers)+len(o.groups) == 0 { // nobody may use it: the cloud knows
+				if err := p.inventory.DeleteSecurityGroup(ctx, from.ID); !errors.Is(err, client.ErrConflict) && !errors.Is(err, client.ErrBadRequest) {
+					return err
+				}
+			}
 			return p.inventory.UpdateSecurityGroup(ctx, from, to)
 		})
 	}
 	diff.closeNodePorts()
 	return diff.plan
+}
+
+// keepable says that there is something to hand over: a load balancer that lives, or, where that has been handed over before, what it uses.
+// Without one, the rest would be of no use to anybody.
+func (o observed) keepable() bool {
+	return slices.ContainsFunc(o.balancers, func(balancer inventory.LoadBalancer) bool { return !balancer.Deleting() }) ||
+		len(o.balancers) == 0 && slices.ContainsFunc(o.groups, func(group inventory.TargetGroup) bool { return len(group.Listeners) > 0 }) ||
+		len(o.balancers) == 0 && len(o.groups) == 0
 }
 
 // handoverText is what the Service's owner is told.

@@ -17,6 +17,8 @@ type healthSettings struct {
 	port                        annotation.Setting[int] // 0: the port's node port
 	path, protocol              annotation.Setting[string]
 	interval, timeout, up, down annotation.Setting[int] // seconds; times in a row
+	// contradiction is what is wrong with the settings together; "" when nothing.
+	contradiction string
 }
 
 // checked is whether and how the targets of a port are to be checked.
@@ -50,16 +52,20 @@ func (c checked) over(port loadbalancer.Port, observed *iaas.BackendHealthCheck)
 	return s.complete(iaas.ProtocolTCP, port.TargetPort, observed)
 }
 
-// given says that the Service asks for anything about it.
+// given says that the Service asks for anything about it, whether or not that can be used.
 func (s healthSettings) given() bool {
-	return s.enabled.Given || s.port.Given || s.path.Given || s.protocol.Given || s.interval.Given || s.timeout.Given || s.up.Given || s.down.Given
+	return said(s.enabled) || said(s.port) || said(s.path) || said(s.protocol) || said(s.interval) || said(s.timeout) || said(s.up) || said(s.down)
 }
+
+func said[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
 
 // aim is over for an object that remembers what was asked for.
 func (c checked) aim(own *memo, port loadbalancer.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	const setting = "health-check"
 	switch {
-	case !own.free || c.nodePort != 0:
+	case !own.free:
+	case c.nodePort != 0: // whose check it is has to be known once the policy is another
+		own.traces = own.with(setting)
 	case c.settings.given():
 		own.traces = own.with(setting)
 		if s := c.settings; !s.enabled.Given && observed != nil {
@@ -130,8 +136,8 @@ func (d desired) conflicts() []loadbalancer.Notice {
 			continue
 		}
 		s := check.settings
-		if text := s.problem(); text != "" {
-			notices = appendOnce(notices, settingNotice(reasonConflict, text))
+		if s.contradiction != "" {
+			notices = appendOnce(notices, settingNotice(reasonConflict, s.contradiction))
 		}
 		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != string(iaas.ProtocolHTTP)
 		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
@@ -142,10 +148,12 @@ func (d desired) conflicts() []loadbalancer.Notice {
 	return notices
 }
 
-// usable returns the settings without those that contradict each other: they are as good as unreadable.
-func (s healthSettings) usable() healthSettings {
-	if s.problem() != "" {
-		s.interval.Invalid, s.timeout.Invalid = true, true
+// usable returns the settings without those that contradict each other: they are as good as unreadable, and a check that is made has the
+// defaults.
+func (s healthSettings) usable(keys healthKeys) healthSettings {
+	if s.contradiction = s.problem(); s.contradiction != "" {
+		s.interval = annotation.Setting[int]{Value: keys.interval.Default(), Invalid: true}
+		s.timeout = annotation.Setting[int]{Value: keys.timeout.Default(), Invalid: true}
 	}
 	return s
 }

@@ -131,7 +131,8 @@ func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 		"not asked":        {memo{free: true}, checked{settings: healthOf(t)}, slow(), false},
 		"asked":            {memo{free: true}, checked{settings: asks}, checking("http", 8081, "/healthz"), true},
 		"no longer asked":  {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
-		"Local":            {memo{free: true}, checked{settings: healthOf(t), nodePort: 32000}, checking("http", 32000, "/healthz"), false},
+		"Local":            {memo{free: true}, checked{settings: healthOf(t), nodePort: 32000}, checking("http", 32000, "/healthz"), true},
+		"no longer Local":  {memo{recorded, true}, checked{settings: healthOf(t)}, nil, false},
 		"of us, not asked": {memo{}, checked{settings: healthOf(t), created: true}, checking("tcp", 30080, "/healthz"), false},
 	}
 	for name, tt := range tests {

@@ -30,7 +30,7 @@ func noNodeRules(d desired) nodeRules {
 
 // newNodeRules returns the rules for the ports of a Service, none unless it asks for them. When that, or where its load balancer sends
 // from, is not known, the rules that are there stay.
-func newNodeRules(d desired) nodeRules {
+func (p planner) newNodeRules(d desired, o observed) nodeRules {
 	n := noNodeRules(d)
 	switch asked := d.annotations.openNodePorts.From(d.values); {
 	case asked.Invalid || asked.Value && len(d.nodeSources) == 0:
@@ -42,11 +42,7 @@ func newNodeRules(d desired) nodeRules {
 	for _, port := range d.Ports {
 		n.wanted = append(n.wanted, opening{protocol: protocol(port.Key), first: port.TargetPort, last: port.TargetPort, sources: d.nodeSources})
 	}
-	for _, port := range d.Ports {
-		check := d.healthCheck(port).over(port, nil)
-		if check == nil || check.Port == port.TargetPort {
-			continue
-		}
+	for _, check := range p.checks(d, o) {
 		transport := "tcp"
 		if check.Protocol == iaas.ProtocolUDP {
 			transport = "udp"

@@ -133,12 +133,12 @@ func TestNodeRulesOfAService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			web := service("web", 80, 81)
 			annotated("open-node-ports", tt.asked)(web)
-			d := desired{references: references{nodeGroup: group, nodeSources: networks(tt.source...)}}
+			d := desired{labels: inventory.Labels{}, references: references{nodeGroup: group, nodeSources: networks(tt.source...)}}
 			d.settings, _ = newAnnotations().read(web)
 			d.Desired, _ = loadbalancer.Desire(loadbalancer.OwnerOf("k8s-test", web), web, loadbalancer.Targets{})
 			d.HealthCheckNodePort = tt.local
 			var got []string
-			for _, text := range rulesText(newNodeRules(d).rules()) {
+			for _, text := range rulesText((planner{removals: &removals{}}).newNodeRules(d, observed{}).rules()) {
 				_, rule, _ := strings.Cut(text, ": ")
 				got = append(got, rule)
 			}

@@ -68,6 +68,42 @@ func TestPathHTTPHealthCheck(t *testing.T) {
 	p.becomes("without it", "a b", p.reaching(address, 2080))
 }
 
+// TestPathHTTPSHealthCheck: certificates of machines are not verified; one that answers over TLS is asked over nothing else.
+func TestPathHTTPSHealthCheck(t *testing.T) {
+	p := newPath(t, "a", "b")
+	web := service("web", 2080)
+	annotated("health-check-port", "32702", "health-check-path", "/ready", "health-check-protocol", "https", "health-check-down-threshold", "1", "health-check-up-threshold", "1")(web)
+	p.serve(web)
+	ready := p.hosts["a"].answerHTTPS(32702, "/ready")
+	p.hosts["b"].answerHTTPS(32702, "/ready")
+	address := p.apply(web)
+	p.becomes("at first", "a b", p.reaching(address, 2080))
+	ready.Store(http.StatusServiceUnavailable)
+	p.becomes("when a is not ready", "b", p.reaching(address, 2080))
+	annotated("health-check-protocol", "http")(web)
+	p.apply(web)
+	p.becomes("when TLS is asked without it", "refused", p.reaching(address, 2080))
+	annotated("health-check-protocol", "https")(web)
+	p.apply(web)
+	p.becomes("over TLS again", "b", p.reaching(address, 2080))
+}
+
+// TestPathUDPHealthCheck: a machine on which nobody listens says so at once.
+func TestPathUDPHealthCheck(t *testing.T) {
+	p := newPath(t, "a", "b")
+	web := service("web", 2080)
+	annotated("health-check-port", "32703", "health-check-protocol", "udp", "health-check-down-threshold", "1", "health-check-up-threshold", "1")(web)
+	p.serve(web)
+	p.hosts["a"].listenUDP(32703)
+	p.hosts["b"].listenUDP(32703)
+	address := p.apply(web)
+	p.becomes("at first", "a b", p.reaching(address, 2080))
+	p.hosts["a"].die(32703)
+	p.becomes("when nobody listens on a", "b", p.reaching(address, 2080))
+	p.hosts["a"].listenUDP(32703)
+	p.becomes("when somebody does again", "a b", p.reaching(address, 2080))
+}
+
 // TestPathLocalHealthCheck: with the policy Local a machine gets traffic while it says, on the port that Kubernetes has for that, that
 // pods of the Service run there.
 func TestPathLocalHealthCheck(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -265,7 +266,7 @@ func (h *host) listenUDP(port uint16) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.Cleanup(func() { _ = conn.Close() })
+	h.until(port, func() { _ = conn.Close() })
 	go func() {
 		buffer := make([]byte, 1500)
 		for {
@@ -299,6 +300,17 @@ func (h *host) saw(text string) bool {
 // answerHTTP answers requests for a path, with the status that is returned; all others are unknown.
 func (h *host) answerHTTP(port uint16, path string) *atomic.Int32 {
 	h.Helper()
+	return h.answer(port, path, (*httptest.Server).Start)
+}
+
+// answerHTTPS is answerHTTP over TLS, with a certificate that nobody trusts.
+func (h *host) answerHTTPS(port uint16, path string) *atomic.Int32 {
+	h.Helper()
+	return h.answer(port, path, (*httptest.Server).StartTLS)
+}
+
+func (h *host) answer(port uint16, path string, start func(*httptest.Server)) *atomic.Int32 {
+	h.Helper()
 	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(h.address, port)))
 	if err != nil {
 		h.Fatal(err)
@@ -307,9 +319,9 @@ func (h *host) answerHTTP(port uint16, path string) *atomic.Int32 {
 	status.Store(http.StatusOK)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })
-	server := &http.Server{Handler: mux}
-	h.until(port, func() { _ = server.Close() })
-	go func() { _ = server.Serve(listener) }()
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux}}
+	start(server)
+	h.until(port, server.Close)
 	return status
 }
 

@@ -30,8 +30,10 @@ type desired struct {
 	// created says that the load balancer is ours from the beginning, or is to be made: what differs from the existing CCM's defaults holds
 	// only then. free says that it was adopted, and keeps what it has until the Service asks for something else.
 	created, free bool
-	unmanaged     string   // identity of the Service's security group when it is not to have one any more
-	closed        []string // why no port is opened that is not open yet
+	// former says that the Service is gone, and that nothing is known of it but its name.
+	former    bool
+	unmanaged string   // identity of the Service's security group when it is not to have one any more
+	closed    []string // why no port is opened that is not open yet
 }
 
 // observed is what it has: everything in the inventory that carries the Service's UID.
@@ -137,7 +139,7 @@ type difference struct {
 //
 // Listeners of a load balancer that does not exist yet are either part of its creation or the matter of the next plan.
 func (p planner) plan(d desired, o observed, managed *managedGroup) loadbalancer.Plan {
-	diff := &difference{planner: p, desired: d, managed: managed, nodes: newNodeRules(d), used: map[string]bool{}}
+	diff := &difference{planner: p, desired: d, managed: managed, nodes: p.newNodeRules(d, o), used: map[string]bool{}}
 	balancer := o.balancer()
 	ports := make([]*port, 0, len(d.Ports))
 	for _, wanted := range d.Ports {
@@ -218,6 +220,12 @@ func (d *difference) add(verb loadbalancer.Verb, kind, name, why string, do func
 	d.plan = append(d.plan, loadbalancer.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Do: do})
 }
 
+// close is add for a write that is made although one before it has failed.
+func (d *difference) close(verb loadbalancer.Verb, kind, name, why string, do func(context.Context) error) {
+	d.add(verb, kind, name, why, do)
+	d.plan[len(d.plan)-1].Closes = true
+}
+
 // createBalancer adds the creation of the load balancer with all its listeners: one write, and it never exists without them.
 func (d *difference) createBalancer(ports []*port) {
 	d.add(loadbalancer.Create, kindBalancer, d.desired.balancerName(""), "", func(ctx context.Context) error {
@@ -265,7 +273,7 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 		if d.used[listener.ID] || !ours {
 			continue
 		}
-		d.add(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
+		d.close(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
 			func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
 	}
 }

@@ -20,6 +20,8 @@ const (
 	settingKeep = "on-delete"
 	// settingInternal is on a load balancer that was made as an internal one.
 	settingInternal = "internal"
+	// askedByService is its value when that was not the cluster's default.
+	askedByService = "service"
 	// settingOwnGroup says that there is, or was a moment ago, a security group that was made for the Service.
 	settingOwnGroup = "create-security-group"
 	// settingAdopted marks a load balancer whose values are its own until the Service asks for others.
@@ -42,7 +44,10 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	if want.subnet.Given {
 		to.traces = to.traces.with(settingSubnet)
 	}
-	if want.internal.Value {
+	switch {
+	case want.internal.Value && want.internal.Given:
+		to.traces = to.traces.with(settingInternal, askedByService)
+	case want.internal.Value:
 		to.traces = to.traces.with(settingInternal)
 	}
 	to.aimLabels(want)
@@ -133,6 +138,7 @@ func (d *difference) balancerChanges(from inventory.LoadBalancer, to aimed) chan
 	note(&c, "reserved IP", nothing(from.ReservedIP), nothing(to.ReservedIP))
 	note(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
 	note(&c, "kept when its Service is deleted", tracesOf(from.Annotations).has(settingKeep), to.traces.has(settingKeep))
+	noteMemory(&c, from.Annotations, to.Annotations, d.desired.free)
 	note(&c, "instance size", nothing(from.InstanceSize), nothing(to.InstanceSize))
 	if !maps.Equal(from.Labels, to.Labels) {
 		c = append(c, "its labels differ")

@@ -100,22 +100,43 @@ func (d *difference) newGroup(p *port) inventory.TargetGroup {
 
 // groupUpdate is the group as it should be: what we decide about over everything else that it has.
 func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory.TargetGroup {
-	update, own := group, d.memoOf(group.Labels, group.Annotations)
+	update, own := group, d.desired.memoOf(group.Labels, group.Annotations)
 	update.Labels = withLabels(group.Labels, p.labels)
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
 	update.Policy = aim(own, "policy", p.settings.policy, group.Policy)
 	update.ProxyProtocol = aim(own, "proxy-protocol", p.settings.proxyProtocol, group.ProxyProtocol)
-	update.HealthCheck = d.desired.healthCheck(p.Port).aim(own, p.Port, group.HealthCheck)
-	if check := update.HealthCheck; own.free && check != nil && int(check.Port) == group.Port && group.Port != update.Port {
-		moved := *check // a check of the port itself, which another one has now
-		moved.Port = p.TargetPort
-		update.HealthCheck = &moved
-	}
-	if update.HealthCheck == nil && d.removals.inVain(group) {
-		update.HealthCheck = group.HealthCheck
-	}
+	update.HealthCheck = d.checkOf(d.desired, p.Port, group, own)
 	update.Annotations = own.over(group.Annotations)
 	return update
+}
+
+// checkOf is the health check that an existing group of a port is to have.
+func (p planner) checkOf(d desired, port loadbalancer.Port, group inventory.TargetGroup, own *memo) *iaas.BackendHealthCheck {
+	check := d.healthCheck(port).aim(own, port, group.HealthCheck)
+	switch {
+	case check == nil && p.removals.inVain(group):
+		return group.HealthCheck
+	case own.free && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort:
+		moved := *check // a check of the port itself, which another one has now
+		moved.Port = port.TargetPort
+		return &moved
+	}
+	return check
+}
+
+// checks are the health checks that the ports of a Service are to have, of those that have any.
+func (p planner) checks(d desired, o observed) []iaas.BackendHealthCheck {
+	var all []iaas.BackendHealthCheck
+	for _, port := range d.Ports {
+		check := d.healthCheck(port).over(port, nil)
+		if group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key)); group != nil {
+			check = p.checkOf(d, port, *group, d.memoOf(group.Labels, group.Annotations))
+		}
+		if check != nil {
+			all = append(all, *check)
+		}
+	}
+	return all
 }
 
 func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
@@ -129,6 +150,7 @@ func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
 	note(&c, "PROXY protocol", from.ProxyProtocol, to.ProxyProtocol)
 	note(&c, "health check", healthCheckText(from.HealthCheck), healthCheckText(to.HealthCheck))
 	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	noteMemory(&c, from.Annotations, to.Annotations, d.desired.free)
 	return c
 }
 
@@ -151,11 +173,15 @@ func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 }
 
 func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
-	_, c := d.aimListener(*p.listener, p)
+	to, c := d.aimListener(*p.listener, p)
 	if len(c) == 0 {
 		return
 	}
-	d.add(loadbalancer.Update, kindListener, p.listener.Name, c.String(), func(ctx context.Context) error {
+	add := d.add
+	if p.group != nil && p.group.ID == p.listener.TargetGroup && narrows(p.listener.AllowedSources, to.AllowedSources) {
+		add = d.close
+	}
+	add(loadbalancer.Update, kindListener, p.listener.Name, c.String(), func(ctx context.Context) error {
 		latest, err := d.latest(ctx, balancer)
 		if err != nil {
 			return err
@@ -172,7 +198,7 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 
 // aimListener is the listener as it should be, and what differs, in words.
 func (d *difference) aimListener(from inventory.Listener, p *port) (inventory.Listener, changes) {
-	to, own := from, d.memoOf(from.Labels, from.Annotations)
+	to, own := from, d.desired.memoOf(from.Labels, from.Annotations)
 	to.Labels = withLabels(from.Labels, p.labels)
 	to.MaxConnections = aim(own, "max-connections", p.settings.maxConnections, from.MaxConnections)
 	to.IdleTimeout = aim(own, "idle-timeout", p.settings.idleTimeout, from.IdleTimeout)
@@ -183,6 +209,7 @@ func (d *difference) aimListener(from inventory.Listener, p *port) (inventory.Li
 	note(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
 	note(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
 	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
+	noteMemory(&c, from.Annotations, to.Annotations, own.free)
 	if p.group == nil || p.group.ID != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)
 	}
@@ -190,11 +217,11 @@ func (d *difference) aimListener(from inventory.Listener, p *port) (inventory.Li
 }
 
 // memoOf is what an object remembers of this Service. What it remembers of another one, which gave it up, is nobody's business.
-func (d *difference) memoOf(labels, annotations inventory.Labels) *memo {
-	if owner := labels[labelUID]; owner != "" && owner != d.desired.labels[labelUID] {
+func (d desired) memoOf(labels, annotations inventory.Labels) *memo {
+	if owner := labels[labelUID]; owner != "" && owner != d.labels[labelUID] {
 		annotations = nil
 	}
-	return memoOf(annotations, d.desired.free)
+	return memoOf(annotations, d.free)
 }
 
 // latest is a load balancer as it is now: a write repeats everything that it does not change, and what is known may be minutes old. What

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -31,7 +32,7 @@ func (m *managedGroup) identity() string {
 func (m *managedGroup) creates() bool { return m != nil && m.group == nil }
 
 // newManagedGroup returns what the Service's security group should be, nil when it should have none. The error is that a security group
-// cannot say what the Service asks for.
+// cannot say what the Service asks for; of errPings that it lets in all but the pings.
 func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	asked, existing := d.annotations.createSecurityGroup.From(d.values), o.securityGroup()
 	switch {
@@ -52,8 +53,8 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	if !remembered.created {
 		taken = to.Ingress
 	}
-	rules, err := ingressOf(d.openings(o, remembered.created, taken))
-	if err != nil {
+	rules, err := ingressOf(d.openings(o, remembered.created, taken), d.echo(existing))
+	if err != nil && !errors.Is(err, errPings) {
 		err = fmt.Errorf("the security group of Service %s: %w; allow fewer networks, or use several Services", d.Owner, err)
 		if existing == nil {
 			return nil, err
@@ -69,7 +70,7 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	if existing == nil || !sameRules(existing.Egress, egress()) {
 		to.Egress = egress()
 	}
-	return &managedGroup{group: existing, to: to}, nil
+	return &managedGroup{group: existing, to: to}, err
 }
 
 // openings are what the security group lets in: what the listeners do. Ours is the security group since it was made; one of the existing
@@ -90,7 +91,7 @@ func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []openi
 		}
 		all = append(all, opening{protocol: protocol(port.Key), first: port.Port, last: port.Port, sources: allowed})
 	}
-	return append(all, d.echo(o.securityGroup())...)
+	return all
 }
 
 // letIn are the networks that rules let in to a port.

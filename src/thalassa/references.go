@@ -187,6 +187,9 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 		}
 		if r.legacy() {
 			r.reservedIP.Given = false
+			if slices.ContainsFunc(r.balancer.ExternalAddresses, func(has string) bool { return sameAddress(has, address) }) {
+				return // it is reached by that
+			}
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
 				"spec.loadBalancerIP is not applied to a load balancer that was made by somebody else, whose address would change. If that is wanted, say %sreserved-ip: %q.", annotationPrefix, address)))
 			return
@@ -209,7 +212,18 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 	}
 }
 
-// legacy says that there is a load balancer which we have not made, and which does not have the address that the spec says.
+// isAddress says whether the text is that address, however it is written.
+func isAddress(text string, address netip.Addr) bool {
+	parsed, err := netip.ParseAddr(text)
+	return err == nil && parsed == address
+}
+
+func sameAddress(one, other string) bool {
+	address, err := netip.ParseAddr(other)
+	return err == nil && isAddress(one, address)
+}
+
+// legacy says that there is a load balancer which we have not made.
 func (r *resolution) legacy() bool {
 	return r.balancer != nil && !tracesOf(r.balancer.Annotations).created
 }
@@ -217,13 +231,13 @@ func (r *resolution) legacy() bool {
 // take aims at a reserved IP, unless somebody else has it.
 func (r *resolution) take(ip inventory.ReservedIP, field, address string) {
 	adopts := r.settings.annotations.adopt.From(r.settings.values).Value
-	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID || adopts != "" && ip.AttachedTo == adopts
-	differs := address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool { return has.String() == address })
+	own := r.balancer != nil && ip.AttachedTo == r.balancer.ID || r.balancer == nil && adopts != "" && ip.AttachedTo == adopts
+	differs := address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool { return isAddress(address, has) })
 	switch r.reservedIP.Value = ip.ID; {
 	case differs:
 		r.reservedIP.Invalid = true
 		r.refuse(reasonConflict, "%s names %s (%s), and spec.loadBalancerIP says %s. Remove one of the two.", field, ip.ID, addressText(ip), address)
-	case r.settings.internal.Value && !r.settings.internal.Invalid:
+	case r.balancer != nil && isInternal(*r.balancer) && ip.AttachedTo != r.balancer.ID, r.balancer == nil && r.settings.internal.Value && !r.settings.internal.Invalid:
 		r.reservedIP.Invalid = true
 		r.refuse(reasonUnsupported, "%s: an internal load balancer cannot have a reserved IP, which is a public address. Remove one of the two.", field)
 	case ip.AttachedTo != "" && !own:

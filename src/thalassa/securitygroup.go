@@ -62,17 +62,21 @@ func merged(openings []opening) []opening {
 	return ranges
 }
 
-// ingressOf returns the rules for the openings, one for each range of ports and network. The error is that a group cannot have them.
-func ingressOf(openings []opening) ([]inventory.Rule, error) {
-	isICMP := func(o opening) bool { return o.protocol == protocolICMP }
-	ports := slices.DeleteFunc(merged(openings), isICMP)
-	echo := slices.DeleteFunc(slices.Clone(openings), func(o opening) bool { return !isICMP(o) })
-	rules, err := rulesFor(ports, firstPriority, lastPriority)
+// errPings: more networks may ping than a group has rules for.
+var errPings = errors.New("pings are let in from nobody")
+
+// ingressOf returns the rules for the ports, one for each range of ports and network, and for pings. The error is that a group cannot have
+// them; with errPings there are those for the ports.
+func ingressOf(ports, echo []opening) ([]inventory.Rule, error) {
+	rules, err := rulesFor(merged(ports), firstPriority, lastPriority)
 	if err != nil {
 		return nil, err
 	}
-	more, err := rulesFor(echo, firstICMPPriority, lastICMPPriority)
-	return append(rules, more...), err
+	pings, err := rulesFor(echo, firstICMPPriority, lastICMPPriority)
+	if err != nil {
+		return rules, fmt.Errorf("%w: %w", errPings, err)
+	}
+	return append(rules, pings...), nil
 }
 
 // errRulePort: rules of security groups know fewer ports than Services.

@@ -52,7 +52,7 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 	}
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
-		of.health = of.health.usable()
+		of.health = of.health.usable(a.healthCheck)
 		s.ports[loadbalancer.Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}] = of
 	}
 	return s, notices

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -68,6 +69,9 @@ func (r traces) over(present inventory.Labels) inventory.Labels {
 	annotations := inventory.Labels{}
 	maps.Copy(annotations, present)
 	delete(annotations, annotationApplied)
+	if annotations[annotationCreatedBy] == createdByUs {
+		delete(annotations, annotationCreatedBy) // it was made for another Service, if we do not remember it
+	}
 	if r.created {
 		annotations[annotationCreatedBy] = createdByUs
 	}
@@ -87,8 +91,39 @@ type memo struct {
 	free bool
 }
 
+// memoOf is what an object remembers. Only one that was adopted, and that we have not made, is free.
 func memoOf(annotations inventory.Labels, free bool) *memo {
-	return &memo{traces: tracesOf(annotations), free: free}
+	own := tracesOf(annotations)
+	return &memo{traces: own, free: free && !own.created}
+}
+
+// noteMemory adds a line when an object is to remember less, because what it remembers wrongly to have from us would be taken away from others
+// later; and, of one that keeps its own values, when it is to remember more. Otherwise that alone is no reason to write.
+func noteMemory(c *changes, from, to inventory.Labels, free bool) {
+	before, after := tracesOf(from), tracesOf(to)
+	if lost := before.beyond(after); len(lost) > 0 {
+		*c = append(*c, "it no longer has from this Service: "+strings.Join(lost, ", "))
+	}
+	if found := after.beyond(before); free && len(found) > 0 {
+		*c = append(*c, "it has from this Service: "+strings.Join(found, ", "))
+	}
+}
+
+// beyond are the settings, and their values, that are remembered here and not there, sorted.
+func (r traces) beyond(other traces) []string {
+	var found []string
+	for _, setting := range slices.Sorted(maps.Keys(r.applied)) {
+		if !other.has(setting) {
+			found = append(found, setting)
+			continue
+		}
+		for _, value := range r.applied[setting] {
+			if !slices.Contains(other.applied[setting], value) {
+				found = append(found, setting+" "+value)
+			}
+		}
+	}
+	return found
 }
 
 // aim returns the value that an object should have for a setting, given the observed one: what the Service asks for, else the default.

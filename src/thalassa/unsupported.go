@@ -75,7 +75,8 @@ func immovable(s settings, balancer *inventory.LoadBalancer) string {
 	if balancer == nil || s.internal.Invalid || !showsKind(*balancer) || s.internal.Value == isInternal(*balancer) {
 		return ""
 	}
-	if !s.internal.Given {
+	asksNoMore := slices.Contains(tracesOf(balancer.Annotations).applied[settingInternal], askedByService)
+	if !s.internal.Given && !asksNoMore {
 		return "" // one that was taken over, or made before the cluster's default was another
 	}
 	is, asked := "public", "internal"

@@ -66,6 +66,7 @@ type TargetGroup struct {
 	HealthCheck           *iaas.BackendHealthCheck
 	TargetSelector        map[string]string
 	Machines              []string // identities of the attached machines, sorted
+	Listeners             []string // identities of those that lead to it, as the cloud shows them
 }
 
 // balancerItem is as much of the API's load balancer as is needed.
@@ -126,6 +127,7 @@ type groupItem struct {
 	ProxyProtocol  bool                     `json:"enableProxyProtocol"`
 	HealthCheck    *iaas.BackendHealthCheck `json:"healthCheck"`
 	TargetSelector map[string]string        `json:"targetSelector"`
+	Listeners      []reference              `json:"loadbalancerListeners"`
 	Attachments    []struct {
 		Machine reference `json:"virtualMachineInstance"`
 	} `json:"loadbalancerTargetGroupAttachments"`
@@ -181,6 +183,9 @@ func (g groupItem) object() TargetGroup {
 		}
 	}
 	slices.Sort(group.Machines)
+	for _, listener := range g.Listeners {
+		group.Listeners = append(group.Listeners, listener.Identity)
+	}
 	return group
 }
 

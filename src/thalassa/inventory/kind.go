@@ -49,7 +49,7 @@ type kind[T any] struct {
 	changes uint64                     // how often it changed
 	flight  *flight                    // the list call under way, if any
 	sought  map[string]uint64          // identity -> since when it was looked for in vain, in this copy
-	missed  map[string]T               // what the copy had and a list left out, until somebody looks for it
+	missed  map[string]missed[T]       // what the copy had and a list left out, until somebody looks for it
 
 	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
 	sequence uint64
@@ -69,7 +69,7 @@ type flight struct {
 
 func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
-		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]T{}, sought: map[string]uint64{},
+		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]missed[T]{}, sought: map[string]uint64{},
 		written: map[string]uint64{}, created: map[string]time.Time{}}
 }
 

@@ -18,13 +18,22 @@ func (k *kind[T]) noteMissed(previous map[string]T) {
 	}
 	for id, object := range previous {
 		if !k.leaves(object) {
-			k.missed[id] = object
+			k.missed[id] = missed[T]{object, time.Now()}
 		}
 	}
-	maps.DeleteFunc(k.missed, func(id string, _ T) bool {
+	maps.DeleteFunc(k.missed, func(id string, m missed[T]) bool {
 		_, listed := k.objects[id]
-		return listed
+		return listed || time.Since(m.since) > missedMemory
 	})
+}
+
+// missedMemory bounds how long an object is asked for that lists have left out: what so many lists lack, and nobody has looked for, is gone.
+const missedMemory = time.Hour
+
+// missed is an object that the copy had and a list left out.
+type missed[T any] struct {
+	object T
+	since  time.Time
 }
 
 // askForMissed asks the cloud for every object with that key which lists left out, and believes what it says.
@@ -44,8 +53,8 @@ func (k *kind[T]) missedWith(key string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var ids []string
-	for id, object := range k.missed {
-		if id == key || slices.Contains(k.keys(object), key) {
+	for id, m := range k.missed {
+		if id == key || slices.Contains(k.keys(m.object), key) {
 			ids = append(ids, id)
 		}
 	}

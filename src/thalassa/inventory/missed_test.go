@@ -95,3 +95,21 @@ func TestFewerThanExpectedTakesTwoLists(t *testing.T) {
 		}
 	})
 }
+
+// TestMissedIsForgotten when nobody looks for it: others make and delete objects for ever.
+func TestMissedIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		var asked []string
+		hidden, failure := []object(nil), error(nil)
+		k := askable(s, &asked, &hidden, &failure)
+		for i := range 20 {
+			s.set(object{string(rune('a' + i)), "others", "x"})
+			values(t, k, "key/ours", time.Second)
+			<-time.After(missedMemory / 5)
+		}
+		if len(k.missed) > 6 || len(asked) > 0 {
+			t.Errorf("%d are remembered, asked for %v", len(k.missed), asked)
+		}
+	})
+}
