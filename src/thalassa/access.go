@@ -123,8 +123,8 @@ func aimSources(own *memo, wanted sources, listener *inventory.Listener) {
 }
 
 // keptSources says that a port is closed to most although its Service does not ask for that; "" when it is not.
-func keptSources(wanted sources, port string, listener inventory.Listener) string {
-	if wanted.Given || len(listener.AllowedSources) == 0 || tracesOf(listener.Annotations).has(settingSources) {
+func (d desired) keptSources(wanted sources, port string, listener inventory.Listener) string {
+	if wanted.Given || len(listener.AllowedSources) == 0 || d.memoOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return ""
 	}
 	return fmt.Sprintf("Port %s accepts connections from %s only, which this Service does not ask for. It was set in the cloud, or by whoever managed the load balancer before, and stays, "+

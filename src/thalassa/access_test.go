@@ -144,7 +144,7 @@ func TestAdmitted(t *testing.T) {
 		"not asked for, closed by others":      {sources{}, closed, networks("192.0.2.0/24")},
 		"not asked for any more, closed by us": {sources{}, ours, nil},
 	} {
-		if got := admitted(tt.asked, tt.listener); !slices.Equal(got, tt.want) {
+		if got := (desired{}).admitted(tt.asked, tt.listener); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -205,7 +205,7 @@ func TestKeptSources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			text := keptSources(tt.wanted, "80/TCP", inventory.Listener{AllowedSources: tt.observed, Annotations: tt.notes})
+			text := (desired{}).keptSources(tt.wanted, "80/TCP", inventory.Listener{AllowedSources: tt.observed, Annotations: tt.notes})
 			if (text != "") != tt.told || tt.told && !(strings.Contains(text, "80/TCP") && strings.Contains(text, strings.Join(tt.observed, ", "))) {
 				t.Errorf("text %q; want one with the port and its sources: %t", text, tt.told)
 			}

@@ -46,7 +46,7 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets
 	}
 	for _, port := range d.Ports {
 		if listener := o.listener(port.Key); listener != nil {
-			if text := keptSources(d.ports[port.Key].sources, port.Key.String(), *listener); text != "" {
+			if text := d.keptSources(d.ports[port.Key].sources, port.Key.String(), *listener); text != "" {
 				notices = append(notices, settingNotice(reasonKept, text))
 			}
 		}

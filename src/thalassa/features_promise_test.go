@@ -303,3 +303,36 @@ func TestMisspeltNodeSelector(t *testing.T) {
 		}
 	}
 }
+
+// TestAdoptionAfterCrashes: wherever it is interrupted, it is finished, with the address, and nothing is made twice or lost.
+func TestAdoptionAfterCrashes(t *testing.T) {
+	for stop := range 8 {
+		t.Run(fmt.Sprint(stop), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newFeatureLab(t)
+				nodes, second := l.nodes("a"), service("second", 80, 8443)
+				second.Spec.Ports[0].NodePort = 31080
+				id := l.givenUp(wishes(annotated("acl-allowed-sources", "10.0.0.0/8")), nodes)
+				annotated("adopt", id, "create-security-group", "true")(second)
+				l.dying(stop, func() {
+					for range 3 {
+						_, _ = l.ensure(second, nodes)
+					}
+				})
+				<-time.After(2 * time.Minute)
+				l.settle(second, nodes)
+				lb := l.only()
+				if lb.Identity != id || len(lb.Listeners) != 2 || len(l.list("/v1/loadbalancer-target-groups")) != 2 || len(lb.SecurityGroups) != 1 || lb.Labels[labelUID] != string(second.UID) {
+					t.Errorf("adopted: %+v", lb)
+				}
+				if got := sourceText(l); got != "[10.0.0.0/8] []" {
+					t.Errorf("sources %s, want those of the port that was there", got)
+				}
+				l.remove(second)
+				if left := l.everything(); len(left) > 0 || len(l.list("/v1/loadbalancer-target-groups")) > 0 {
+					t.Errorf("left: %v", left)
+				}
+			})
+		})
+	}
+}

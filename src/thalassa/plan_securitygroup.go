@@ -79,7 +79,7 @@ func (d desired) openings(o observed, ours bool, taken []inventory.Rule) []openi
 	var all []opening
 	for _, port := range d.Ports {
 		asked := d.settings.ports[port.Key].sources
-		allowed := admitted(asked, o.listener(port.Key))
+		allowed := d.admitted(asked, o.listener(port.Key))
 		switch {
 		case !ours && !asked.Given:
 			allowed = letIn(taken, protocol(port.Key), port.Port)
@@ -108,12 +108,12 @@ func letIn(rules []inventory.Rule, protocol string, port int32) []netip.Prefix {
 
 // admitted are those whom a port lets in, none for everybody: what the Service asks for, or, where that cannot be read or it does not ask,
 // what the listener has and keeps.
-func admitted(asked sources, listener *inventory.Listener) []netip.Prefix {
+func (d desired) admitted(asked sources, listener *inventory.Listener) []netip.Prefix {
 	if listener == nil || asked.Given && !asked.Invalid {
 		return asked.Value
 	}
 	known, readable := sourcesOf(*listener)
-	if !readable || !asked.Invalid && tracesOf(listener.Annotations).has(settingSources) {
+	if !readable || !asked.Invalid && d.memoOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return nil // it is about to be opened
 	}
 	return known
