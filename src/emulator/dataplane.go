@@ -284,9 +284,18 @@ func (g *targetGroup) traffic() traffic.Group {
 	}
 	for a := range g.attachments.all() {
 		if !a.machine.stopped && a.machine.wanted() && len(a.machine.addresses) > 0 {
-			out.Targets = append(out.Targets, traffic.Target{
-				Machine: a.machine.Identity, Address: netip.AddrPortFrom(a.machine.addresses[0], uint16(g.port)),
-			})
+			out.Targets = append(out.Targets, a.machine.target(uint16(g.port)))
+		}
+	}
+	return out
+}
+
+// target is a port of the machine, in each family that it has an address of.
+func (m *machine) target(port uint16) traffic.Target {
+	out := traffic.Target{Machine: m.Identity, Address: netip.AddrPortFrom(m.addresses[0], port)}
+	for _, other := range m.addresses[1:] {
+		if other.Is4() != m.addresses[0].Is4() {
+			out.Other = netip.AddrPortFrom(other, port)
 		}
 	}
 	return out

@@ -81,6 +81,18 @@ type Target struct {
 	// Machine is the machine's identity.
 	Machine string
 	Address netip.AddrPort
+	// Other is the same port of the machine's address of the other family;
+	// invalid when it has none.
+	Other netip.AddrPort
+}
+
+// From is the target as it is reached from an address of a load balancer: with
+// its address of the same family, or else with the only one it has.
+func (t Target) From(source netip.Addr) Target {
+	if t.Other.IsValid() && source.Is4() == t.Other.Addr().Is4() {
+		t.Address = t.Other
+	}
+	return Target{Machine: t.Machine, Address: t.Address}
 }
 
 // Health is what a data plane thinks of a target.

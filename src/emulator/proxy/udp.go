@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"errors"
@@ -43,7 +43,7 @@ func (f *front) serveUDP(conn *net.UDPConn) {
 			continue
 		}
 		if err := f.forward(all, conn, source, buffer[:n]); err != nil {
-			f.plane.log.Debug("no target took the datagram", "address", f.served.String(), "error", err)
+			f.proxy.log.Debug("no target took the datagram", "address", f.served.String(), "error", err)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (f *front) exchange(all *exchanges, conn *net.UDPConn, source netip.AddrPor
 		return nil, err
 	}
 	all.open[source] = ex
-	f.plane.running.Go(func() {
+	f.proxy.running.Go(func() {
 		f.answer(conn, source, ex)
 		all.forget(source, ex)
 		f.sessions.remove(&ex.session)
@@ -101,7 +101,7 @@ func (e *exchanges) forget(source netip.AddrPort, ex *exchange) {
 }
 
 func (f *front) begin(target traffic.Target) (*exchange, error) {
-	conn, err := dialer("udp", f.endpoint.address.Addr()).DialContext(f.ctx, "udp", target.Address.String())
+	conn, err := f.proxy.sockets.Dial(f.ctx, "udp", f.endpoint.address.Addr(), target.Address)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"net"
@@ -11,7 +11,7 @@ import (
 
 // startEcho starts a UDP server that answers with the machine's name and the
 // datagram.
-func startEcho(t *testing.T, p *Plane, n byte, name string) (traffic.Target, func()) {
+func startEcho(t *testing.T, p *plane, n byte, name string) (traffic.Target, func()) {
 	t.Helper()
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(p.at(n), 0)))
 	if err != nil {
@@ -31,7 +31,7 @@ func startEcho(t *testing.T, p *Plane, n byte, name string) (traffic.Target, fun
 	return traffic.Target{Machine: name, Address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}, func() { _ = conn.Close() }
 }
 
-func udpService(p *Plane, targets ...traffic.Target) traffic.LoadBalancer {
+func udpService(p *plane, targets ...traffic.Target) traffic.LoadBalancer {
 	lb := service(p, 5353, targets...)
 	lb.Listeners[0].Protocol = traffic.UDP
 	return lb
@@ -39,7 +39,7 @@ func udpService(p *Plane, targets ...traffic.Target) traffic.LoadBalancer {
 
 type udpClient struct{ *net.UDPConn }
 
-func newUDPClient(t *testing.T, p *Plane, source netip.Addr) udpClient {
+func newUDPClient(t *testing.T, p *plane, source netip.Addr) udpClient {
 	t.Helper()
 	conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(source, 0)),
 		net.UDPAddrFromAddrPort(netip.AddrPortFrom(p.at(200), 5353)))

@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"errors"
@@ -66,10 +66,7 @@ func TestConnectionsDuringChanges(t *testing.T) {
 }
 
 func TestCloseEndsConnections(t *testing.T) {
-	p, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newPlane(t)
 	one := startBackend(t, p, 1)
 	p.Serve(service(p, 8080, one.target))
 	var open []*connection
@@ -83,9 +80,7 @@ func TestCloseEndsConnections(t *testing.T) {
 		}
 		open = append(open, conn)
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	p.Close()
 	for _, conn := range open {
 		if _, err := conn.line(); err == nil {
 			t.Error("a connection outlives its load balancer")
@@ -114,7 +109,7 @@ func TestManyUDPClients(t *testing.T) {
 func TestHTTPSHealthCheck(t *testing.T) {
 	p := newPlane(t)
 	one := startBackend(t, p, 1)
-	listener, err := sockets{}.tcp(netip.AddrPortFrom(p.at(1), 0))
+	listener, err := Host{}.ListenTCP(netip.AddrPortFrom(p.at(1), 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +122,7 @@ func TestHTTPSHealthCheck(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	check := traffic.HealthCheck{Protocol: "https", Port: listener.Addr().(*net.TCPAddr).AddrPort().Port(), Path: "/", Timeout: time.Minute}
-	probe := prober{source: p.at(200), second: time.Second}
+	probe := prober{sockets: Host{}, source: p.at(200), second: time.Second}
 	if err := probe.once(t.Context(), check, one.target.Address.Addr()); err == nil || err.Error() != "404 Not Found" {
 		t.Errorf("a page that is missing: %v, want 404", err)
 	}
@@ -140,13 +135,13 @@ func TestHTTPSHealthCheck(t *testing.T) {
 func TestHealthCheckTimesOut(t *testing.T) {
 	p := newPlane(t)
 	// The listener never accepts, so a TCP check succeeds and an HTTP check hangs.
-	silent, err := sockets{}.tcp(netip.AddrPortFrom(p.at(1), 0))
+	silent, err := Host{}.ListenTCP(netip.AddrPortFrom(p.at(1), 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() })
 	check := traffic.HealthCheck{Port: silent.Addr().(*net.TCPAddr).AddrPort().Port(), Timeout: time.Second}
-	probe := prober{source: p.at(200), second: 50 * time.Millisecond}
+	probe := prober{sockets: Host{}, source: p.at(200), second: 50 * time.Millisecond}
 	for protocol, good := range map[string]bool{"tcp": true, "http": false} {
 		check.Protocol = protocol
 		if err := probe.once(t.Context(), check, p.at(1)); (err == nil) != good {

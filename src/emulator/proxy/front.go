@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"syscall"
 
@@ -19,26 +19,9 @@ import (
 // program holds.
 const portOffset = 20000
 
-// binder opens the sockets of listeners; tests replace it.
-type binder interface {
-	tcp(at netip.AddrPort) (*net.TCPListener, error)
-	udp(at netip.AddrPort) (*net.UDPConn, error)
-}
-
-// sockets is the real binder.
-type sockets struct{}
-
-func (sockets) tcp(at netip.AddrPort) (*net.TCPListener, error) {
-	return net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
-}
-
-func (sockets) udp(at netip.AddrPort) (*net.UDPConn, error) {
-	return net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
-}
-
 // front serves one listener on one address.
 type front struct {
-	plane    *Plane
+	proxy    *Proxy
 	endpoint endpoint
 	// settings are read at every new connection and at every idle timeout.
 	settings atomic.Pointer[traffic.Listener]
@@ -53,18 +36,27 @@ type front struct {
 }
 
 // open starts a front. One that cannot listen says so in its status.
-func (p *Plane) open(name string, at endpoint, l traffic.Listener) *front {
-	f := &front{plane: p, endpoint: at}
+func (p *Proxy) open(name string, at endpoint, l traffic.Listener) *front {
+	f := &front{proxy: p, endpoint: at}
 	f.ctx, f.cancel = context.WithCancel(p.ctx)
 	f.settings.Store(&l)
-	f.pool = newPool(f.ctx, prober{source: at.address.Addr(), second: p.second}, &p.running)
-	f.pool.set(l.Group)
+	f.pool = newPool(f.ctx, prober{sockets: p.sockets, source: at.address.Addr(), second: p.second}, &p.running)
+	f.pool.set(f.reached(l.Group))
 	f.problem = f.listenSomewhere()
 	if f.problem != "" {
 		p.log.Warn("load balancer port", "loadbalancer", name, "address", at.address.String(),
 			"protocol", string(at.protocol), "problem", f.problem)
 	}
 	return f
+}
+
+// reached is a group whose targets have the address that the front sends to.
+func (f *front) reached(group traffic.Group) traffic.Group {
+	group.Targets = slices.Clone(group.Targets)
+	for i, target := range group.Targets {
+		group.Targets[i] = target.From(f.endpoint.address.Addr())
+	}
+	return group
 }
 
 // listenSomewhere listens on the front's own port or, when this machine does not
@@ -102,19 +94,19 @@ func reason(refused error) string {
 
 func (f *front) listen(at netip.AddrPort) error {
 	if f.endpoint.protocol == traffic.UDP {
-		conn, err := f.plane.binder.udp(at)
+		conn, err := f.proxy.sockets.ListenUDP(at)
 		if err != nil {
 			return err
 		}
 		f.socket, f.served = conn, at
-		f.plane.running.Go(func() { f.serveUDP(conn) })
+		f.proxy.running.Go(func() { f.serveUDP(conn) })
 	} else {
-		listener, err := f.plane.binder.tcp(at)
+		listener, err := f.proxy.sockets.ListenTCP(at)
 		if err != nil {
 			return err
 		}
 		f.socket, f.served = listener, at
-		f.plane.running.Go(func() { f.serveTCP(listener) })
+		f.proxy.running.Go(func() { f.serveTCP(listener) })
 	}
 	return nil
 }
@@ -122,7 +114,7 @@ func (f *front) listen(at netip.AddrPort) error {
 // update changes the settings. Connections to targets that went are closed.
 func (f *front) update(l traffic.Listener) {
 	f.settings.Store(&l)
-	f.pool.set(l.Group)
+	f.pool.set(f.reached(l.Group))
 	f.sessions.closeUnless(f.pool.has)
 }
 

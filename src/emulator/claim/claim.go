@@ -1,8 +1,11 @@
-package loopback
+// Package claim takes possession of a network of the loopback range, so that
+// several programs on one machine use different ones.
+package claim
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"strconv"
@@ -23,8 +26,9 @@ const (
 // network is in use. It is below the range of ephemeral ports.
 const claimPort = 19790
 
-// claimNetwork takes possession of a network until the listener is closed.
-func claimNetwork(wanted string) (netip.Prefix, net.Listener, error) {
+// Network takes possession of a network, a prefix such as 127.64.0.0/16 or Auto
+// (also ""), until what it returns is closed.
+func Network(wanted string) (netip.Prefix, io.Closer, error) {
 	if wanted != "" && wanted != Auto {
 		return claimOne(wanted)
 	}
@@ -42,7 +46,7 @@ func claimNetwork(wanted string) (netip.Prefix, net.Listener, error) {
 	return netip.Prefix{}, nil, fmt.Errorf("finding a free loopback network: %w", errors.Join(refused...))
 }
 
-func claimOne(text string) (netip.Prefix, net.Listener, error) {
+func claimOne(text string) (netip.Prefix, io.Closer, error) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
 		return netip.Prefix{}, nil, fmt.Errorf("loopback network %q: %w", text, err)

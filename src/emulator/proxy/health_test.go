@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"io"
@@ -42,7 +42,7 @@ func TestHealthChecks(t *testing.T) {
 	}
 }
 
-func (p *Plane) healthy(identity string) int {
+func (p *plane) healthy(identity string) int {
 	status, _ := p.Status(identity)
 	n := 0
 	for _, l := range status.Listeners {
@@ -62,9 +62,9 @@ func startHealth(t *testing.T, protocol string, addr netip.Addr, port uint16) fu
 	case "http":
 		return startHTTPHealth(t, at)
 	case "udp":
-		return socketHealth(t, func() (io.Closer, error) { return sockets{}.udp(at) })
+		return socketHealth(t, func() (io.Closer, error) { return Host{}.ListenUDP(at) })
 	}
-	return socketHealth(t, func() (io.Closer, error) { return sockets{}.tcp(at) })
+	return socketHealth(t, func() (io.Closer, error) { return Host{}.ListenTCP(at) })
 }
 
 func socketHealth(t *testing.T, open func() (io.Closer, error)) func(bool) {
@@ -87,7 +87,7 @@ func socketHealth(t *testing.T, open func() (io.Closer, error)) func(bool) {
 
 func startHTTPHealth(t *testing.T, at netip.AddrPort) func(bool) {
 	t.Helper()
-	listener, err := sockets{}.tcp(at)
+	listener, err := Host{}.ListenTCP(at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 )
 
 // unprivileged binds like a user who may not bind low ports, whoever runs it.
-type unprivileged struct{ sockets }
+type unprivileged struct{ Host }
 
 func refuseLow(at netip.AddrPort) error {
 	if at.Port() < 1024 {
@@ -24,30 +24,30 @@ func refuseLow(at netip.AddrPort) error {
 	return nil
 }
 
-func (u unprivileged) tcp(at netip.AddrPort) (*net.TCPListener, error) {
+func (u unprivileged) ListenTCP(at netip.AddrPort) (*net.TCPListener, error) {
 	if err := refuseLow(at); err != nil {
 		return nil, err
 	}
-	return u.sockets.tcp(at)
+	return u.Host.ListenTCP(at)
 }
 
-func (u unprivileged) udp(at netip.AddrPort) (*net.UDPConn, error) {
+func (u unprivileged) ListenUDP(at netip.AddrPort) (*net.UDPConn, error) {
 	if err := refuseLow(at); err != nil {
 		return nil, err
 	}
-	return u.sockets.udp(at)
+	return u.Host.ListenUDP(at)
 }
 
 // occupy is another program that holds a port of the load balancer's address.
-func occupy(t *testing.T, p *Plane, protocol traffic.Protocol, port uint16) (release func()) {
+func occupy(t *testing.T, p *plane, protocol traffic.Protocol, port uint16) (release func()) {
 	t.Helper()
 	at := netip.AddrPortFrom(p.at(200), port)
 	var squatter io.Closer
 	var err error
 	if protocol == traffic.UDP {
-		squatter, err = sockets{}.udp(at)
+		squatter, err = Host{}.ListenUDP(at)
 	} else {
-		squatter, err = sockets{}.tcp(at)
+		squatter, err = Host{}.ListenTCP(at)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func occupy(t *testing.T, p *Plane, protocol traffic.Protocol, port uint16) (rel
 }
 
 // serveOne serves a load balancer with one listener and returns its status.
-func serveOne(t *testing.T, p *Plane, lb traffic.LoadBalancer) traffic.ListenerStatus {
+func serveOne(t *testing.T, p *plane, lb traffic.LoadBalancer) traffic.ListenerStatus {
 	t.Helper()
 	p.Serve(lb)
 	status, served := p.Status(lb.Identity)
@@ -73,7 +73,7 @@ func TestRefusedPortsAreServedElsewhere(t *testing.T) {
 		name     string
 		port     uint16
 		protocol traffic.Protocol
-		binder   binder
+		sockets  Sockets
 		occupied []uint16
 		// served is the port that it is served at, 0 for none.
 		served  uint16
@@ -81,15 +81,15 @@ func TestRefusedPortsAreServedElsewhere(t *testing.T) {
 	}{
 		{"forbidden", 80, traffic.TCP, unprivileged{}, nil, 20080,
 			[]string{"port 80 may not be bound here", "permission denied", "served at port 20080"}},
-		{"in use", 8080, traffic.TCP, sockets{}, []uint16{8080}, 28080,
+		{"in use", 8080, traffic.TCP, Host{}, []uint16{8080}, 28080,
 			[]string{"port 8080 is in use already", "address already in use", "served at port 28080"}},
-		{"in use, UDP", 8080, traffic.UDP, sockets{}, []uint16{8080}, 28080,
+		{"in use, UDP", 8080, traffic.UDP, Host{}, []uint16{8080}, 28080,
 			[]string{"port 8080 is in use already", "address already in use", "served at port 28080"}},
-		{"in use, both", 8080, traffic.TCP, sockets{}, []uint16{8080, 28080}, 0,
+		{"in use, both", 8080, traffic.TCP, Host{}, []uint16{8080, 28080}, 0,
 			[]string{"not served: port 8080 is in use already", "nor can port 28080 be used instead", "28080: bind: address already in use"}},
 		{"forbidden and in use", 80, traffic.TCP, unprivileged{}, []uint16{20080}, 0,
 			[]string{"not served: port 80 may not be bound here", "20080: bind: address already in use"}},
-		{"in use, no such port", 45536, traffic.TCP, sockets{}, []uint16{45536}, 0,
+		{"in use, no such port", 45536, traffic.TCP, Host{}, []uint16{45536}, 0,
 			[]string{"not served: ", "45536: bind: address already in use"}},
 	}
 	for _, tt := range tests {
@@ -97,7 +97,7 @@ func TestRefusedPortsAreServedElsewhere(t *testing.T) {
 			p := newPlane(t)
 			var log bytes.Buffer
 			p.log = slog.New(slog.NewTextHandler(&log, nil))
-			p.binder = tt.binder
+			p.sockets = tt.sockets
 			for _, port := range tt.occupied {
 				occupy(t, p, tt.protocol, port)
 			}
@@ -158,7 +158,7 @@ func TestOccupiedPortIsRetried(t *testing.T) {
 func TestOwnPortBeforeStandIn(t *testing.T) {
 	for range 10 { // listeners have no order of their own
 		p := newPlane(t)
-		p.binder = unprivileged{}
+		p.sockets = unprivileged{}
 		lb := service(p, 80)
 		lb.Listeners = append(lb.Listeners, traffic.Listener{Identity: "l-2", Protocol: traffic.TCP, Port: 20080})
 		p.Serve(lb)
@@ -185,41 +185,9 @@ func TestSeveralAddresses(t *testing.T) {
 	}
 }
 
-func TestNetworksAreClaimed(t *testing.T) {
-	one, two := newPlane(t), newPlane(t)
-	if one.Network() == two.Network() {
-		t.Errorf("two planes share %s", one.Network())
-	}
-	for name, network := range map[string]string{
-		"in use": one.Network().String(), "not loopback": "10.0.0.0/16", "not a prefix": "x",
-		"system's own": "127.0.0.0/16", "wrong size": "127.64.0.0/17", "not masked": "127.64.0.1/16",
-	} {
-		if p, err := New(Options{Network: network}); err == nil {
-			t.Errorf("%s: %s was claimed", name, network)
-			_ = p.Close()
-		}
-	}
-	released := one.Network()
-	if err := one.Close(); err != nil {
-		t.Fatal(err)
-	}
-	again, err := New(Options{Network: released.String()})
-	if err != nil {
-		t.Fatalf("claiming a released network: %v", err)
-	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestServeAfterClose(t *testing.T) {
-	p, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	p := newPlane(t)
+	p.Close()
 	p.Serve(service(p, 8080))
 	if _, served := p.Status("lb-1"); served {
 		t.Error("a closed plane serves")

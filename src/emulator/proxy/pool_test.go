@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func newTestPool(t *testing.T) *pool {
 	t.Helper()
 	var running sync.WaitGroup
 	t.Cleanup(running.Wait)
-	return newPool(t.Context(), prober{}, &running)
+	return newPool(t.Context(), prober{sockets: Host{}}, &running)
 }
 
 func TestRoundRobinTakesTurns(t *testing.T) {

@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"context"
@@ -20,6 +20,7 @@ const refusalWait = 50 * time.Millisecond
 
 // prober sends health checks.
 type prober struct {
+	sockets Sockets
 	// source is the address that checks come from: the load balancer's.
 	source netip.Addr
 	// second is how long a second of a check takes.
@@ -48,21 +49,21 @@ func (p prober) scaled(d time.Duration) time.Duration {
 func (p prober) once(ctx context.Context, check traffic.HealthCheck, target netip.Addr) error {
 	ctx, cancel := context.WithTimeout(ctx, p.scaled(check.Timeout))
 	defer cancel()
-	at := netip.AddrPortFrom(target, check.Port).String()
+	at := netip.AddrPortFrom(target, check.Port)
 	switch check.Protocol {
 	case "http", "https":
-		return p.http(ctx, check.Protocol+"://"+at+check.Path)
+		return p.http(ctx, at, check.Protocol+"://"+at.String()+check.Path)
 	case "udp":
 		return p.udp(ctx, at)
 	}
-	conn, err := dialer("tcp", p.source).DialContext(ctx, "tcp", at)
+	conn, err := p.sockets.Dial(ctx, "tcp", p.source, at)
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-func (p prober) http(ctx context.Context, url string) error {
+func (p prober) http(ctx context.Context, at netip.AddrPort, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -70,8 +71,11 @@ func (p prober) http(ctx context.Context, url string) error {
 	// Each check gets a fresh connection, and certificates are not verified:
 	// machines have none for their addresses.
 	transport := &http.Transport{
-		DialContext: dialer("tcp", p.source).DialContext, DisableKeepAlives: true,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return p.sockets.Dial(ctx, "tcp", p.source, at)
+		},
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 	}
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(request)
@@ -88,8 +92,8 @@ func (p prober) http(ctx context.Context, url string) error {
 }
 
 // udp fails when the target's kernel says that nobody listens; silence is good.
-func (p prober) udp(ctx context.Context, at string) error {
-	conn, err := dialer("udp", p.source).DialContext(ctx, "udp", at)
+func (p prober) udp(ctx context.Context, at netip.AddrPort) error {
+	conn, err := p.sockets.Dial(ctx, "udp", p.source, at)
 	if err != nil {
 		return err
 	}
@@ -104,13 +108,4 @@ func (p prober) udp(ctx context.Context, at string) error {
 		return nil
 	}
 	return err
-}
-
-// dialer connects from an address of our own, as a load balancer does.
-func dialer(network string, source netip.Addr) *net.Dialer {
-	from := netip.AddrPortFrom(source, 0)
-	if network == "udp" {
-		return &net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(from)}
-	}
-	return &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from)}
 }

@@ -1,4 +1,4 @@
-package loopback
+package proxy
 
 import (
 	"context"
@@ -29,10 +29,10 @@ func (f *front) serveTCP(listener *net.TCPListener) {
 		if err != nil {
 			// The peer went away, or file descriptors ran out; neither concerns
 			// the next connection.
-			f.plane.log.Debug("accepting a connection", "address", f.served.String(), "error", err)
+			f.proxy.log.Debug("accepting a connection", "address", f.served.String(), "error", err)
 			continue
 		}
-		f.plane.running.Go(func() { f.handle(conn) })
+		f.proxy.running.Go(func() { f.handle(conn) })
 	}
 }
 
@@ -48,7 +48,7 @@ func (f *front) handle(client *net.TCPConn) {
 	defer f.sessions.remove(one)
 	target, upstream, err := f.connect(source)
 	if err != nil {
-		f.plane.log.Debug("no target took the connection", "address", f.served.String(), "error", err)
+		f.proxy.log.Debug("no target took the connection", "address", f.served.String(), "error", err)
 		reset(client)
 		return
 	}
@@ -71,7 +71,7 @@ func reset(conn *net.TCPConn) {
 func (f *front) connect(source netip.AddrPort) (traffic.Target, *net.TCPConn, error) {
 	refused := errors.New("no usable target")
 	candidates := f.pool.candidates(source.Addr())
-	if f.plane.oneTarget && len(candidates) > 1 {
+	if f.proxy.oneTarget && len(candidates) > 1 {
 		candidates = candidates[:1]
 	}
 	for _, target := range candidates {
@@ -90,7 +90,7 @@ func (f *front) connect(source netip.AddrPort) (traffic.Target, *net.TCPConn, er
 func (f *front) dial(target traffic.Target) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
 	defer cancel()
-	conn, err := dialer("tcp", f.endpoint.address.Addr()).DialContext(ctx, "tcp", target.Address.String())
+	conn, err := f.proxy.sockets.Dial(ctx, "tcp", f.endpoint.address.Addr(), target.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (f *front) relay(client, upstream *net.TCPConn) {
 	var active atomic.Int64
 	active.Store(time.Now().UnixNano())
 	back := make(chan struct{})
-	f.plane.running.Go(func() {
+	f.proxy.running.Go(func() {
 		defer close(back)
 		f.pipe(client, upstream, &active)
 	})
