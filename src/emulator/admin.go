@@ -13,6 +13,7 @@ type State struct {
 	LoadBalancers []LoadBalancerState `json:"loadBalancers"`
 	TargetGroups  []TargetGroupState  `json:"targetGroups"`
 	ReservedIPs   []ReservedIPState   `json:"reservedIps"`
+	Network       NetworkState        `json:"network"`
 }
 
 // LoadBalancerState summarises one load balancer.
@@ -103,6 +104,9 @@ func (e *Emulator) State() State {
 		for ip := range org.reservedIPs.all() {
 			state.ReservedIPs = append(state.ReservedIPs, ip.summarise(org, now))
 		}
+	}
+	if problem := e.problem.Load(); problem != nil {
+		state.Network.Problem = *problem
 	}
 	return state
 }

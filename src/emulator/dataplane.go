@@ -108,6 +108,8 @@ func (e *Emulator) flush() {
 		return
 	}
 	now := time.Now()
+	// What fails is logged and in State: the write that led here has happened.
+	_ = e.wire(now)
 	changes := e.store.takeChanges(now)
 	e.letGo(changes, now)
 	for identity, next := range changes {
@@ -146,8 +148,12 @@ func (e *Emulator) letGo(changes map[string]change, now time.Time) {
 }
 
 // lateDeletion is the timer for the next deletion that was answered before it
-// happens; all others carry the identity of a load balancer.
-const lateDeletion = ""
+// happens, nextBoot the one for the next machine that will be there; all others
+// carry the identity of a load balancer.
+const (
+	lateDeletion = ""
+	nextBoot     = "next boot"
+)
 
 // change is what the data plane should do about a load balancer: wait until it
 // is ready, serve it, or (neither) remove it.
@@ -206,7 +212,8 @@ func (e *Emulator) catchUp() {
 	}
 }
 
-// wake is called when a load balancer should be ready, or a late deletion is due.
+// wake is called when a load balancer or a machine should be ready, or a late
+// deletion is due.
 func (e *Emulator) wake(identity string) {
 	e.store.mu.Lock()
 	e.settle(time.Now())

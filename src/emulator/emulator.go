@@ -21,6 +21,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -69,6 +70,8 @@ type Emulator struct {
 	closed  bool
 	// occupied are the addresses that the data plane was told, by load balancer.
 	occupied map[string][]netip.Addr
+	// problem is what is wrong with the data plane's network.
+	problem atomic.Pointer[string]
 }
 
 // New starts a cloud with the state of a seed.
@@ -105,6 +108,9 @@ func New(cfg Config) (*Emulator, error) {
 		if _, err := e.Inject(rule); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.wire(time.Now()); err != nil {
+		return nil, err
 	}
 	return e, nil
 }

@@ -227,10 +227,11 @@ func (e *Emulator) updateMachine(c *call) (reply, error) {
 
 // configure applies the settings that are unchanged when absent.
 func (m *machine) configure(s *store, in wire.UpdateMachine) error {
-	var err error
-	if m.stopped, err = stoppedState(in.State, m.stopped); err != nil {
+	stopped, err := stoppedState(in.State, m.stopped)
+	if err != nil {
 		return err
 	}
+	m.power(stopped)
 	m.deleteProtection = kept(in.DeleteProtection, m.deleteProtection)
 	if in.MachineType != nil {
 		if m.kind, err = s.machineTypeFor(*in.MachineType); err != nil {
@@ -304,9 +305,17 @@ func (e *Emulator) removeMachine(o *organisation, m *machine, now time.Time) {
 	o.sweep(now)
 }
 
-func (e *Emulator) startMachine(c *call) (reply, error)   { return c.power(false) }
-func (e *Emulator) stopMachine(c *call) (reply, error)    { return c.power(true) }
-func (e *Emulator) restartMachine(c *call) (reply, error) { return c.power(false) }
+func (e *Emulator) startMachine(c *call) (reply, error) { return c.power(false) }
+func (e *Emulator) stopMachine(c *call) (reply, error)  { return c.power(true) }
+
+// restartMachine starts a machine that is stopped.
+func (e *Emulator) restartMachine(c *call) (reply, error) {
+	m, err := c.wantedMachine()
+	if err == nil {
+		m.power(true)
+	}
+	return c.power(false)
+}
 
 func (c *call) power(stop bool) (reply, error) {
 	m, err := c.wantedMachine()
@@ -317,8 +326,16 @@ func (c *call) power(stop bool) (reply, error) {
 	return done(m.Identity), nil
 }
 
-func (o *organisation) switchMachine(m *machine, stop bool, now time.Time) {
+// power switches the machine on or off.
+func (m *machine) power(stop bool) {
+	if m.stopped && !stop {
+		m.boots++
+	}
 	m.stopped = stop
+}
+
+func (o *organisation) switchMachine(m *machine, stop bool, now time.Time) {
+	m.power(stop)
 	m.touch(now)
 	o.machineChanged(m)
 }

@@ -30,13 +30,27 @@ const loopbackSplit = 1
 // nl-01 with three zones, the usual machine types, one VPC with one subnet, and
 // no machines. Public addresses come from a range reserved for benchmarks.
 func DefaultSeed() Seed {
-	return seedIn(
-		netip.MustParsePrefix("10.0.0.0/16"),
-		netip.MustParsePrefix("10.0.0.0/17"),
-		// RFC 2544; the documentation ranges of RFC 5737 are too small for tests
-		// with a thousand load balancers.
-		netip.MustParsePrefix("198.18.0.0/15"),
-	)
+	return seedIn(prefixes("10.0.0.0/16"), prefixes("10.0.0.0/17"), prefixes(publicV4))
+}
+
+// publicV4 are public addresses for tests (RFC 2544); the documentation ranges of
+// RFC 5737 are too small for a thousand load balancers.
+const publicV4 = "198.18.0.0/15"
+
+// DualStackSeed is DefaultSeed with IPv6 besides IPv4, for the netns data plane:
+// in the VPC, in its subnet, and for public addresses, which come from a range
+// reserved for documentation. It leaves half of the VPC to more subnets.
+func DualStackSeed() Seed {
+	return seedIn(prefixes("10.0.0.0/16", "fd00:7a1a::/56"), prefixes("10.0.0.0/17", "fd00:7a1a::/64"), prefixes(publicV4, "2001:db8::/64"))
+}
+
+// prefixes reads what is known to be right.
+func prefixes(texts ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range texts {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
 }
 
 // LoopbackSeed is DefaultSeed with all addresses in a network of the loopback
@@ -52,15 +66,15 @@ func LoopbackSeed(network netip.Prefix) (Seed, error) {
 	upper[(bits-1)/8] |= 1 << (7 - (bits-1)%8)
 	machines := netip.PrefixFrom(network.Addr(), bits)
 	public := netip.PrefixFrom(netip.AddrFrom4(upper), bits)
-	return seedIn(network, machines, public), nil
+	return seedIn([]netip.Prefix{network}, []netip.Prefix{machines}, []netip.Prefix{public}), nil
 }
 
-func seedIn(network, subnet, public netip.Prefix) Seed {
+func seedIn(network, subnet, public []netip.Prefix) Seed {
 	return Seed{
 		Regions: []RegionSeed{{
 			Identity: "region-emulator000000000001", Name: DefaultRegion,
 			Zones:           []string{"nl-01a", "nl-01b", "nl-01c"},
-			PublicAddresses: []netip.Prefix{public},
+			PublicAddresses: public,
 		}},
 		MachineTypes: defaultMachineTypes(),
 		Organisations: []OrganisationSeed{{
@@ -73,9 +87,9 @@ func seedIn(network, subnet, public netip.Prefix) Seed {
 			}},
 			VPCs: []VPCSeed{{
 				Identity: DefaultVPC, Name: "emulator", Region: DefaultRegion,
-				CIDRs: []netip.Prefix{network},
+				CIDRs: network,
 				Subnets: []SubnetSeed{{
-					Identity: DefaultSubnet, Name: "emulator", CIDRs: []netip.Prefix{subnet},
+					Identity: DefaultSubnet, Name: "emulator", CIDRs: subnet,
 				}},
 			}},
 		}},

@@ -130,14 +130,16 @@ func (i *image) key() (identity, slug string) { return i.Identity, i.Slug }
 type machine struct {
 	meta
 	life
-	subnet           *subnet
-	kind             *machineType
-	zone             string
-	image            *image
-	rootVolume       *wire.RootVolume
-	cloudInit        *string
-	addresses        []netip.Addr
-	stopped          bool
+	subnet     *subnet
+	kind       *machineType
+	zone       string
+	image      *image
+	rootVolume *wire.RootVolume
+	cloudInit  *string
+	addresses  []netip.Addr
+	stopped    bool
+	// boots counts how often the machine was switched on or restarted.
+	boots            int
 	deleteProtection bool
 	// groups are the target groups that the machine is attached to.
 	groups map[*targetGroup]bool

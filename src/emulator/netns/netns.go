@@ -1,0 +1,283 @@
+//go:build linux
+
+// Package netns is a data plane of network namespaces: a machine is a namespace
+// with its own addresses, a VPC is a router with a bridge for every subnet, route
+// tables are the router's own, and security groups are its filters. Load balancers
+// are proxies at addresses of the router. It carries IPv4 and IPv6, and needs
+// root, Linux and the program nft.
+//
+//	plane, err := netns.New(netns.Options{OnMachine: func(e netns.Event) { ... }})
+//	...
+//	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: plane})
+//
+// Nothing leaves the machine, and nothing outside of the plane's namespaces
+// changes, unless a client's namespace is given. What programs do inside of a
+// machine is up to them: nsenter --net=/run/netns/NAME-worker-1 starts one there.
+//
+// Machines have their addresses alone, without the subnet, and send everything
+// to their gateway, as in many clouds. The hub connects VPCs to the client and
+// not to each other.
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+)
+
+// Host as the client is the namespace in which this program runs.
+const Host = "host"
+
+// Options adjust a Plane. The zero value is useful.
+type Options struct {
+	// Name begins the names of all namespaces: at most 12 lower case letters and
+	// digits. It is made up when empty. No two planes may have the same.
+	Name string
+	// Client is the namespace from which load balancers and machines are reached:
+	// a name, a path, or Host. It gets an interface that is called Name, and
+	// routes; both go with the plane. When empty, the plane makes one of its own,
+	// NAME-client.
+	Client string
+	// ClientNetworks are where the client is, at most one of each address family:
+	// its address is the second. Nil means 192.0.2.0/24 and 2001:db8:0:ffff::/64,
+	// which are reserved for documentation.
+	ClientNetworks []netip.Prefix
+	// OnMachine is told what happens to machines: one call after another, from a
+	// goroutine of the plane. A call that takes long delays only the next ones.
+	OnMachine func(Event)
+	// Logger gets what an operator should know; nil discards it.
+	Logger *slog.Logger
+	// Second is how long a second of a health check takes; see proxy.Options.
+	Second time.Duration
+	// OneTarget resets a connection that the chosen target does not take; see
+	// proxy.Options.
+	OneTarget bool
+}
+
+// Plane is a running data plane.
+type Plane struct {
+	options Options
+	run     *run
+	hub     *hub
+	news    *news
+
+	mu      sync.Mutex
+	closed  bool
+	routers map[string]*router
+	// numbers are those of VPCs, by identity. They are never used again.
+	numbers map[string]int
+	// homes are the VPCs of load balancers.
+	homes  map[string]string
+	hidden []string
+}
+
+// New starts a plane without machines. It removes first what dead planes left.
+// What the machine lacks is an error, all of it at once if possible.
+func New(o Options) (*Plane, error) {
+	lacks := requirements{os.Geteuid(), exec.LookPath, os.Stat}.check()
+	if lacks != nil {
+		return nil, fmt.Errorf("starting the data plane netns: %w", lacks)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.ClientNetworks == nil {
+		o.ClientNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8:0:ffff::/64")}
+	}
+	removed, err := Clean()
+	if len(removed) > 0 {
+		o.Logger.Info("removed what emulators left that were killed", "namespaces", removed)
+	}
+	if err != nil {
+		o.Logger.Warn("removing what emulators left that were killed", "error", err)
+	}
+	p, err := start(o)
+	if err != nil {
+		return nil, fmt.Errorf("starting the data plane netns: %w", err)
+	}
+	return p, nil
+}
+
+func start(o Options) (*Plane, error) {
+	r, err := begin(runs, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	h, err := newHub(r, o.Client, o.ClientNetworks)
+	if err != nil {
+		return nil, errors.Join(err, r.end())
+	}
+	return &Plane{
+		options: o, run: r, hub: h, news: spread(o.OnMachine),
+		routers: map[string]*router{}, numbers: map[string]int{}, homes: map[string]string{},
+	}, nil
+}
+
+// Name is how the names of the plane's namespaces begin, before a hyphen.
+func (p *Plane) Name() string { return p.run.name }
+
+// Network is the zero prefix: VPCs and load balancers have the addresses they want.
+func (p *Plane) Network() netip.Prefix { return netip.Prefix{} }
+
+// Client is the namespace from which load balancers and machines are reached.
+// It is valid until Close.
+func (p *Plane) Client() *namespace.Namespace { return p.hub.client.Namespace }
+
+// Wire makes the network as described. It is not to be called from OnMachine.
+func (p *Plane) Wire(network traffic.Network) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	failed := []error{p.dropVPCs(network)}
+	clear(p.homes)
+	for _, vpc := range network.VPCs {
+		r, err := p.router(vpc)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("VPC %s: %w", vpc.Identity, err))
+			continue
+		}
+		failed = append(failed, r.wire(vpc))
+		for _, lb := range vpc.LoadBalancers {
+			p.homes[lb.Identity] = vpc.Identity
+		}
+	}
+	hidden, err := p.hub.wire(network, p.numbers)
+	if !slices.Equal(hidden, p.hidden) {
+		p.options.Logger.Warn("other VPCs have the same addresses: the client does not reach these", "hidden", hidden)
+		p.hidden = hidden
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+// dropVPCs removes the VPCs that are no longer described.
+func (p *Plane) dropVPCs(network traffic.Network) error {
+	var failed []error
+	for identity, r := range p.routers {
+		if !slices.ContainsFunc(network.VPCs, func(next traffic.VPC) bool { return next.Identity == identity }) {
+			failed = append(failed, p.hub.forget(r.number), r.remove())
+			delete(p.routers, identity)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// maxVPCs is how many links the addresses between hub and routers suffice for.
+const maxVPCs = 1 << 14
+
+// router finds the router of a VPC, or makes it.
+func (p *Plane) router(vpc traffic.VPC) (*router, error) {
+	if known, found := p.routers[vpc.Identity]; found {
+		return known, nil
+	}
+	number, again := p.numbers[vpc.Identity]
+	if !again {
+		number = len(p.numbers) + 1
+	}
+	if number >= maxVPCs {
+		return nil, fmt.Errorf("%d VPCs have been there; start the emulator again", number-1)
+	}
+	s, err := newSpace(fmt.Sprintf("%s%s%d", p.run.prefix(), routerName, number))
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.sysctl(forwarding()...), p.hub.attach(number, s)); err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	p.numbers[vpc.Identity] = number
+	r := &router{
+		space: s, number: number, events: p.news.add, clients: p.options.ClientNetworks, name: p.machineName,
+		proxy: proxy.New(proxy.Options{
+			Sockets: s.Namespace, Logger: p.options.Logger, Second: p.options.Second, OneTarget: p.options.OneTarget,
+		}),
+		numbers: map[string]int{}, machines: map[string]*machine{},
+		bridges: set[string]{}, addresses: set[address]{}, routes: set[route]{}, rules: set[rule]{},
+	}
+	p.routers[vpc.Identity] = r
+	return r, nil
+}
+
+// machineName is the name of a machine's namespace: with its slug, or its
+// identity where another has that already.
+func (p *Plane) machineName(next traffic.Machine) string {
+	name := p.run.prefix() + next.Name
+	taken := slices.Contains([]string{hubName, clientName}, next.Name)
+	for _, r := range p.routers {
+		taken = taken || r.space.Name() == name
+		for _, m := range r.machines {
+			taken = taken || m.space.Name() == name
+		}
+	}
+	if taken {
+		return p.run.prefix() + next.Identity
+	}
+	return name
+}
+
+// Serve makes the traffic of a load balancer as described.
+func (p *Plane) Serve(lb traffic.LoadBalancer) {
+	if r := p.homeOf(lb.Identity); r != nil {
+		r.proxy.Serve(lb)
+	}
+}
+
+func (p *Plane) homeOf(identity string) *router {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.routers[p.homes[identity]]
+}
+
+// Remove stops the traffic of a load balancer.
+func (p *Plane) Remove(identity string) {
+	for _, r := range p.all() {
+		r.proxy.Remove(identity)
+	}
+}
+
+func (p *Plane) all() []*router {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []*router
+	for _, r := range p.routers {
+		out = append(out, r)
+	}
+	return out
+}
+
+// Status says what is served for a load balancer.
+func (p *Plane) Status(identity string) (status traffic.Status, served bool) {
+	r := p.homeOf(identity)
+	if r == nil {
+		return traffic.Status{}, false
+	}
+	return r.proxy.Status(identity)
+}
+
+// Close removes everything. Machines are Deleted, and OnMachine has been told
+// of it when Close returns. Closing again does nothing.
+func (p *Plane) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	err := errors.Join(p.dropVPCs(traffic.Network{}), p.hub.remove())
+	p.news.end()
+	if err != nil {
+		// The run's file stays, so that the next start tries again.
+		return errors.Join(fmt.Errorf("removing the data plane netns: %w", err), p.run.lock.Close())
+	}
+	return p.run.end()
+}
