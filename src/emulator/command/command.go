@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"os"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 const (
 	planeNone     = "none"
 	planeLoopback = "loopback"
+	planeNetns    = "netns"
 )
 
 // options are the flags.
@@ -30,6 +30,7 @@ type options struct {
 	listen, certFile, keyFile, readyFile string
 	plainHTTP, verbose                   bool
 	plane, network, seed                 string
+	netnsName, netnsClient               string
 	machines                             int
 	delays                               emulator.Delays
 	switches                             emulator.Switches
@@ -61,7 +62,7 @@ func New(version string) *cobra.Command {
 	o.addCloudFlags(cmd)
 	o.addSwitchFlags(cmd)
 	o.addFaultFlags(cmd)
-	cmd.AddCommand(newToken())
+	cmd.AddCommand(newToken(), newClean())
 	return cmd
 }
 
@@ -79,8 +80,10 @@ func (o *options) addServerFlags(cmd *cobra.Command) {
 
 func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.plane, "data-plane", planeNone, "what moves packets: none, or loopback (load balancers are real proxies on 127.N addresses)")
+	flags.StringVar(&o.plane, "data-plane", planeNone, "what moves packets: none, loopback (load balancers are real proxies on 127.N addresses), or netns (machines are network namespaces; root, Linux)")
 	flags.StringVar(&o.network, "loopback-network", loopback.Auto, "network of the loopback data plane: 127.N.0.0/16, or auto for the first free one")
+	flags.StringVar(&o.netnsName, "netns-name", "", "what the names of the netns data plane's namespaces begin with: at most 12 lower case letters and digits; made up when empty")
+	flags.StringVar(&o.netnsClient, "netns-client", "", "network namespace from which the netns data plane is reached: a name, a path, or host for the emulator's own; a new one when empty")
 	flags.StringVar(&o.seed, "seed", "", "YAML file with the initial state; without it, one organisation with one VPC")
 	flags.IntVar(&o.machines, "machines", 0, "number of machines to add to the first subnet, named machine-00001 and so on")
 	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second, "how long a new load balancer is creating")
@@ -156,7 +159,7 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	if cfg.Faults, err = o.faults(); err != nil {
 		return err
 	}
-	network, err := o.connect(&cfg, log)
+	at, err := o.connect(&cfg, log)
 	if err != nil {
 		return err
 	}
@@ -167,29 +170,36 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	if _, err := cloud.AddMachines(o.machines); err != nil {
 		return closing(err, cloud)
 	}
-	return closing(o.serve(ctx, cloud, describe(cfg.Seed, network), out, log), cloud)
+	return closing(o.serve(ctx, cloud, describe(cfg.Seed, at), out, log), cloud)
 }
 
 // connect chooses the data plane and the seed, which must fit each other.
-func (o *options) connect(cfg *emulator.Config, log *slog.Logger) (netip.Prefix, error) {
+func (o *options) connect(cfg *emulator.Config, log *slog.Logger) (places, error) {
+	standard := func() (emulator.Seed, error) { return emulator.DefaultSeed(), nil }
+	var at places
 	switch o.plane {
 	case planeNone:
-		seed, err := o.readSeed(func() (emulator.Seed, error) { return emulator.DefaultSeed(), nil })
-		cfg.Seed = seed
-		return netip.Prefix{}, err
 	case planeLoopback:
 		plane, err := loopback.New(loopback.Options{Network: o.network, Logger: log})
 		if err != nil {
-			return netip.Prefix{}, err
+			return places{}, err
 		}
-		cfg.DataPlane = plane
-		cfg.Seed, err = o.readSeed(func() (emulator.Seed, error) { return emulator.LoopbackSeed(plane.Network()) })
-		if err != nil {
-			return netip.Prefix{}, closing(err, plane)
+		cfg.DataPlane, at.network = plane, plane.Network()
+		standard = func() (emulator.Seed, error) { return emulator.LoopbackSeed(plane.Network()) }
+	case planeNetns:
+		var err error
+		if cfg.DataPlane, at, err = o.openNamespaces(log); err != nil {
+			return places{}, err
 		}
-		return plane.Network(), nil
+		standard = func() (emulator.Seed, error) { return emulator.DualStackSeed(), nil }
+	default:
+		return places{}, fmt.Errorf("--data-plane=%s: use %s, %s or %s", o.plane, planeNone, planeLoopback, planeNetns)
 	}
-	return netip.Prefix{}, fmt.Errorf("--data-plane=%s: use %s or %s", o.plane, planeNone, planeLoopback)
+	var err error
+	if cfg.Seed, err = o.readSeed(standard); err != nil && cfg.DataPlane != nil {
+		err = closing(err, cfg.DataPlane)
+	}
+	return at, err
 }
 
 func (o *options) readSeed(standard func() (emulator.Seed, error)) (emulator.Seed, error) {

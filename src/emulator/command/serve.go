@@ -26,7 +26,11 @@ type Ready struct {
 	// Endpoint is the base URL of the API.
 	Endpoint string `json:"endpoint"`
 	// Network is that of the loopback data plane.
-	Network      string `json:"network"`
+	Network string `json:"network"`
+	// Namespaces is what the names of the netns data plane's namespaces begin
+	// with, Client the file of the one from which they are reached.
+	Namespaces   string `json:"namespaces"`
+	Client       string `json:"client"`
 	Organisation string `json:"organisation"`
 	VPC          string `json:"vpc"`
 	Subnet       string `json:"subnet"`
@@ -34,11 +38,18 @@ type Ready struct {
 	credentials emulator.OrganisationSeed
 }
 
+// places are where a data plane carries traffic.
+type places struct {
+	network netip.Prefix
+	// prefix and client are Ready.Namespaces and Ready.Client.
+	prefix, client string
+}
+
 // describe finds the first objects of a seed.
-func describe(seed emulator.Seed, network netip.Prefix) Ready {
-	var ready Ready
-	if network.IsValid() {
-		ready.Network = network.String()
+func describe(seed emulator.Seed, at places) Ready {
+	ready := Ready{Namespaces: at.prefix, Client: at.client}
+	if at.network.IsValid() {
+		ready.Network = at.network.String()
 	}
 	for _, org := range seed.Organisations[:min(1, len(seed.Organisations))] {
 		ready.credentials, ready.Organisation = org, org.Identity
@@ -122,6 +133,9 @@ func announce(out io.Writer, path string, ready Ready) error {
 	fmt.Fprintf(out, "Organisation %s, VPC %s, subnet %s.\n", ready.Organisation, ready.VPC, ready.Subnet)
 	if ready.Network != "" {
 		fmt.Fprintf(out, "Load balancers carry traffic in %s.\n", ready.Network)
+	}
+	if ready.Client != "" {
+		fmt.Fprintf(out, "Machines are network namespaces: %sNAME. Reach them and load balancers from nsenter --net=%s\n", ready.Namespaces, ready.Client)
 	}
 	fmt.Fprintln(out, "These credentials are the emulator's own and open nothing else:")
 	for _, client := range ready.credentials.Clients {

@@ -177,12 +177,13 @@ func inThread(work func() error) error {
 			done <- fmt.Errorf("opening the thread's network namespace: %w", err)
 			return
 		}
+		defer func() { _ = home.Close() }()
 		err = work()
 		// Without the unlock the thread ends with this goroutine.
 		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
 			runtime.UnlockOSThread()
 		}
-		done <- errors.Join(err, home.Close())
+		done <- err
 	}()
 	return <-done
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,15 +45,24 @@ func begin(folder, name string) (*run, error) {
 	}
 	path := filepath.Join(folder, name)
 	_, absent := os.Stat(path)
-	lock, err := take(path)
+	lock, err := claim(path)
 	if err != nil {
-		return nil, err
-	}
-	if lock == nil {
-		return nil, fmt.Errorf("name %q: an emulator with this name is running; choose another name", name)
+		return nil, fmt.Errorf("name %q: %w", name, err)
 	}
 	r := &run{name: name, folder: folder, lock: lock}
 	return r, r.prepare(absent != nil)
+}
+
+// claim locks a run's file. Somebody who cleans up has it for a moment only.
+func claim(path string) (*os.File, error) {
+	for range 50 {
+		lock, err := take(path)
+		if lock != nil || err != nil {
+			return lock, err
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	return nil, errors.New("an emulator with this name is running; choose another name")
 }
 
 // prepare removes what a dead run of the same name left. Where there was none,

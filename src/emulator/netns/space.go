@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	vnetns "github.com/vishvananda/netns"
@@ -169,7 +170,10 @@ func (s *space) removeLink(name string) error {
 // addBridge makes a bridge and brings it up.
 func (s *space) addBridge(name string) error {
 	snooping := false // nobody in here asks for multicast groups
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}, MulticastSnooping: &snooping}
+	// An address of its own: a bridge with that of a port gets another when the
+	// port goes, and machines would go on sending to the old one.
+	own := net.HardwareAddr{0x02, 0, 0, 0, 0, 1}
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: own}, MulticastSnooping: &snooping}
 	if err := s.netlink.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("making bridge %s in network namespace %q: %w", name, s.Name(), explain(err, "bridge"))
 	}
@@ -226,10 +230,30 @@ func (a address) netlink() *netlink.Addr {
 	return out
 }
 
+// addAddress returns when packets to the address are taken.
 func (s *space) addAddress(a address) error {
 	return s.change("adding address "+a.prefix.String()+" to", a.link, func(l netlink.Link) error {
-		return s.netlink.AddrAdd(l, a.netlink())
+		if err := s.netlink.AddrAdd(l, a.netlink()); err != nil {
+			return err
+		}
+		return s.settle(a)
 	})
+}
+
+// settle waits for an address of IPv6: the kernel adds it now, and takes packets
+// to it a little later, when one of its workers has been there.
+func (s *space) settle(a address) error {
+	if a.prefix.Addr().Is4() {
+		return nil
+	}
+	for range 2000 {
+		routes, err := s.netlink.RouteGet(a.prefix.Addr().AsSlice())
+		if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
+			return nil
+		}
+		<-time.After(time.Millisecond)
+	}
+	return errors.New("the kernel does not take packets to it")
 }
 
 func (s *space) removeAddress(a address) error {
