@@ -142,11 +142,14 @@ func (r *router) plug(m *machine, on bool) error {
 	if on {
 		act = r.space.up
 	}
-	err := act(m.port)
-	if err == nil {
-		m.on = on
+	if err := act(m.port); err != nil {
+		return err
 	}
-	return err
+	m.on = on
+	if !on {
+		return nil
+	}
+	return errors.Join(r.space.carry(m.port), m.space.carry(machineLink))
 }
 
 // removeMachine takes a machine's link and namespace away.

@@ -26,7 +26,26 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// named makes the test's program be an emulator with this name, with one machine,
+// which says so on its output and then waits to be killed.
+const named = "NETNS_TEST_NAME"
+
+func TestMain(m *testing.M) {
+	name := os.Getenv(named)
+	if name == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	plane, err := New(Options{Name: name, Client: os.Getenv(named + "_CLIENT")})
+	if err == nil {
+		var cloud *emulator.Emulator
+		if cloud, err = emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: plane}); err == nil {
+			_, err = cloud.AddMachine(emulator.MachineSpec{Name: "one"})
+		}
+	}
+	fmt.Println("started:", err)
+	<-context.Background().Done()
+}
 
 // patience bounds every wait; nothing takes nearly that long. Refused is how
 // long to wait for what should not arrive.

@@ -157,6 +157,28 @@ func (s *space) change(doing, name string, act func(netlink.Link) error) error {
 
 func (s *space) up(name string) error { return s.change("bringing up", name, s.netlink.LinkSetUp) }
 
+// carry waits until an interface that is up carries packets: the kernel notices
+// that its other end is up, too, a little later.
+func (s *space) carry(name string) error {
+	return s.change("waiting for", name, func(l netlink.Link) error {
+		return patiently("it does not carry packets", func() bool {
+			now, err := s.netlink.LinkByIndex(l.Attrs().Index)
+			return err == nil && now.Attrs().OperState == netlink.OperUp
+		})
+	})
+}
+
+// patiently waits for the kernel, for 5 seconds at most.
+func patiently(otherwise string, done func() bool) error {
+	for range 5000 {
+		if done() {
+			return nil
+		}
+		<-time.After(time.Millisecond)
+	}
+	return errors.New(otherwise)
+}
+
 func (s *space) down(name string) error {
 	return s.change("bringing down", name, s.netlink.LinkSetDown)
 }
@@ -246,14 +268,10 @@ func (s *space) settle(a address) error {
 	if a.prefix.Addr().Is4() {
 		return nil
 	}
-	for range 2000 {
+	return patiently("the kernel does not take packets to it", func() bool {
 		routes, err := s.netlink.RouteGet(a.prefix.Addr().AsSlice())
-		if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
-			return nil
-		}
-		<-time.After(time.Millisecond)
-	}
-	return errors.New("the kernel does not take packets to it")
+		return err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL
+	})
 }
 
 func (s *space) removeAddress(a address) error {
