@@ -38,7 +38,7 @@ type Namespace struct {
 // Create makes a namespace with a name that is not in use yet. It has nothing
 // but a loopback interface, which is down.
 func Create(name string) (*Namespace, error) {
-	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || name == "" {
 		return nil, fmt.Errorf("creating network namespace %q: the name must be one of a file", name)
 	}
 	if err := shareFolder(); err != nil {
@@ -99,7 +99,15 @@ func Open(nameOrPath string) (*Namespace, error) {
 }
 
 // Current opens the namespace in which the program runs.
-func Current() (*Namespace, error) { return Open("/proc/self/ns/net") }
+func Current() (*Namespace, error) {
+	// Of any thread but those that Do has sent elsewhere: the first thread, whose
+	// is /proc/self/ns/net, may be one.
+	n, err := Open(current)
+	if err == nil {
+		n.path = fmt.Sprintf("/proc/%d/ns/net", os.Getpid())
+	}
+	return n, err
+}
 
 // Names are the names of the namespaces that begin with a prefix.
 func Names(prefix string) ([]string, error) {
