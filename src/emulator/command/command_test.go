@@ -320,7 +320,7 @@ func TestRefusedFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		"data plane":       {[]string{"--data-plane=x"}, "use none or loopback"},
+		"data plane":       {[]string{"--data-plane=x"}, "use none, loopback or netns"},
 		"network":          {[]string{"--data-plane=loopback", "--loopback-network=10.0.0.0/16"}, "use 127.N.0.0/16"},
 		"no seed":          {[]string{"--seed=" + filepath.Join(dir, "none")}, "opening the seed"},
 		"bad seed":         {[]string{"--seed=" + badSeed}, "dragons"},

@@ -189,5 +189,10 @@ func clean(folder string) ([]string, error) {
 
 // Clean removes the network namespaces that emulators left which were killed,
 // and returns their names. What belongs to one that runs, or to anybody else, is
-// not touched.
-func Clean() ([]string, error) { return clean(runs) }
+// not touched. Only root may.
+func Clean() ([]string, error) {
+	if user := os.Geteuid(); user != 0 {
+		return nil, fmt.Errorf("removing what emulators left: only root may, and this is user %d", user)
+	}
+	return clean(runs)
+}

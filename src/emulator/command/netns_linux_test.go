@@ -1,0 +1,102 @@
+package command
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+)
+
+// As root, machines are namespaces until the command ends. An ordinary user is
+// told what is missing.
+func TestNamespaces(t *testing.T) {
+	name := "cmd" + strings.ToLower(rand.Text()[:6])
+	args := []string{"--data-plane=netns", "--netns-name=" + name, "--machines=1"}
+	if os.Geteuid() != 0 {
+		var output, log bytes.Buffer
+		if err := execute(t.Context(), &output, &log, args...); err == nil || !strings.Contains(err.Error(), "only root may make network namespaces") {
+			t.Errorf("for an ordinary user: %v, want that only root may", err)
+		}
+		return
+	}
+	s := start(t, args...)
+	if s.Namespaces != name+"-" || s.Client != namespace.Folder+"/"+name+"-client" || s.Subnet != emulator.DefaultSubnet || s.Network != "" {
+		t.Errorf("ready file %+v, want where the namespaces are", s.Ready)
+	}
+	names, err := namespace.Names(s.Namespaces)
+	want := fmt.Sprintf("[%[1]s-client %[1]s-hub %[1]s-machine-00001 %[1]s-vpc1]", name)
+	if err != nil || fmt.Sprint(names) != want {
+		t.Errorf("namespaces %v, %v, want %s", names, err, want)
+	}
+	var output, log bytes.Buffer
+	if err := execute(t.Context(), &output, &log, "clean"); err != nil || strings.Contains(output.String(), name) {
+		t.Errorf("clean: %v, %s; want that what runs is not touched", err, output.String())
+	}
+	printed, err := s.stop()
+	if err != nil || !strings.Contains(printed, "Machines are network namespaces: "+name+"-NAME. Reach them and load balancers from nsenter --net="+s.Client) {
+		t.Errorf("printed %s, %v", printed, err)
+	}
+	if names, err := namespace.Names(s.Namespaces); err != nil || len(names) != 0 {
+		t.Errorf("left at the end: %v, %v", names, err)
+	}
+}
+
+func TestNamespacesNeedANameAndAClient(t *testing.T) {
+	if os.Geteuid() != 0 { // what an ordinary user is told comes first, see above
+		return
+	}
+	for flag, want := range map[string]string{"--netns-name=Upper": "use a letter and then letters and digits", "--netns-client=nobody": `opening network namespace "nobody"`} {
+		var output, log bytes.Buffer
+		if err := execute(t.Context(), &output, &log, "--data-plane=netns", flag); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", flag, err, want)
+		}
+	}
+}
+
+// What a killed emulator left is removed.
+func TestClean(t *testing.T) {
+	var output, log bytes.Buffer
+	clean := func() error { return execute(t.Context(), &output, &log, "clean") }
+	if os.Geteuid() != 0 {
+		if err := clean(); err == nil || !strings.Contains(err.Error(), "only root may") {
+			t.Errorf("for an ordinary user: %v, want that only root may", err)
+		}
+		return
+	}
+	dead := "dead" + strings.ToLower(rand.Text()[:6])
+	const runs = "/run/thalassa-emulator"
+	if err := errors.Join(os.MkdirAll(runs, 0o755), os.WriteFile(filepath.Join(runs, dead), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := namespace.Create(dead + "-one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := clean(); err != nil {
+		t.Fatal(err)
+	}
+	// Another test's emulator may have been faster, and be at it still.
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(patience); ; {
+		names, err := namespace.Names(dead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) == 0 {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("left: %v; clean printed %q", names, output.String())
+		}
+	}
+}
