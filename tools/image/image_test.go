@@ -37,8 +37,8 @@ var stamp = Stamp{Version: "v1.2.3", Revision: "0123456789abcdef0123456789abcdef
 var budgets = map[string]int64{
 	"thalassa-cloud-controller-manager amd64": 20_910_000,
 	"thalassa-cloud-controller-manager arm64": 18_750_000,
-	"thalassa-emulator amd64":                 5_630_000,
-	"thalassa-emulator arm64":                 5_110_000,
+	"thalassa-emulator amd64":                 5_330_000,
+	"thalassa-emulator arm64":                 4_830_000,
 }
 
 const largest = 24_000_000

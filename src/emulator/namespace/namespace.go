@@ -105,6 +105,7 @@ func Current() (*Namespace, error) {
 	n, err := Open(current)
 	if err == nil {
 		n.path = fmt.Sprintf("/proc/%d/ns/net", os.Getpid())
+		n.name = n.path
 	}
 	return n, err
 }

@@ -18,7 +18,7 @@ const probeRules = `
 	chain forward {
 		type filter hook forward priority filter; policy accept;
 		ct state established,related accept
-		ether saddr 52:54:00:00:00:01 rt ip nexthop 192.0.2.1 tcp dport 80-81 drop
+		ether saddr 52:54:00:00:00:01 rt ip nexthop 198.51.100.1 tcp dport 80-81 drop
 		rt ip6 nexthop vmap { 2001:db8::1 : drop }
 	}
 `

@@ -63,12 +63,12 @@ func TestSecurityGroupsOfMachines(t *testing.T) {
 		client := c.plane.Client()
 		c.reaches(client, one.v4, 8080, false)
 		c.reaches(client, two.v4, 8080, true) // it has no group
-		c.ingress(group, allow(10, "192.0.2.0/24", 8080))
+		c.ingress(group, allow(10, "198.51.100.0/24", 8080))
 		c.reaches(client, one.v4, 8080, true) // and the answers come back without an egress rule
 		c.reaches(client, one.v4, 8081, false)
 		c.reaches(client, one.v6, 8080, false)
 		c.reaches(two.Namespace, one.v4, 8080, false) // another source, by the router though in the same subnet
-		c.ingress(group, allow(10, "192.0.2.0/24", 8080), allow(10, "2001:db8:0:ffff::/64", 8080))
+		c.ingress(group, allow(10, "198.51.100.0/24", 8080), allow(10, "2001:db8:0:ffff::/64", 8080))
 		c.reaches(client, one.v6, 8080, true)
 
 		c.reaches(one.Namespace, two.v4, 8080, false)
@@ -78,10 +78,10 @@ func TestSecurityGroupsOfMachines(t *testing.T) {
 
 		drop := allow(5, "0.0.0.0/0", 8080)
 		drop.Policy = iaas.SecurityGroupRulePolicyDrop
-		c.ingress(group, allow(10, "192.0.2.0/24", 8080), drop)
+		c.ingress(group, allow(10, "198.51.100.0/24", 8080), drop)
 		c.reaches(client, one.v4, 8080, false) // it comes first
 		drop.Priority = 20
-		c.ingress(group, allow(10, "192.0.2.0/24", 8080), drop)
+		c.ingress(group, allow(10, "198.51.100.0/24", 8080), drop)
 		c.reaches(client, one.v4, 8080, true)
 	})
 }
@@ -133,7 +133,7 @@ func TestSameGroupTraffic(t *testing.T) {
 
 func TestSecurityGroupsOfBalancers(t *testing.T) {
 	asRoot(t, func(c *cloud) {
-		group := c.securityGroup("web", false, []iaas.SecurityGroupRule{allow(10, "192.0.2.0/24", 80)}, nil)
+		group := c.securityGroup("web", false, []iaas.SecurityGroupRule{allow(10, "198.51.100.0/24", 80)}, nil)
 		one, two := c.machine("one", ""), c.machine("two", "")
 		c.serve(one, 8080)
 		lb, v4, v6 := c.balancer("web", func(lb *iaas.CreateLoadbalancer, _ *iaas.CreateTargetGroup, _ *iaas.CreateListener) {

@@ -49,7 +49,7 @@ type Options struct {
 	// NAME-client.
 	Client string
 	// ClientNetworks are where the client is, at most one of each address family:
-	// its address is the second. Nil means 192.0.2.0/24 and 2001:db8:0:ffff::/64,
+	// its address is the second. Nil means 198.51.100.0/24 and 2001:db8:0:ffff::/64,
 	// which are reserved for documentation.
 	ClientNetworks []netip.Prefix
 	// OnMachine is told what happens to machines: one call after another, from a
@@ -71,14 +71,19 @@ type Plane struct {
 	hub     *hub
 	news    *news
 
-	mu      sync.Mutex
-	closed  bool
-	routers map[string]*router
+	// wiring is held by who changes the network, which may take seconds.
+	wiring sync.Mutex
+	closed bool
 	// numbers are those of VPCs, by identity. They are never used again.
 	numbers map[string]int
+	hidden  []string
+
+	// mu guards what follows. Who holds wiring changes it, and may read it
+	// without mu.
+	mu      sync.Mutex
+	routers map[string]*router
 	// homes are the VPCs of load balancers.
-	homes  map[string]string
-	hidden []string
+	homes map[string]string
 }
 
 // New starts a plane without machines. It removes first what dead planes left.
@@ -92,7 +97,7 @@ func New(o Options) (*Plane, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.ClientNetworks == nil {
-		o.ClientNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8:0:ffff::/64")}
+		o.ClientNetworks = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:0:ffff::/64")}
 	}
 	removed, err := Clean()
 	if len(removed) > 0 {
@@ -135,13 +140,13 @@ func (p *Plane) Client() *namespace.Namespace { return p.hub.client.Namespace }
 
 // Wire makes the network as described. It is not to be called from OnMachine.
 func (p *Plane) Wire(network traffic.Network) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.wiring.Lock()
+	defer p.wiring.Unlock()
 	if p.closed {
 		return nil
 	}
 	failed := []error{p.dropVPCs(network)}
-	clear(p.homes)
+	homes := map[string]string{}
 	for _, vpc := range network.VPCs {
 		r, err := p.router(vpc)
 		if err != nil {
@@ -150,9 +155,10 @@ func (p *Plane) Wire(network traffic.Network) error {
 		}
 		failed = append(failed, r.wire(vpc))
 		for _, lb := range vpc.LoadBalancers {
-			p.homes[lb.Identity] = vpc.Identity
+			homes[lb.Identity] = vpc.Identity
 		}
 	}
+	p.guarded(func() { p.homes = homes })
 	hidden, err := p.hub.wire(network, p.numbers)
 	if !slices.Equal(hidden, p.hidden) {
 		p.options.Logger.Warn("other VPCs have the same addresses: the client does not reach these", "hidden", hidden)
@@ -167,10 +173,17 @@ func (p *Plane) dropVPCs(network traffic.Network) error {
 	for identity, r := range p.routers {
 		if !slices.ContainsFunc(network.VPCs, func(next traffic.VPC) bool { return next.Identity == identity }) {
 			failed = append(failed, p.hub.forget(r.number), r.remove())
-			delete(p.routers, identity)
+			p.guarded(func() { delete(p.routers, identity) })
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// guarded changes what others read.
+func (p *Plane) guarded(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
 }
 
 // maxVPCs is how many links the addresses between hub and routers suffice for.
@@ -204,7 +217,7 @@ func (p *Plane) router(vpc traffic.VPC) (*router, error) {
 		numbers: map[string]int{}, machines: map[string]*machine{},
 		bridges: set[string]{}, addresses: set[address]{}, routes: set[route]{}, rules: set[rule]{},
 	}
-	p.routers[vpc.Identity] = r
+	p.guarded(func() { p.routers[vpc.Identity] = r })
 	return r, nil
 }
 
@@ -267,8 +280,8 @@ func (p *Plane) Status(identity string) (status traffic.Status, served bool) {
 // Close removes everything. Machines are Deleted, and OnMachine has been told
 // of it when Close returns. Closing again does nothing.
 func (p *Plane) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.wiring.Lock()
+	defer p.wiring.Unlock()
 	if p.closed {
 		return nil
 	}

@@ -166,7 +166,7 @@ func TestOutside(t *testing.T) {
 		one := c.machine("one", "")
 		outside := &box{Namespace: c.plane.Client()}
 		c.serve(outside, 7443)
-		c.reaches(one.Namespace, netip.MustParseAddr("192.0.2.2"), 7443, true)
+		c.reaches(one.Namespace, netip.MustParseAddr("198.51.100.2"), 7443, true)
 		c.reaches(one.Namespace, netip.MustParseAddr("2001:db8:0:ffff::2"), 7443, true)
 		// A way out would be through here.
 		if err := c.plane.hub.client.addAddress(address{loopback, netip.MustParsePrefix("203.0.113.1/32")}); err != nil {

@@ -60,7 +60,7 @@ func (r route) text() string {
 }
 
 func TestPlanVPC(t *testing.T) {
-	got := planVPC(office(), map[string]int{"subnet-1": 1, "subnet-2": 2}, nets("192.0.2.0/24"), func(bool) netip.Addr { return netip.MustParseAddr("169.254.0.5") })
+	got := planVPC(office(), map[string]int{"subnet-1": 1, "subnet-2": 2}, nets("198.51.100.0/24"), func(bool) netip.Addr { return netip.MustParseAddr("169.254.0.5") })
 	var routes []string
 	for _, r := range got.routes {
 		routes = append(routes, r.text())
@@ -76,9 +76,9 @@ func TestPlanVPC(t *testing.T) {
 		"10.0.1.0/24 dev b2 table 254",
 		"10.244.1.0/24 via 10.0.0.5 dev b1 table 254",
 		"10.244.2.0/24 via 10.0.0.6 dev b1 table 1002",
-		"192.0.2.0/24 via 169.254.0.5 dev up table 1001",
-		"192.0.2.0/24 via 169.254.0.5 dev up table 1002",
-		"192.0.2.0/24 via 169.254.0.5 dev up table 254",
+		"198.51.100.0/24 via 169.254.0.5 dev up table 1001",
+		"198.51.100.0/24 via 169.254.0.5 dev up table 1002",
+		"198.51.100.0/24 via 169.254.0.5 dev up table 254",
 		"fd00::/64 dev b1 table 1001",
 		"fd00::/64 dev b1 table 1002",
 		"fd00::/64 dev b1 table 254",

@@ -71,7 +71,7 @@ func TestRulesetFindsMembers(t *testing.T) {
 }
 
 func TestRulesetRules(t *testing.T) {
-	anywhere, net := netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("192.0.2.0/24")
+	anywhere, net := netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("198.51.100.0/24")
 	for name, tt := range map[string]struct {
 		group   traffic.SecurityGroup
 		ingress []string
@@ -82,7 +82,7 @@ func TestRulesetRules(t *testing.T) {
 				Ingress: []traffic.Rule{{Priority: 1, Protocol: "tcp", FirstPort: 80, LastPort: 81, Remote: net}},
 				Egress:  []traffic.Rule{{Priority: 1, Protocol: "udp", FirstPort: 53, LastPort: 53, Remote: net}},
 			},
-			ingress: []string{"ip saddr 192.0.2.0/24 tcp dport 80-81 return"}, egress: []string{"ip daddr 192.0.2.0/24 udp dport 53-53 return"},
+			ingress: []string{"ip saddr 198.51.100.0/24 tcp dport 80-81 return"}, egress: []string{"ip daddr 198.51.100.0/24 udp dport 53-53 return"},
 		},
 		"all of it": {
 			group: traffic.SecurityGroup{
@@ -98,7 +98,7 @@ func TestRulesetRules(t *testing.T) {
 				{Priority: 3, Protocol: "icmp", FirstPort: 1, LastPort: 1, IPv6: true, Remote: netip.MustParsePrefix("fd00::/64")},
 			}},
 			ingress: []string{
-				"ip saddr 192.0.2.0/24 icmp type echo-request return", "ip saddr 192.0.2.0/24 meta l4proto icmp return",
+				"ip saddr 198.51.100.0/24 icmp type echo-request return", "ip saddr 198.51.100.0/24 meta l4proto icmp return",
 				"ip6 saddr fd00::/64 icmpv6 type echo-request return",
 			},
 		},
@@ -106,7 +106,7 @@ func TestRulesetRules(t *testing.T) {
 			group: traffic.SecurityGroup{Ingress: []traffic.Rule{
 				{Priority: 20, Protocol: "all", Remote: net}, {Priority: 10, Drop: true, Protocol: "all", Remote: net}, {Priority: 20, Drop: true, Protocol: "all", Remote: anywhere},
 			}},
-			ingress: []string{"ip saddr 192.0.2.0/24 drop", "ip saddr 192.0.2.0/24 return", "meta nfproto ipv4 drop"},
+			ingress: []string{"ip saddr 198.51.100.0/24 drop", "ip saddr 198.51.100.0/24 return", "meta nfproto ipv4 drop"},
 		},
 		"a group": {
 			group: traffic.SecurityGroup{
@@ -138,7 +138,7 @@ func TestRulesetRules(t *testing.T) {
 // What the tests above want is what nft understands.
 func TestRulesetIsAccepted(t *testing.T) {
 	rules := []traffic.Rule{
-		{Priority: 1, Protocol: "icmp", FirstPort: 1, LastPort: 1, Remote: netip.MustParsePrefix("192.0.2.0/24")},
+		{Priority: 1, Protocol: "icmp", FirstPort: 1, LastPort: 1, Remote: netip.MustParsePrefix("198.51.100.0/24")},
 		{Priority: 1, Protocol: "icmp", FirstPort: 1, LastPort: 1, IPv6: true, Remote: netip.MustParsePrefix("fd00::/64")},
 		{Priority: 2, Protocol: "icmp", IPv6: true, Remote: netip.MustParsePrefix("::/0")},
 		{Priority: 3, Protocol: "udp", FirstPort: 1, LastPort: 65535, IPv6: true, RemoteGroup: "sg-1"},

@@ -226,7 +226,7 @@ func TestLentClient(t *testing.T) {
 		c.reaches(client.Namespace, one.v4, 8080, true)
 		// A way to some of the addresses is there already.
 		taken := Options{Client: client.Name()}
-		if _, err := New(taken); err == nil || !strings.Contains(err.Error(), "has a route to 192.0.2.0/24 already") {
+		if _, err := New(taken); err == nil || !strings.Contains(err.Error(), "has a route to 198.51.100.0/24 already") {
 			t.Errorf("a second plane for the client: %v, want that it has routes", err)
 		}
 		if err := c.Close(); err != nil {
@@ -238,6 +238,36 @@ func TestLentClient(t *testing.T) {
 	}, func(_ *emulator.Config, o *Options) {
 		if client != nil {
 			o.Client = client.Name()
+		}
+	})
+}
+
+// What is outside of the plane's namespaces stays as it is.
+func TestHostIsUntouched(t *testing.T) {
+	asRoot(t, func(c *cloud) {
+		one := c.machine("one", "")
+		c.serve(one, 8080)
+		_, v4, _ := c.balancer("web", nil, one)
+		c.reaches(c.plane.Client(), v4, 80, true)
+		here, err := namespace.Current()
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, err := enter(here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = host.leave() }()
+		for _, name := range interfaces(t, host) {
+			if slices.Contains([]string{c.plane.Name(), clientLink, uplink, bridge(1), downlink(1), "p1"}, name) {
+				t.Errorf("the host has interface %s", name)
+			}
+		}
+		ways := hub{client: host}
+		for _, network := range append(c.plane.options.ClientNetworks, nets("10.0.0.2/32", "198.18.0.0/15", "fd00:7a1a::/56")...) {
+			if err := ways.vacant(network); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

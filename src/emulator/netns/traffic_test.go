@@ -110,10 +110,10 @@ func TestSources(t *testing.T) {
 		_, v4, v6 := c.balancer("web", func(_ *iaas.CreateLoadbalancer, g *iaas.CreateTargetGroup, l *iaas.CreateListener) {
 			proxied := true
 			g.EnableProxyProtocol = &proxied
-			l.AllowedSources = []string{"192.0.2.2/32", "2001:db8:0:ffff::2/128"}
+			l.AllowedSources = []string{"198.51.100.2/32", "2001:db8:0:ffff::2/128"}
 		}, one)
 		for _, tt := range []struct{ allowed, other, lb netip.Addr }{
-			{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.77"), v4},
+			{netip.MustParseAddr("198.51.100.2"), netip.MustParseAddr("198.51.100.77"), v4},
 			{netip.MustParseAddr("2001:db8:0:ffff::2"), netip.MustParseAddr("2001:db8:0:ffff::77"), v6},
 		} {
 			at := netip.AddrPortFrom(tt.lb, 80)
