@@ -4,14 +4,19 @@ package netns
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // table is the table of nftables that has our chains.
 const table = "inet cloud"
+
+// nftPatience is how long the program may take, which needs milliseconds.
+const nftPatience = 30 * time.Second
 
 // probeRules use everything of nftables that security groups need.
 const probeRules = `
@@ -49,8 +54,10 @@ func (filter) probe(s *space) error {
 
 // nft runs commands of nftables in a namespace.
 func nft(s *space, commands string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), nftPatience)
+	defer cancel()
 	var output bytes.Buffer
-	cmd := exec.Command("nft", "-f", "-")
+	cmd := exec.CommandContext(ctx, "nft", "-f", "-")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(commands), &output, &output
 	err := s.Start(cmd)
 	if err == nil {

@@ -21,11 +21,7 @@ import (
 func (c *cloud) expect(b *box, kinds ...Kind) (last Event) {
 	c.t.Helper()
 	for _, kind := range kinds {
-		select {
-		case last = <-c.events:
-		case <-time.After(patience):
-			c.t.Fatalf("no event, want that %s is %s", b.identity, kind)
-		}
+		last = c.event()
 		if last.Kind != kind || last.Identity != b.identity || last.Namespace != b.Name() || last.Path != b.Path() {
 			c.t.Errorf("event %+v, want that %s (%s) is %s", last, b.identity, b.Name(), kind)
 		}
@@ -182,13 +178,9 @@ func TestBoots(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			select {
-			case e := <-c.events:
-				if e.Kind != Booted || e.Identity != identity || time.Since(start) < 200*time.Millisecond {
-					t.Errorf("event %+v after %s, want that %s booted after 200ms", e, time.Since(start), identity)
-				}
-			case <-time.After(patience):
-				t.Fatalf("%s did not boot", identity)
+			e := c.event()
+			if e.Kind != Booted || e.Identity != identity || time.Since(start) < 200*time.Millisecond {
+				t.Errorf("event %+v after %s, want that %s booted after 200ms", e, time.Since(start), identity)
 			}
 		}
 	}, func(cfg *emulator.Config, _ *Options) { cfg.Delays.MachineCreate = 200 * time.Millisecond })

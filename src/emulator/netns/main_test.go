@@ -130,18 +130,28 @@ func (c *cloud) machine(name, subnet string, groups ...string) *box {
 		c.t.Fatal(err)
 	}
 	b := &box{identity: identity}
-	for e := range c.events {
-		if e.Identity != identity || e.Kind != Booted {
-			c.t.Fatalf("event %+v, want that %s booted", e, identity)
-		}
-		if b.Namespace, err = namespace.Open(e.Namespace); err != nil {
-			c.t.Fatal(err)
-		}
-		b.v4, b.v6 = ofFamilies(e.Addresses)
-		break
+	e := c.event()
+	if e.Identity != identity || e.Kind != Booted {
+		c.t.Fatalf("event %+v, want that %s booted", e, identity)
 	}
+	if b.Namespace, err = namespace.Open(e.Namespace); err != nil {
+		c.t.Fatal(err)
+	}
+	b.v4, b.v6 = ofFamilies(e.Addresses)
 	c.t.Cleanup(func() { _ = b.Close() })
 	return b
+}
+
+// event is what happens next to a machine.
+func (c *cloud) event() Event {
+	c.t.Helper()
+	select {
+	case e := <-c.events:
+		return e
+	case <-time.After(patience):
+		c.t.Fatal("nothing happens to any machine")
+	}
+	return Event{}
 }
 
 func ofFamilies(addresses []netip.Addr) (v4, v6 netip.Addr) {

@@ -59,16 +59,27 @@ func left(t *testing.T, name string) []string {
 // elsewhere starts an emulator in another process.
 func elsewhere(t *testing.T, name, client string) *exec.Cmd {
 	t.Helper()
+	return elsewhereIn(t, (*exec.Cmd).Start, name, client)
+}
+
+func elsewhereIn(t *testing.T, start func(*exec.Cmd) error, name, client string) *exec.Cmd {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), named+"="+name, named+"_CLIENT="+client)
 	output, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = start(cmd)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // if it has not been yet
+		_ = cmd.Wait()
+		if _, err := Clean(); err != nil {
+			t.Error(err)
+		}
+	})
 	if line, err := bufio.NewReader(output).ReadString('\n'); err != nil || line != "started: <nil>\n" {
 		t.Fatalf("the other emulator says %q, %v", line, err)
 	}
@@ -269,6 +280,27 @@ func TestHostIsUntouched(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	})
+}
+
+// An emulator may be its own client: the namespace where it runs.
+func TestHostAsClient(t *testing.T) {
+	asRoot(t, func(c *cloud) {
+		host, name := lent(t), unused("own")
+		elsewhereIn(t, host.Start, name, Host)
+		if got := interfaces(t, host); !slices.Contains(got, name) {
+			t.Errorf("the emulator's own namespace has %v, want the link %s", got, name)
+		}
+		if got, want := left(t, name), []string{name + "-hub", name + "-one", name + "-vpc1"}; !slices.Equal(got, want) {
+			t.Errorf("namespaces %v, want %v", got, want)
+		}
+		machine, err := namespace.Open(name + "-one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = machine.Close() }()
+		c.serve(&box{Namespace: machine}, 8080)
+		c.reaches(host.Namespace, netip.MustParseAddr("10.0.0.2"), 8080, true)
 	})
 }
 
