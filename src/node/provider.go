@@ -63,6 +63,7 @@ type Problem struct {
 	Message string // what is wrong, and what to do about it
 }
 
+// Error is the message.
 func (p *Problem) Error() string { return p.Message }
 
 // The reasons of problems.
