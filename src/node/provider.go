@@ -82,6 +82,8 @@ const (
 type Behaviour struct {
 	// Domain begins the names of annotations and labels by which Nodes are steered, and in which is kept what was set on them: "k8s.example.com".
 	Domain string
+	// Lists says that Look is answered from lists: it costs no call of its own, so that ready Nodes are looked at, too.
+	Lists bool
 	// GracePeriod is the time between the two looks that say that a machine is gone.
 	GracePeriod time.Duration
 	// MaxRemovals is the share of the Nodes, in percent, that may be removed within RemovalWindow; one Node always may.

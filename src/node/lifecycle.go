@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+)
+
+// lifecycleComponent is the source of the events, as in k8s.io/cloud-provider.
+const lifecycleComponent = "cloud-node-lifecycle-controller"
+
+// LifecycleOptions are what a Lifecycle is made from.
+type LifecycleOptions struct {
+	Provider  Provider
+	Behaviour Behaviour
+	Client    kubernetes.Interface
+	Nodes     coreinformers.NodeInformer
+	// Period is the time between two passes over all Nodes.
+	Period time.Duration
+	// Workers is how many machines are looked at, and Nodes tainted, at a time.
+	Workers int
+	// Recorder takes what is told about Nodes; nil makes events of the API server.
+	Recorder record.EventRecorder
+}
+
+// Lifecycle removes Nodes whose machines are gone, and taints those whose machines are shut down, in one pass after the other:
+//
+//	Nodes of the cache ─► one list of machines ─► judge each ─► taints
+//	                                                   └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► removal
+//
+// Nothing is removed on one answer, nor after an error: the next pass begins anew.
+type Lifecycle struct {
+	provider  Provider
+	behaviour Behaviour
+	client    kubernetes.Interface
+	nodes     corelisters.NodeLister
+	synced    cache.InformerSynced
+	period    time.Duration
+	workers   int
+	recorder  record.EventRecorder
+	metrics   *lifecycleMetrics
+
+	// The rest is used by the goroutine of Run only.
+	records    map[types.UID]*entry
+	allowance  allowance
+	acquainted bool // the machine of some Node was seen since the start
+	passes     int
+	stopped    bool // the allowance is used up, and somebody was told
+	voice      int  // how many events this pass may still make
+}
+
+// NewLifecycle returns a controller that begins its work with Run. The error is that it can do nothing with these options.
+func NewLifecycle(o LifecycleOptions) (*Lifecycle, error) {
+	if o.Period <= 0 || o.Workers < 1 {
+		return nil, errors.New("looking after the life cycle of Nodes: --node-monitor-period and --concurrent-node-lifecycle-syncs must be more than nothing")
+	}
+	informer := o.Nodes.Informer()
+	return &Lifecycle{
+		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(), synced: informer.HasSynced,
+		period: o.Period, workers: o.Workers, recorder: o.Recorder, metrics: newLifecycleMetrics(),
+		allowance: allowance{share: o.Behaviour.MaxRemovals, window: o.Behaviour.RemovalWindow},
+	}, nil
+}
+
+// Run makes one pass after the other, a period apart, until ctx ends.
+func (l *Lifecycle) Run(ctx context.Context) {
+	if l.recorder == nil {
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		defer broadcaster.Shutdown()
+		broadcaster.StartStructuredLogging(0)
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: l.client.CoreV1().Events("")})
+		l.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: lifecycleComponent})
+	}
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, l.synced) {
+		return
+	}
+	wait.UntilWithContext(ctx, l.pass, l.period)
+}
+
+// pass looks at all Nodes once.
+func (l *Lifecycle) pass(ctx context.Context) {
+	began := time.Now()
+	nodes, err := l.nodes.List(labels.Everything())
+	if err != nil { // a cache does not fail
+		klog.FromContext(ctx).Error(err, "Nodes cannot be listed")
+		return
+	}
+	subjects := l.subjects(nodes, began)
+	l.look(ctx, subjects)
+	if ctx.Err() != nil {
+		return
+	}
+	c := l.count(subjects)
+	l.acquainted = l.acquainted || anyThere(subjects)
+	for _, s := range subjects {
+		s.history, s.step = judge(s.history, s.sight, l.behaviour.GracePeriod, len(c.witnesses) == 0)
+	}
+	l.remember(subjects)
+	l.passes, l.voice = l.passes+1, maxVoice
+	l.calm(subjects)
+	l.retaint(ctx, subjects)
+	l.remove(ctx, subjects, c)
+	l.metrics.passed(time.Since(began), subjects, l.records)
+}
+
+func anyThere(subjects []*subject) bool {
+	for _, s := range subjects {
+		if s.there() {
+			return true
+		}
+	}
+	return false
+}
+
+// Collectors are the controller's metrics.
+func (l *Lifecycle) Collectors() []prometheus.Collector { return l.metrics.all() }
+
+// DescribedLifecycle are metrics like those of a Lifecycle, with nothing to tell, for whoever describes them.
+func DescribedLifecycle() []prometheus.Collector { return newLifecycleMetrics().all() }

@@ -1,0 +1,89 @@
+package node
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Reasons of events that the life cycle controller of k8s.io/cloud-provider has, too.
+const (
+	reasonDeleting       = "DeletingNode"
+	reasonDeletingFailed = "DeletingNodeFailed"
+)
+
+// Reasons of our own.
+const (
+	// reasonNotRemoved: the machine is missing, and the Node stays for now.
+	reasonNotRemoved = "NodeNotRemoved"
+	// reasonRemovalsStopped: so many Nodes were removed that the others wait.
+	reasonRemovalsStopped = "NodeRemovalsStopped"
+	// reasonStateUnknown: the cloud uses a word for the machine's state that is not known here.
+	reasonStateUnknown = "MachineStateUnknown"
+)
+
+const (
+	// maxVoice is how many events one pass makes about single Nodes: of a thousand at once the rest follows in the next ones.
+	maxVoice = 25
+	// tellAgain is after how long the same is told in other words.
+	tellAgain = 10 * time.Minute
+)
+
+// telling is an event about a Node.
+type telling struct {
+	topic, text string
+	at          time.Time
+}
+
+// tell makes a warning, unless it was made before: in other words it is made again after a while, about another topic at once.
+func (l *Lifecycle) tell(s *subject, reason, topic, text string) {
+	known := l.records[s.node.UID]
+	before := known.told[reason]
+	now := time.Now()
+	if before.topic == topic && (before.text == text || now.Sub(before.at) < tellAgain) || l.voice == 0 {
+		return
+	}
+	if known.told == nil {
+		known.told = map[string]telling{}
+	}
+	l.voice--
+	known.told[reason] = telling{topic, text, now}
+	l.recorder.Event(s.node, corev1.EventTypeWarning, reason, text)
+}
+
+// calm forgets what was told of Nodes about which there is nothing to tell any more, and tells of machines in states that are not known.
+func (l *Lifecycle) calm(subjects []*subject) {
+	for _, s := range subjects {
+		known := l.records[s.node.UID]
+		switch {
+		case s.step == strange:
+			l.tell(s, reasonStateUnknown, string(s.sight.state), "The cloud says of this Node's machine something that is not known here, so the Node stays as it is: a newer version may know it")
+		case s.sight.err != nil && !s.ready(): // nothing is known now
+		case s.step != pending && s.step != due:
+			known.blocked, known.told = "", nil
+		}
+	}
+}
+
+// hold notes why the Node is not removed now. When that passes, it is due.
+func (l *Lifecycle) hold(s *subject, why reason, text string) {
+	known := l.records[s.node.UID]
+	if known.blocked != why {
+		known.blocked = why
+		l.metrics.blocked.WithLabelValues(string(why)).Inc()
+	}
+	l.tell(s, reasonNotRemoved, string(why), "Its machine is missing, but the Node is not removed: "+text)
+}
+
+// block is hold, and begins anew: everything has to be said twice again.
+func (l *Lifecycle) block(s *subject, why reason, text string) {
+	s.history = s.history.anew(time.Now())
+	l.records[s.node.UID].history = s.history
+	l.hold(s, why, text)
+}
+
+func (l *Lifecycle) blockAll(batch []*subject, why reason, text string) {
+	for _, s := range batch {
+		l.block(s, why, text)
+	}
+}

@@ -1,0 +1,178 @@
+package node
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// at is a moment of the judge's tests, in seconds.
+func at(base time.Time, seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }
+
+// TestTableOfStates is the table in docs/guides/node-removal.md.
+func TestTableOfStates(t *testing.T) {
+	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
+	down := errors.New("no answer")
+	tests := map[string]struct {
+		ready   corev1.ConditionStatus
+		state   State
+		err     error
+		tainted bool
+		kept    bool
+		want    step
+	}{
+		"ready, running":                       {yes, Running, nil, false, false, leave},
+		"ready, running, tainted":              {yes, Running, nil, true, false, untaint},
+		"ready, stopped, tainted":              {yes, Stopped, nil, true, false, untaint},
+		"ready, stopped":                       {yes, Stopped, nil, false, false, leave},
+		"ready, gone":                          {yes, Gone, nil, false, false, leave},
+		"ready, no answer, tainted":            {yes, "", down, true, false, untaint},
+		"not ready, running":                   {unknown, Running, nil, false, false, leave},
+		"not ready, running, tainted":          {unknown, Running, nil, true, false, untaint},
+		"reports not ready, running, tainted":  {no, Running, nil, true, false, untaint},
+		"not ready, stopped":                   {unknown, Stopped, nil, false, false, taint},
+		"reports not ready, stopped":           {no, Stopped, nil, false, false, taint},
+		"not ready, stopped, tainted":          {unknown, Stopped, nil, true, false, leave},
+		"not ready, stopped, opted out":        {unknown, Stopped, nil, false, true, leave},
+		"not ready, deleting":                  {unknown, Deleting, nil, false, false, taint},
+		"not ready, unknown":                   {unknown, Unknown, nil, false, false, strange},
+		"not ready, unknown, tainted":          {unknown, Unknown, nil, true, false, strange},
+		"not ready, a word nobody knows":       {unknown, "rebooting", nil, false, false, strange},
+		"not ready, gone":                      {unknown, Gone, nil, false, false, pending},
+		"not ready, gone, tainted":             {unknown, Gone, nil, true, false, pending},
+		"not ready, no answer":                 {unknown, "", down, false, false, leave},
+		"not ready, no answer, tainted":        {unknown, "", down, true, false, leave},
+		"not ready, an error says that's gone": {unknown, Gone, down, false, false, leave},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			base := time.Now()
+			s := sight{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept, looked: true, answered: base, state: tt.state, err: tt.err}
+			h, got := judge(meet(history{}, s), s, time.Minute, false)
+			if got != tt.want {
+				t.Errorf("step %d, want %d", got, tt.want)
+			}
+			if missing := !h.missing.IsZero(); missing != (tt.want == pending) {
+				t.Errorf("it counts as missing: %v", missing)
+			}
+		})
+	}
+}
+
+// look is one look of the tests of patience.
+type look struct {
+	at       int // seconds
+	ready    corev1.ConditionStatus
+	state    State
+	err      error
+	reported int // seconds
+	other    bool
+	want     step
+}
+
+// TestPatience: when a missing machine is due.
+func TestPatience(t *testing.T) {
+	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
+	down := errors.New("no answer")
+	tests := map[string]struct {
+		lone  bool
+		looks []look
+	}{
+		"a grace period": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending},
+			{at: 69, ready: unknown, state: Gone, want: pending}, {at: 70, ready: unknown, state: Gone, want: due}}},
+		"not gone in between": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: unknown, state: Running},
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 129, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
+		"an error in between": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: unknown, err: down},
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
+		"a state nobody knows in between": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: unknown, state: Unknown, want: strange},
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
+		"ready in between": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: yes, state: Gone},
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
+		"ready for ever": {false, []look{{at: 0, ready: yes, state: Gone}, {at: 100000, ready: yes, state: Gone}}},
+		"another machine": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending},
+			{at: 70, ready: unknown, state: Gone, other: true, want: pending}, {at: 369, ready: unknown, state: Gone, other: true, want: pending},
+			{at: 370, ready: unknown, state: Gone, other: true, want: due}}},
+		"a machine that was never seen": {false, []look{
+			{at: 0, ready: unknown, state: Gone, want: pending}, {at: 299, ready: unknown, state: Gone, want: pending}, {at: 300, ready: unknown, state: Gone, want: due}}},
+		"a Node that was known for long": {false, []look{
+			{at: 0, ready: yes, state: Gone}, {at: 400, ready: unknown, state: Gone, want: pending}, {at: 460, ready: unknown, state: Gone, want: due}}},
+		"no machine of any Node is to be seen": {true, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending},
+			{at: 309, ready: unknown, state: Gone, want: pending}, {at: 310, ready: unknown, state: Gone, want: due}}},
+		"a kubelet that may still report": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: no, state: Gone, reported: 10, want: pending},
+			{at: 300, ready: no, state: Gone, reported: 300, want: pending}, {at: 659, ready: no, state: Gone, reported: 300, want: pending},
+			{at: 660, ready: no, state: Gone, reported: 300, want: due}}},
+		"of which Kubernetes then says that it does not": {false, []look{
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: no, state: Gone, reported: 10, want: pending}, {at: 70, ready: unknown, state: Gone, reported: 10, want: due}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			base, h := time.Now(), history{}
+			for _, l := range tt.looks {
+				s := sight{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true, answered: at(base, l.at), state: l.state, err: l.err,
+					reported: metav1.NewTime(time.Unix(int64(l.reported), 0))}
+				if l.other {
+					s.providerID = "x://2"
+				}
+				var got step
+				if h, got = judge(meet(h, s), s, time.Minute, tt.lone); got != l.want {
+					t.Errorf("after %d s: step %d, want %d", l.at, got, l.want)
+				}
+			}
+		})
+	}
+}
+
+// TestSlowAnswer: the grace period begins when the first answer is there, however long it took.
+func TestSlowAnswer(t *testing.T) {
+	base := time.Now()
+	s := sight{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: Gone}
+	h := history{known: at(base, -1000), seen: true}
+	h, _ = judge(meet(h, s), s, time.Minute, false)
+	for seconds, want := range map[int]step{99: pending, 100: due} {
+		s.at = at(base, seconds)
+		if _, got := judge(meet(h, s), s, time.Minute, false); got != want {
+			t.Errorf("after %d s: step %d, want %d", seconds, got, want)
+		}
+	}
+}
+
+// TestClockJumps: what Nodes say of the time is only compared with itself, and our own times are readings of the monotonic clock.
+func TestClockJumps(t *testing.T) {
+	for name, stamp := range map[string]time.Time{"far past": time.Unix(0, 0), "far future": time.Now().AddDate(50, 0, 0)} {
+		t.Run(name, func(t *testing.T) {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(stamp)}, Spec: corev1.NodeSpec{ProviderID: "x://1"},
+				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
+					LastHeartbeatTime: metav1.NewTime(stamp), LastTransitionTime: metav1.NewTime(stamp)}}}}
+			var h history
+			base := time.Now()
+			for _, moment := range []struct {
+				seconds int
+				want    step
+			}{{0, pending}, {1, pending}, {299, pending}, {300, due}} {
+				s := seen(node, "", at(base, moment.seconds))
+				s.looked, s.answered, s.state = true, s.at, Gone
+				var got step
+				if h, got = judge(meet(h, s), s, time.Minute, false); got != moment.want {
+					t.Errorf("after %d s: step %d, want %d", moment.seconds, got, moment.want)
+				}
+			}
+			for what, moment := range map[string]time.Time{"known": h.known, "unready": h.unready, "still": h.still, "missing": h.missing} {
+				if !strings.Contains(moment.String(), " m=") {
+					t.Errorf("%s has lost its reading of the monotonic clock: %s", what, moment)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	nodeutil "k8s.io/component-helpers/node/util"
+)
+
+// subject is a Node of ours during one pass.
+type subject struct {
+	node    *corev1.Node // of the cache, so nobody changes it
+	sight   sight
+	history history
+	step    step
+}
+
+func (s *subject) ready() bool { return s.sight.ready == corev1.ConditionTrue }
+
+// there says that its machine was looked for and found.
+func (s *subject) there() bool {
+	return s.sight.looked && s.sight.err == nil && s.sight.state != Gone
+}
+
+// absent says that its machine was looked for, and the cloud says that it is gone.
+func (s *subject) absent() bool {
+	return s.sight.looked && s.sight.err == nil && s.sight.state == Gone
+}
+
+// errNoTime is why a machine was not looked at.
+var errNoTime = errors.New("the process ends")
+
+// seen is what the Node itself shows.
+func seen(node *corev1.Node, domain string, at time.Time) sight {
+	s := sight{at: at, providerID: node.Spec.ProviderID, ready: corev1.ConditionUnknown, tainted: hasShutdownTaint(node), kept: isKept(node, domain)}
+	if _, condition := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); condition != nil {
+		s.ready, s.reported = condition.Status, condition.LastHeartbeatTime
+	}
+	return s
+}
+
+// keepName is the name, after the domain, of the annotation or label by which a Node is left alone.
+const keepName = "keep-node"
+
+// isKept says that the Node's owner asked that it be left alone. What is neither true nor false counts as true: keeping is the harmless mistake.
+func isKept(node *corev1.Node, domain string) bool {
+	key := domain + "/" + keepName
+	for _, values := range []map[string]string{node.Annotations, node.Labels} {
+		if value, given := values[key]; given && !strings.EqualFold(value, "false") {
+			return true
+		}
+	}
+	return false
+}
+
+// subjects are the Nodes of ours, in the order of their names, as they were before this pass.
+func (l *Lifecycle) subjects(nodes []*corev1.Node, began time.Time) []*subject {
+	var subjects []*subject
+	for _, node := range nodes {
+		if node.Spec.ProviderID == "" || node.DeletionTimestamp != nil || !l.provider.Owns(node.Spec.ProviderID) {
+			continue
+		}
+		s := &subject{node: node, sight: seen(node, l.behaviour.Domain, began)}
+		if known := l.records[node.UID]; known != nil {
+			s.history = known.history
+		}
+		s.history = meet(s.history, s.sight)
+		subjects = append(subjects, s)
+	}
+	slices.SortFunc(subjects, func(a, b *subject) int { return strings.Compare(a.node.Name, b.node.Name) })
+	return subjects
+}
+
+// look looks at the machines of the Nodes: of those that are not ready, and of all where it costs no call of their own.
+func (l *Lifecycle) look(ctx context.Context, subjects []*subject) {
+	var wanted []*subject
+	for _, s := range subjects {
+		if !s.ready() || l.behaviour.Lists {
+			s.sight.looked, s.sight.err = true, errNoTime
+			wanted = append(wanted, s)
+		}
+	}
+	workqueue.ParallelizeUntil(ctx, l.workers, len(wanted), func(i int) {
+		l.lookAt(ctx, wanted[i], wanted[i].history.since())
+	})
+}
+
+func (l *Lifecycle) lookAt(ctx context.Context, s *subject, notBefore time.Time) {
+	s.sight.state, s.sight.err = l.provider.Look(ctx, s.node, notBefore)
+	s.sight.looked, s.sight.answered = true, time.Now()
+}
+
+// census is what a pass says about the Nodes as a whole.
+type census struct {
+	ours      int        // Nodes
+	ready     int        // of them
+	witnesses []*subject // whose machines are certainly there: the ready ones, or, when there is none, those that the cloud shows
+	absent    []*subject // that are ready, and whose machines the list lacks
+}
+
+// count makes the census.
+func (l *Lifecycle) count(subjects []*subject) census {
+	c := census{ours: len(subjects)}
+	var others []*subject
+	for _, s := range subjects {
+		switch {
+		case s.ready() && s.absent():
+			c.absent = append(c.absent, s)
+		case s.ready() && (s.there() || !s.sight.looked):
+			c.witnesses = append(c.witnesses, s)
+		case s.there():
+			others = append(others, s)
+		}
+		if s.ready() {
+			c.ready++
+		}
+	}
+	if len(c.witnesses) == 0 {
+		c.witnesses = others
+	}
+	return c
+}
+
+// maxWitnesses is how many Nodes the provider may choose from: one of them may have lost its machine just now.
+const maxWitnesses = 3
+
+// called are the witnesses that the provider is given: not always the same, so that a strange one does not stand in the way for ever.
+func (c census) called(pass int) []*corev1.Node {
+	var nodes []*corev1.Node
+	for n := range min(maxWitnesses, len(c.witnesses)) {
+		nodes = append(nodes, c.witnesses[(pass+n)%len(c.witnesses)].node)
+	}
+	return nodes
+}
+
+// entry is what is kept of a Node between two passes.
+type entry struct {
+	history history
+	blocked reason // why it is not removed although its machine is missing; "" for nothing
+	told    map[string]telling
+}
+
+// remember keeps what is known of the Nodes that there are, and forgets the others.
+func (l *Lifecycle) remember(subjects []*subject) {
+	records := make(map[types.UID]*entry, len(subjects))
+	for _, s := range subjects {
+		kept := l.records[s.node.UID]
+		if kept == nil {
+			kept = &entry{}
+		}
+		kept.history = s.history
+		records[s.node.UID] = kept
+	}
+	l.records = records
+}

@@ -1,0 +1,121 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// lifecycleSubsystem begins the names of our own metrics, lifecycleLibrary those of the library's.
+const (
+	lifecycleSubsystem = "node_lifecycle"
+	lifecycleLibrary   = "cloud_node_lifecycle_controller"
+)
+
+// Results of removals, as values of a metric's label.
+const (
+	removalDone   = "done"
+	removalFailed = "failed"
+	removalDryRun = "dry_run"
+)
+
+// States of Nodes in a metric beside those of machines.
+const (
+	stateReadyGone = "ready_without_machine"
+	stateNoAnswer  = "no_answer"
+	stateReady     = "ready"
+)
+
+// lifecycleMetrics are what Prometheus is told about the life cycle of Nodes.
+type lifecycleMetrics struct {
+	removals *prometheus.CounterVec
+	blocked  *prometheus.CounterVec
+	waiting  *prometheus.GaugeVec
+	nodes    *prometheus.GaugeVec
+
+	// Those that the life cycle controller of k8s.io/cloud-provider has.
+	duration prometheus.Histogram
+	calls    *prometheus.CounterVec
+}
+
+func newLifecycleMetrics() *lifecycleMetrics {
+	m := &lifecycleMetrics{
+		removals: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleSubsystem, Name: "removals_total",
+			Help: "Removals of Nodes whose machine is gone."}, []string{"result"}),
+		blocked: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleSubsystem, Name: "deletions_blocked_total",
+			Help: "How often a Node whose machine is missing was not removed, by the reason why; the same reason in a row counts once."}, []string{"reason"}),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "deletions_blocked",
+			Help: "Nodes whose machine is missing and that are not removed, by the reason why."}, []string{"reason"}),
+		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "nodes",
+			Help: "Nodes by what follows from them and their machines."}, []string{"state"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: lifecycleLibrary, Name: "monitor_nodes_duration_seconds",
+			Help: "How long passes over all Nodes took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}), // the library's
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleLibrary, Name: "cloud_provider_calls_total",
+			Help: "Machines that were asked for by their identity."}, []string{"operation", "result"}),
+	}
+	for _, why := range reasons() { // so that an increase from nothing is seen, too
+		m.blocked.WithLabelValues(string(why))
+		m.waiting.WithLabelValues(string(why))
+	}
+	for _, result := range []string{removalDone, removalFailed, removalDryRun} {
+		m.removals.WithLabelValues(result)
+	}
+	return m
+}
+
+func (m *lifecycleMetrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.removals, m.blocked, m.waiting, m.nodes, m.duration, m.calls}
+}
+
+// removed counts a removal.
+func (m *lifecycleMetrics) removed(result string) { m.removals.WithLabelValues(result).Inc() }
+
+// asked counts a machine that was asked for by its identity, in the library's words.
+func (m *lifecycleMetrics) asked(state State, err error) {
+	result := "success"
+	switch {
+	case errors.Is(err, context.Canceled):
+		result = "canceled"
+	case err != nil:
+		result = "error"
+	case state == Gone:
+		result = "instance_not_found"
+	}
+	m.calls.WithLabelValues("instance_exists", result).Inc()
+}
+
+// passed counts a pass, and the Nodes after it.
+func (m *lifecycleMetrics) passed(took time.Duration, subjects []*subject, records map[types.UID]*entry) {
+	m.duration.Observe(took.Seconds())
+	states := map[string]int{}
+	for _, s := range subjects {
+		states[s.called()]++
+	}
+	m.nodes.Reset()
+	for state, count := range states {
+		m.nodes.WithLabelValues(state).Set(float64(count))
+	}
+	blocked := map[reason]int{}
+	for _, known := range records {
+		blocked[known.blocked]++
+	}
+	for _, why := range reasons() {
+		m.waiting.WithLabelValues(string(why)).Set(float64(blocked[why]))
+	}
+}
+
+// called is the Node's value of the metric's label: its own state while it is ready, else its machine's.
+func (s *subject) called() string {
+	switch {
+	case s.ready() && s.absent():
+		return stateReadyGone
+	case s.ready():
+		return stateReady
+	case s.sight.err != nil:
+		return stateNoAnswer
+	}
+	return string(s.sight.state)
+}
