@@ -32,7 +32,8 @@ func TestCloudConfig(t *testing.T) {
 		"loadBalancer": map[string]any{"enabled": true, "creationPollInterval": 5.0, "creationPollTimeout": 300.0, "driftPeriod": 300.0,
 			"drift": "repair", "removeOrphans": false, "onlyClass": false, "class": "",
 			"defaults": map[string]any{}, "nodeSecurityGroup": ""},
-		"instancesV2": map[string]any{"enabled": true, "zoneAndRegionEnabled": true},
+		"instancesV2": map[string]any{"enabled": true, "zoneAndRegionEnabled": true, "typeLabels": false, "labelPrefix": "", "taintPrefix": "",
+			"machineAnnotation": "", "removalGracePeriod": 60.0, "maxRemovals": 20.0, "removalWindow": 600.0, "dryRun": false},
 		"inventory":   map[string]any{"machineAge": 60.0, "balancerAge": 300.0},
 		"api":         map[string]any{"callTimeout": 30.0, "requestsPerSecond": 50.0, "burst": 100.0},
 	}

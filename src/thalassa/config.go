@@ -12,6 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -63,6 +64,16 @@ const (
 type InstancesConfig struct {
 	Enabled              bool `yaml:"enabled"`
 	ZoneAndRegionEnabled bool `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
+	TypeLabels           bool `yaml:"typeLabels"`           // label nodes with processors and memory of the machine type
+	// LabelPrefix and TaintPrefix begin the keys of server labels that become labels and taints of the node; empty: none do.
+	LabelPrefix string `yaml:"labelPrefix"`
+	TaintPrefix string `yaml:"taintPrefix"`
+	// MachineAnnotation is the annotation that names the server of a node that has no provider ID; empty: only the node's name does.
+	MachineAnnotation  string `yaml:"machineAnnotation"`
+	RemovalGracePeriod int    `yaml:"removalGracePeriod"` // seconds between the two looks that say that a server is gone
+	MaxRemovals        int    `yaml:"maxRemovals"`        // percent of the nodes that may be removed within removalWindow
+	RemovalWindow      int    `yaml:"removalWindow"`      // seconds
+	DryRun             bool   `yaml:"dryRun"`             // say which nodes would be removed, and remove none
 }
 
 // InventoryConfig is how old answers may be that come from memory.
@@ -84,7 +95,7 @@ func DefaultConfig() Config {
 		Endpoint:         "https://api.thalassa.cloud",
 		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile, Lifetime: 3600}},
 		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
-		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
+		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
 		Inventory:        InventoryConfig{MachineAge: inSeconds(inventory.MachineAge), BalancerAge: inSeconds(inventory.BalancerAge)},
 		API:              APIConfig{CallTimeout: inSeconds(client.DefaultCallTimeout), RequestsPerSecond: client.DefaultRate, Burst: client.DefaultBurst},
 	}
@@ -141,6 +152,7 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 		file.Add("insecure", "true beside caBundle", "want only one of the two: a certificate that is not verified needs no bundle to verify it with")
 	}
 	c.LoadBalancer.checkDefaults(file)
+	c.InstancesV2.checkPrefixes(file)
 	return c, file, nil
 }
 
@@ -172,6 +184,16 @@ func (c LoadBalancerConfig) checkDefaults(file *config.File) {
 	}
 }
 
+// checkPrefixes reports prefixes of which one begins with the other: a label could then be meant for both.
+func (c InstancesConfig) checkPrefixes(file *config.File) {
+	if c.LabelPrefix == "" || c.TaintPrefix == "" {
+		return
+	}
+	if strings.HasPrefix(c.LabelPrefix, c.TaintPrefix) || strings.HasPrefix(c.TaintPrefix, c.LabelPrefix) {
+		file.Add("instancesV2.taintPrefix", "a prefix that overlaps with labelPrefix", "want two of which neither begins with the other")
+	}
+}
+
 // pollInterval is how often a load balancer that is being made, or deleted, is looked at.
 func (c LoadBalancerConfig) pollInterval() time.Duration { return seconds(c.CreationPollInterval) }
 
@@ -181,6 +203,14 @@ func (c LoadBalancerConfig) behaviour() loadbalancer.Behaviour {
 		PollInterval: c.pollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
 		DriftPeriod: seconds(c.DriftPeriod), Drift: loadbalancer.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
 		Class: c.Class, OnlyClass: c.OnlyClass,
+	}
+}
+
+// behaviour is how nodes are looked after.
+func (c InstancesConfig) behaviour() node.Behaviour {
+	return node.Behaviour{
+		Domain: strings.TrimSuffix(labelReserved, "/"), GracePeriod: seconds(c.RemovalGracePeriod),
+		MaxRemovals: c.MaxRemovals, RemovalWindow: seconds(c.RemovalWindow), DryRun: c.DryRun,
 	}
 }
 

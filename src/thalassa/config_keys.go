@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"net/url"
+	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 )
@@ -24,6 +25,9 @@ const (
 	pathPattern = `/[^\r\n]*`
 	// annotationNames is what names of annotations consist of; which ones there are, the registry knows.
 	annotationNames = `[!-~]+`
+	// prefixPattern is the beginning of a label's key.
+	prefixPattern = `[0-9A-Za-z][0-9A-Za-z._/-]*`
+	wantPrefix    = "the beginning of a label's key: letters, digits and - _ . /"
 	// day bounds durations: more is a mistake in the unit.
 	day = 86400
 )
@@ -31,7 +35,7 @@ const (
 // ConfigKeys are all keys of the cloud-config file. Checks, reference page and JSON schema are made of them.
 func ConfigKeys() []config.Key {
 	keys := append(cloudKeys(), credentialKeys()...)
-	return append(keys, behaviourKeys()...)
+	return slices.Concat(keys, balancerKeys(), nodeKeys(), pacingKeys())
 }
 
 // cloudKeys say where the cloud is and what there is ours.
@@ -116,8 +120,8 @@ func clientSecretRule() config.Rule {
 	return config.Matching(`[^\r\n]+`, "a secret on one line")
 }
 
-// behaviourKeys say what is done, how often and how fast.
-func behaviourKeys() []config.Key {
+// balancerKeys are about Services.
+func balancerKeys() []config.Key {
 	return []config.Key{
 		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false", Effect: "Serves Services of type LoadBalancer."},
 		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10", Rule: config.Whole(1, day, "seconds"),
@@ -142,9 +146,42 @@ func behaviourKeys() []config.Key {
 		{Path: "loadBalancer.nodeSecurityGroup", Since: "0.1.0", Example: "sg-0123456789",
 			Effect: "The security group of the nodes, in which rules are made for the node ports of Services with the annotation open-node-ports. Other rules in it stay as they are.",
 			Rule:   config.Matching(identityPattern, "the identity or slug of a security group in the VPC"+identityLetters)},
-		{Path: "instancesV2.enabled", Since: "0.1.0", Example: "false",
-			Effect: "Serves nodes: provider ID, addresses, instance type and removal."},
-		{Path: "instancesV2.zoneAndRegionEnabled", Since: "0.1.0", Example: "false", Effect: "Labels nodes with their zone and region."},
+	}
+}
+
+// nodeKeys are about nodes.
+func nodeKeys() []config.Key {
+	const path = "instancesV2."
+	return []config.Key{
+		{Path: path + "enabled", Since: "0.1.0", Example: "false",
+			Effect: "Serves nodes: provider ID, addresses, instance type, labels, taints and removal."},
+		{Path: path + "zoneAndRegionEnabled", Since: "0.1.0", Example: "false",
+			Effect: "Labels nodes with their zone and region. Otherwise these labels stay as they are."},
+		{Path: path + "typeLabels", Since: "0.1.0", Example: "true",
+			Effect: "Labels nodes with the processors and the memory, in GiB, of their machine type: " + labelCPUs + " and " + labelMemory + "."},
+		{Path: path + "labelPrefix", Since: "0.1.0", Example: "node-label.example.com/",
+			Effect: "A label of a server whose key begins so becomes a label of its node, without the prefix.",
+			Rule:   config.Matching(prefixPattern, wantPrefix)},
+		{Path: path + "taintPrefix", Since: "0.1.0", Example: "node-taint.example.com/",
+			Effect: "A label of a server whose key begins so becomes a taint of its node, without the prefix. Its value is the effect, like NoSchedule, or value and effect with a dot between them, like gpu.NoSchedule.",
+			Rule:   config.Matching(prefixPattern, wantPrefix)},
+		{Path: path + "machineAnnotation", Since: "0.1.0", Example: "example.com/server",
+			Effect: "The annotation of a node that names its server, by identity, when no server is called like the node. Who may write annotations of nodes, as each kubelet may of its own, can then choose the server, though none that another node has.",
+			Rule:   config.Matching(labelKeyPattern, "the name of an annotation: letters, digits and - _ ., perhaps with a domain and a slash before")},
+		{Path: path + "removalGracePeriod", Since: "0.1.0", Example: "300", Rule: config.Whole(10, day, "seconds"),
+			Effect: "The time between the two looks that must both say that a server is gone before its node is removed."},
+		{Path: path + "maxRemovals", Since: "0.1.0", Example: "10", Rule: config.Whole(0, 100, "percent"),
+			Effect: "The share of all nodes that may be removed within removalWindow; of more, none is until somebody has looked. One node always may."},
+		{Path: path + "removalWindow", Since: "0.1.0", Example: "3600", Rule: config.Whole(60, day, "seconds"),
+			Effect: "The time in which no more nodes are removed than maxRemovals allows."},
+		{Path: path + "dryRun", Since: "0.1.0", Example: "true",
+			Effect: "Says which nodes would be removed, by events and metrics, and removes none."},
+	}
+}
+
+// pacingKeys say how old and how fast.
+func pacingKeys() []config.Key {
+	return []config.Key{
 		{Path: "inventory.machineAge", Since: "0.1.0", Example: "120", Rule: config.Whole(1, 3600, "seconds"),
 			Effect: "How old the list of machines may be from which nodes are answered. That a machine is gone never comes from an old list."},
 		{Path: "inventory.balancerAge", Since: "0.1.0", Example: "600", Rule: config.Whole(1, 3600, "seconds"),

@@ -52,7 +52,7 @@ func TestConfigDefaults(t *testing.T) {
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
 		CloudCredentials: CloudCredentials{PersonalAccessToken: "s3cret"},
 		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
-		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true},
+		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
 		Inventory:        InventoryConfig{MachineAge: 60, BalancerAge: 300},
 		API:              APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
@@ -83,7 +83,7 @@ instancesV2: {enabled: false, zoneAndRegionEnabled: false}
 	want.VPCIdentity, want.DefaultSubnet, want.Cluster = "vpc-1", "subnet-1", "k8s-1"
 	want.AdditionalLabels = map[string]string{"team": "a"}
 	want.LoadBalancer = LoadBalancerConfig{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300, Drift: driftRepair}
-	want.InstancesV2 = InstancesConfig{}
+	want.InstancesV2 = InstancesConfig{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
@@ -259,6 +259,23 @@ func exampleFile(t *testing.T, entry config.Entry) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestPrefixesDoNotOverlap: no label of a server is meant for both.
+func TestPrefixesDoNotOverlap(t *testing.T) {
+	const path = "instancesV2.taintPrefix: found a prefix that overlaps with labelPrefix, want two of which neither begins with the other"
+	for prefixes, want := range map[string][]string{
+		`labelPrefix: node/, taintPrefix: taint/`: nil,
+		`labelPrefix: node/`:                      nil,
+		`labelPrefix: node/, taintPrefix: node/`:  {path},
+		`labelPrefix: node/, taintPrefix: no`:     {path},
+		`labelPrefix: n, taintPrefix: node/`:      {path},
+	} {
+		_, problems := parse(t, required+"instancesV2: {"+prefixes+"}", noEnvironment)
+		if diff := cmp.Diff(want, problems); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", prefixes, diff)
+		}
+	}
 }
 
 // TestOwnLabelsAreReserved: no additional label may stand for one that says what belongs to whom.

@@ -21,6 +21,12 @@ const (
 	labelProtocol  = "k8s.thalassa.cloud/kubernetes-service-protocol"
 )
 
+// Labels of nodes, beside those of Kubernetes.
+const (
+	labelCPUs   = "k8s.thalassa.cloud/cpus"
+	labelMemory = "k8s.thalassa.cloud/memory-gib"
+)
+
 // scopeOf says which objects of the VPC this cluster's load balancing consists of.
 func scopeOf(c Config) inventory.Scope {
 	return inventory.Scope{
