@@ -26,3 +26,6 @@ func (a *allowance) limit(nodes int) int {
 
 // spend counts a removal.
 func (a *allowance) spend(now time.Time) { a.spent = append(a.spent, now) }
+
+// refund takes back the latest removal: it did not happen.
+func (a *allowance) refund() { a.spent = a.spent[:len(a.spent)-1] }

@@ -37,3 +37,13 @@ func TestAllowance(t *testing.T) {
 		})
 	}
 }
+
+func TestRefund(t *testing.T) {
+	now := time.Now()
+	a := allowance{share: 20, window: time.Minute}
+	a.spend(now)
+	a.refund()
+	if got := a.left(10, now); got != 2 {
+		t.Errorf("%d may be removed after a removal that did not happen, want 2", got)
+	}
+}

@@ -25,33 +25,40 @@ const (
 const (
 	// maxVoice is how many events one pass makes about single Nodes: of a thousand at once the rest follows in the next ones.
 	maxVoice = 25
-	// tellAgain is after how long the same is told in other words.
-	tellAgain = 10 * time.Minute
+	// tellAnew is after how long the same is told in other words, tellAgain after how long it is told again: Kubernetes forgets
+	// events after an hour.
+	tellAnew  = 10 * time.Minute
+	tellAgain = time.Hour
 )
 
 // telling is an event about a Node.
 type telling struct {
-	topic, text string
-	at          time.Time
+	text string
+	at   time.Time
 }
 
-// tell makes a warning, unless it was made before: in other words it is made again after a while, about another topic at once.
+// stale says that something is to be told again, in these words.
+func (t telling) stale(text string, now time.Time) bool {
+	age := now.Sub(t.at)
+	return t.at.IsZero() || age >= tellAgain || t.text != text && age >= tellAnew
+}
+
+// tell makes a warning about a topic, unless that was done lately.
 func (l *Lifecycle) tell(s *subject, reason, topic, text string) {
 	known := l.records[s.node.UID]
-	before := known.told[reason]
 	now := time.Now()
-	if before.topic == topic && (before.text == text || now.Sub(before.at) < tellAgain) || l.voice == 0 {
+	if l.voice == 0 || !known.told[topic].stale(text, now) {
 		return
 	}
 	if known.told == nil {
 		known.told = map[string]telling{}
 	}
 	l.voice--
-	known.told[reason] = telling{topic, text, now}
+	known.told[topic] = telling{text, now}
 	l.recorder.Event(s.node, corev1.EventTypeWarning, reason, text)
 }
 
-// calm forgets what was told of Nodes about which there is nothing to tell any more, and tells of machines in states that are not known.
+// calm forgets why Nodes were not removed whose machines are not missing any more, and tells of machines in states that are not known.
 func (l *Lifecycle) calm(subjects []*subject) {
 	for _, s := range subjects {
 		known := l.records[s.node.UID]
@@ -60,7 +67,7 @@ func (l *Lifecycle) calm(subjects []*subject) {
 			l.tell(s, reasonStateUnknown, string(s.sight.state), "The cloud says of this Node's machine something that is not known here, so the Node stays as it is: a newer version may know it")
 		case s.sight.err != nil && !s.ready(): // nothing is known now
 		case s.step != pending && s.step != due:
-			known.blocked, known.told = "", nil
+			known.blocked = ""
 		}
 	}
 }

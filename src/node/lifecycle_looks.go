@@ -143,7 +143,7 @@ func (c census) called(pass int) []*corev1.Node {
 type entry struct {
 	history history
 	blocked reason // why it is not removed although its machine is missing; "" for nothing
-	told    map[string]telling
+	told    map[string]telling // by topic
 }
 
 // remember keeps what is known of the Nodes that there are, and forgets the others.

@@ -86,17 +86,17 @@ func (l *Lifecycle) admitted(subjects []*subject, c census) []*subject {
 			batch = append(batch, s)
 		}
 	}
-	l.paused(beyond, c.ours)
+	l.paused(beyond)
 	return batch
 }
 
 // paused tells that no more Nodes are removed for now, once until that has passed.
-func (l *Lifecycle) paused(beyond []*subject, ours int) {
+func (l *Lifecycle) paused(beyond []*subject) {
 	if len(beyond) == 0 {
 		l.stopped = false
 		return
 	}
-	limit := fmt.Sprintf("%d of %d Nodes may be removed within %s (%d %%, one at least)", l.allowance.limit(ours), ours+len(l.allowance.spent), l.behaviour.RemovalWindow, l.behaviour.MaxRemovals)
+	limit := fmt.Sprintf("%d %% of the Nodes may be removed within %s (instancesV2.maxRemovals, instancesV2.removalWindow)", l.behaviour.MaxRemovals, l.behaviour.RemovalWindow)
 	if !l.stopped {
 		l.stopped = true
 		l.recorder.Eventf(beyond[0].node, corev1.EventTypeWarning, reasonRemovalsStopped,
@@ -246,8 +246,12 @@ func (l *Lifecycle) delete(ctx context.Context, s *subject, fresh *corev1.Node) 
 		l.metrics.removed(removalDone)
 		delete(l.records, fresh.UID)
 	case apierrors.IsConflict(err):
+		l.allowance.refund()
 		l.block(s, blockedReported, "it changed just now; there may be a kubelet")
 	default:
+		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown { // it was refused
+			l.allowance.refund()
+		}
 		l.metrics.removed(removalFailed)
 		l.recorder.Eventf(fresh, corev1.EventTypeWarning, reasonDeletingFailed, "Deleting Node %s: %v; it is tried again", fresh.Name, err)
 		l.block(s, blockedKubernetes, fmt.Sprintf("deleting it: %v", err))

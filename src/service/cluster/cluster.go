@@ -1,4 +1,4 @@
-// Package cluster is as much of the Kubernetes API as the service controller uses, in memory, for tests in virtual time: Services,
+// Package cluster is as much of the Kubernetes API as the controllers for Services and Nodes use, in memory, for tests in virtual time: Services,
 // Nodes and EndpointSlices with resource versions, finalizers and deletion timestamps. It outlives the processes that work on it:
 // they use client-go's own client and informers, through Transport, and what they are told is on the wire's protocol. Whoever owns
 // the objects changes them with the methods.

@@ -31,8 +31,8 @@ func Client(network http.RoundTripper) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// Transport reaches the cluster without a network, whatever host a request names: lists, watches, reading a single object, and
-// patches of the status of Services, which may change finalizers as well.
+// Transport reaches the cluster without a network, whatever host a request names: lists, watches, reading a single object,
+// patches of the status of Services, which may change finalizers as well, and patches and deletions of Nodes.
 func (c *Cluster) Transport() http.RoundTripper { return direct{c} }
 
 type direct struct{ *Cluster }
@@ -110,6 +110,10 @@ func (c *Cluster) serve(request *http.Request) (io.ReadCloser, error) {
 		return c.get(k, a)
 	case request.Method == http.MethodPatch && a.resource == "services" && a.part == "status":
 		return c.patch(request, a)
+	case request.Method == http.MethodPatch && a.resource == "nodes" && a.part == "":
+		return c.patchNode(request, a)
+	case request.Method == http.MethodDelete && a.resource == "nodes" && a.part == "":
+		return c.deleteNode(request, a)
 	}
 	return nil, apierrors.NewMethodNotSupported(k.resource, request.Method)
 }
@@ -161,11 +165,10 @@ func (c *Cluster) patch(request *http.Request, a address) (io.ReadCloser, error)
 		return nil, err
 	}
 	added := slices.ContainsFunc(after.Finalizers, func(one string) bool { return !slices.Contains(before.Finalizers, one) })
+	if err := c.meant(before, &after.UID, &after.ResourceVersion); err != nil {
+		return nil, err
+	}
 	switch {
-	case after.UID != before.UID:
-		return nil, apierrors.NewConflict(k.resource, a.name, fmt.Errorf("the UID in the precondition is %s, that of the object is %s", after.UID, before.UID))
-	case after.ResourceVersion != before.ResourceVersion:
-		return nil, apierrors.NewConflict(k.resource, a.name, errors.New("the object has been modified"))
 	case added && before.DeletionTimestamp != nil:
 		return nil, apierrors.NewForbidden(k.resource, a.name, errors.New("no new finalizers can be added if the object is being deleted"))
 	case reflect.DeepEqual(before.Finalizers, after.Finalizers) && reflect.DeepEqual(before.Status, after.Status):

@@ -1,0 +1,467 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestDeadNodeGoes within a grace period and two passes, for two lists, one proof of the credentials and one question about the machine.
+func TestDeadNodeGoes(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.sky.machine("b", Gone)
+		r.pass(10 * time.Minute)
+		r.want("a ready Node whose machine is missing", r.names(), "a b c")
+		r.want("Nodes like that in the metric", r.value(r.life.metrics.nodes, stateReadyGone), 1.0)
+		r.sky.calls()
+
+		r.silence("b")
+		r.pass(lifeGrace - time.Second)
+		r.want("before the grace period is over", r.names(), "a b c")
+		r.pass(lifeSoon - lifeGrace + time.Second)
+		r.want("after it", r.names(), "a c")
+		r.want("calls", r.sky.calls(), "2 lists, 1 vouches, 1 confirms")
+		r.toldOnce("Normal DeletingNode", "sky://b")
+		r.want("removals", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalDone)), 1.0)
+		r.want("Nodes in memory", len(r.life.records), 2)
+	})
+}
+
+// TestQuiet: nothing happens, and that costs a list a minute and no write.
+func TestQuiet(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		before := r.cluster.Version()
+		r.pass(10 * time.Minute)
+		r.want("calls in ten minutes", r.sky.calls(), "9 lists, 0 vouches, 0 confirms")
+		r.want("writes", r.cluster.Version()-before, 0)
+		r.want("events", len(r.told()), 0)
+	})
+}
+
+// TestAllSilentAtOnce: an outage of the network costs nothing, and takes no Node with it.
+func TestAllSilentAtOnce(t *testing.T) {
+	var names []string
+	for n := range 200 {
+		names = append(names, fmt.Sprintf("n%03d", n))
+	}
+	inLife(t, names, func(r *lifeRig) {
+		r.silence(names...)
+		before := r.cluster.Version()
+		r.pass(10 * time.Minute)
+		r.want("calls in ten minutes", r.sky.calls(), "9 lists, 0 vouches, 0 confirms")
+		r.want("writes", r.cluster.Version()-before, 0)
+		r.want("Nodes", len(r.cluster.Nodes()), len(names))
+
+		r.sky.machine("n007", Gone)
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes, one of which is really gone", len(r.cluster.Nodes()), len(names)-1)
+	})
+}
+
+// lies are what the cloud says of the machine of Node b, which runs, and why its Node is not removed then.
+func lies() map[string]struct {
+	lie  func(*sky)
+	want reason
+} {
+	lacking := func(ids ...string) func(map[string]State) (map[string]State, error) {
+		return func(truth map[string]State) (map[string]State, error) {
+			for _, id := range ids {
+				delete(truth, skyScheme+id)
+			}
+			return truth, nil
+		}
+	}
+	gone := func(string, State) (State, error) { return Gone, nil }
+	down := errors.New("the cloud is away")
+	return map[string]struct {
+		lie  func(*sky)
+		want reason
+	}{
+		"partial lists":              {func(c *sky) { c.list = lacking("b") }, blockedContradicted},
+		"empty lists":                {func(c *sky) { c.list = lacking("a", "b", "c", "d") }, blockedList},
+		"empty lists, nothing by ID": {func(c *sky) { c.list, c.confirm = lacking("a", "b", "c", "d"), gone }, blockedList},
+		"lists and answers lag": {func(c *sky) {
+			c.list, c.confirm = lacking("b", "c"), func(id string, s State) (State, error) {
+				return map[bool]State{true: Gone, false: s}[id == skyScheme+"b"], nil
+			}
+		}, blockedList},
+		"no lists": {func(c *sky) { c.list = func(map[string]State) (map[string]State, error) { return nil, down } }, ""},
+		"lists and nothing else": {func(c *sky) {
+			c.list = lacking("b")
+			c.confirm = func(string, State) (State, error) { return "", down }
+		}, blockedNoAnswer},
+		"credentials that are no good": {func(c *sky) { c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down } }, blockedNotVouched},
+		"every other list": {func(c *sky) {
+			c.list = func(truth map[string]State) (map[string]State, error) {
+				if c.lists%2 == 0 {
+					delete(truth, skyScheme+"b")
+				}
+				return truth, nil
+			}
+		}, blockedContradicted},
+		"every third list fails": {func(c *sky) {
+			c.list = func(truth map[string]State) (map[string]State, error) {
+				if c.lists%3 == 0 {
+					return nil, down
+				}
+				return lacking("b")(truth)
+			}
+		}, blockedNoAnswer},
+		"a word nobody knows": {func(c *sky) { c.machines[skyScheme+"b"] = Unknown }, ""},
+	}
+}
+
+// TestLivingNodeStays, whatever the cloud says of a Node that is not ready, and goes when it is time.
+func TestLivingNodeStays(t *testing.T) {
+	for name, tt := range lies() {
+		t.Run(name, func(t *testing.T) {
+			inLife(t, []string{"a", "b", "c", "d"}, func(r *lifeRig) {
+				r.sky.set(tt.lie)
+				r.silence("b")
+				r.pass(time.Hour)
+				r.want("Nodes after an hour", r.names(), "a b c d")
+				if tt.want != "" {
+					if count := testutil.ToFloat64(r.life.metrics.blocked.WithLabelValues(string(tt.want))); count < 1 {
+						r.Errorf("the reason %s stood in the way %v times; all: %+v", tt.want, count, r.life.records["uid-2"])
+					}
+					told := r.told()
+					if again := slices.Compact(slices.Sorted(slices.Values(told))); len(told) == 0 || len(again) != len(told) {
+						r.Errorf("events %q, want some, and none twice", told)
+					}
+				}
+				r.sky.set(func(c *sky) { c.list, c.confirm, c.vouch = nil, nil, nil })
+				r.sky.machine("b", Gone)
+				r.pass(skyAge + lifeSoon)
+				r.want("Nodes when the machine is really gone", r.names(), "a c d")
+			})
+		})
+	}
+}
+
+// TestStartWithAllMissing: a process that has seen no machine of any Node may look in the wrong place.
+func TestStartWithAllMissing(t *testing.T) {
+	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+		r.stop()
+		r.sky.machine("a", Gone)
+		r.sky.machine("b", Gone)
+		r.silence("a", "b")
+		r.start()
+		r.pass(time.Hour)
+		r.want("Nodes", r.names(), "a b")
+		r.want("blocked", r.blocked(blockedNeverSeen), 2.0)
+		r.want("events", len(r.told()), 2)
+
+		r.join("c")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes, when there is one that shows that it is the right place", len(r.cluster.Nodes()), 2)
+		r.pass(r.behaviour.RemovalWindow + lifeSoon)
+		r.want("Nodes in the end", r.names(), "c")
+	})
+}
+
+// TestLastNode may go, too, when its machine was seen; only later.
+func TestLastNode(t *testing.T) {
+	inLife(t, []string{"a"}, func(r *lifeRig) {
+		r.sky.machine("a", Gone)
+		r.silence("a")
+		r.pass(newcomerGrace)
+		r.want("Nodes after a grace period", r.names(), "a")
+		r.pass(skyAge + 2*lifePeriod)
+		r.want("Nodes later", r.names(), "")
+	})
+}
+
+// TestFreshNode: lists show a new machine late, and its kubelet is not ready yet.
+func TestFreshNode(t *testing.T) {
+	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+		late := func(truth map[string]State) (map[string]State, error) {
+			delete(truth, skyScheme+"new")
+			return truth, nil
+		}
+		r.sky.set(func(c *sky) { c.list, c.confirm = late, func(id string, s State) (State, error) { return Gone, nil } })
+		r.join("new")
+		r.report("new", corev1.ConditionFalse)
+		r.pass(newcomerGrace - 10*time.Second)
+		r.want("Nodes while nobody sees the machine", r.names(), "a b new")
+		r.sky.set(func(c *sky) { c.list, c.confirm = nil, nil })
+		r.pass(time.Hour)
+		r.want("Nodes when it is seen", r.names(), "a b new")
+		r.sky.machine("new", Gone)
+		r.silence("new")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes when it is gone", r.names(), "a b")
+	})
+}
+
+// TestReplacedServer: another machine took over the name, and its kubelet uses the Node that names the old one.
+func TestReplacedServer(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.sky.machine("b", Gone)
+		r.sky.machine("b-again", Running)
+		for range 60 { // it reports that its network is not ready
+			r.report("b", corev1.ConditionFalse)
+			r.pass(time.Minute)
+		}
+		r.want("Nodes while the kubelet reports", r.names(), "a b c")
+		r.report("b", corev1.ConditionTrue)
+		r.pass(time.Hour)
+		r.want("Nodes while it is ready", r.names(), "a b c")
+
+		// A strange one like that does not stand in the way of others.
+		r.sky.machine("c", Gone)
+		r.silence("c")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes when another machine is gone", r.names(), "a b")
+		r.silence("b")
+		r.pass(r.behaviour.RemovalWindow + lifeSoon)
+		r.want("Nodes when the new server is gone, too", r.names(), "a")
+	})
+}
+
+// TestNodeRegisteredAgain at the very moment at which it would be removed.
+func TestNodeRegisteredAgain(t *testing.T) {
+	for name, happens := range map[string]func(*lifeRig){
+		"another Node of that name": func(r *lifeRig) {
+			r.made++
+			again := skyNode("b")
+			again.UID = types.UID(fmt.Sprintf("uid-%d", r.made))
+			r.want("replacing it", r.cluster.Replace(again), nil)
+		},
+		"the Node is ready":   func(r *lifeRig) { r.report("b", corev1.ConditionTrue); r.silence("b") },
+		"the Node changes":    func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
+		"the kubelet reports": func(r *lifeRig) { r.report("b", corev1.ConditionFalse); r.silence("b") },
+		"it is to be kept": func(r *lifeRig) {
+			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} })
+		},
+		"it names another one": func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Spec.ProviderID = "sky://c" }) },
+	} {
+		for when, method := range map[string]string{"before it is read": http.MethodGet, "before it is deleted": http.MethodDelete} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+					happened := 0
+					r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method && happened == 0 {
+							happened++
+							happens(r)
+						}
+						return next.RoundTrip(request)
+					}
+					r.sky.machine("b", Gone)
+					r.silence("b")
+					r.pass(skyAge + lifeSoon)
+					r.want("times that it happened", happened, 1)
+					if name == "the Node changes" && method == http.MethodGet { // as it was read, it is as dead as before
+						r.want("Nodes", r.names(), "a c")
+						return
+					}
+					r.want("Nodes", r.names(), "a b c")
+					r.change("b", func(n *corev1.Node) { n.Labels, n.Spec.ProviderID = nil, "sky://b" })
+					r.silence("b")
+					r.pass(2*newcomerGrace + lifeSoon)
+					r.want("Nodes later", r.names(), "a c")
+				})
+			})
+		}
+	}
+}
+
+// TestOnlyOurs: foreign Nodes, and those that say nothing, are not touched; those that are opted out are not removed.
+func TestOnlyOurs(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		strangers := map[string]func(*corev1.Node){
+			"foreign":    func(n *corev1.Node) { n.Spec.ProviderID = "metal://1" },
+			"unnamed":    func(n *corev1.Node) { n.Spec.ProviderID = "" },
+			"labelled":   func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} },
+			"annotated":  func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "yes"} },
+			"unlabelled": func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "false"} },
+		}
+		for name, change := range strangers {
+			node := skyNode(name)
+			change(node)
+			r.register(node)
+			r.silence(name)
+		}
+		r.pass(newcomerGrace + lifeSoon + time.Hour/2)
+		r.want("Nodes", r.names(), "a annotated b c foreign labelled unnamed")
+		r.want("opted out", r.blocked(blockedKept), 2.0)
+		told := strings.Join(r.told(), "\n")
+		for _, part := range []string{"example.com/keep-node", "DeletingNode"} {
+			if !strings.Contains(told, part) {
+				r.Errorf("nothing about %s in the events:\n%s", part, told)
+			}
+		}
+		if count := strings.Count(told, "NodeNotRemoved"); count != 2 {
+			r.Errorf("%d events about Nodes that stay, want 2:\n%s", count, told)
+		}
+		r.change("labelled", func(n *corev1.Node) { n.Labels = nil })
+		r.pass(lifeSoon)
+		r.want("Nodes when one is not opted out any more", r.names(), "a annotated b c foreign unnamed")
+	})
+}
+
+// TestRemovalsStop: of many at once only a share goes within the window, and somebody is told, once.
+func TestRemovalsStop(t *testing.T) {
+	var names []string
+	for n := range 50 {
+		names = append(names, fmt.Sprintf("n%02d", n))
+	}
+	inLife(t, names, func(r *lifeRig) {
+		for _, name := range names[:30] {
+			r.sky.machine(name, Gone)
+		}
+		r.silence(names[:30]...)
+		r.pass(skyAge + lifeSoon + time.Minute)
+		r.want("Nodes, when 20 % are gone", len(r.cluster.Nodes()), 40)
+		r.want("blocked", r.blocked(blockedAllowance), 20.0)
+		told := strings.Join(r.told(), "\n")
+		for part, want := range map[string]int{"NodeRemovalsStopped": 1, "NodeNotRemoved": 20, "Normal DeletingNode": 10} {
+			if count := strings.Count(told, part); count != want {
+				r.Errorf("%d events %s, want %d:\n%s", count, part, want, told)
+			}
+		}
+		calls := r.sky.calls()
+		r.pass(r.behaviour.RemovalWindow - 3*time.Minute)
+		r.want("Nodes before the window ends", len(r.cluster.Nodes()), 40)
+		r.want("events meanwhile", len(r.told()), 0)
+		t.Log(calls, "and then", r.sky.calls())
+		r.pass(r.behaviour.RemovalWindow)
+		r.want("Nodes in the next one", len(r.cluster.Nodes()), 32) // 20 % of those that were left
+		r.pass(4*r.behaviour.RemovalWindow + lifeSoon)
+		r.want("Nodes in the end", len(r.cluster.Nodes()), 20)
+	})
+}
+
+// TestDryRun says what would be removed, once, and removes nothing.
+func TestDryRun(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.behaviour.DryRun = true
+		r.start()
+		r.sky.machine("b", Gone)
+		r.silence("b")
+		r.pass(time.Hour)
+		r.want("Nodes", r.names(), "a b c")
+		r.want("would be removed", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
+		r.want("blocked", r.blocked(blockedDryRun), 1.0)
+		r.toldOnce("dry run")
+	})
+}
+
+// TestNotPermitted: a chart that lost a right is told of, and the Node goes when it has it again.
+func TestNotPermitted(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
+		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodDelete {
+				return nil, refused
+			}
+			return next.RoundTrip(request)
+		}
+		r.sky.machine("b", Gone)
+		r.silence("b")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes", r.names(), "a b c")
+		r.want("blocked", r.blocked(blockedKubernetes), 1.0)
+		r.want("failed", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalFailed)), 1.0)
+		r.toldOnce("DeletingNodeFailed", "no such right")
+		r.network = nil
+		r.pass(r.behaviour.RemovalWindow + lifeSoon)
+		r.want("Nodes when it is permitted", r.names(), "a c")
+	})
+}
+
+// TestShutdownTaint: servers that are shut down get it, and lose it when they run, ready or not.
+func TestShutdownTaint(t *testing.T) {
+	inLife(t, []string{"a", "b", "c", "d"}, func(r *lifeRig) {
+		r.change("b", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoExecute}}
+		})
+		r.change("d", func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "true"} })
+		for name, state := range map[string]State{"b": Stopped, "c": Deleting, "d": Stopped} {
+			r.sky.machine(name, state)
+			r.silence(name)
+		}
+		r.pass(skyAge + lifePeriod)
+		r.want("tainted", r.tainted(), "b c")
+		before := r.cluster.Version()
+		r.pass(time.Hour)
+		r.want("writes while they stay so", r.cluster.Version()-before, 0)
+		r.want("Nodes", r.names(), "a b c d")
+
+		r.sky.machine("b", Running)
+		r.pass(skyAge + lifePeriod)
+		r.want("tainted, when one runs that is not ready yet", r.tainted(), "c")
+		r.want("other taints", r.cluster.Nodes()[1].Spec.Taints[0].Key, "dedicated")
+		r.want("events", len(r.told()), 0)
+
+		r.sky.machine("c", Gone) // shut down and deleted is gone in the end
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes when it is deleted", r.names(), "a b d")
+	})
+}
+
+// TestTaintOfAnOldState: somebody else changes the taints at the same moment, and keeps his.
+func TestTaintOfAnOldState(t *testing.T) {
+	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+		tries := 0
+		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPatch {
+				if tries++; tries == 1 {
+					r.change("b", func(n *corev1.Node) {
+						n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "theirs", Effect: corev1.TaintEffectNoSchedule})
+					})
+				}
+			}
+			return next.RoundTrip(request)
+		}
+		r.sky.machine("b", Stopped)
+		r.silence("b")
+		r.pass(skyAge + 3*lifePeriod)
+		r.want("tries", tries, 2)
+		r.want("taints", len(r.cluster.Nodes()[1].Spec.Taints), 2)
+		r.want("tainted", r.tainted(), "b")
+	})
+}
+
+// TestStateNobodyKnows is told of, once.
+func TestStateNobodyKnows(t *testing.T) {
+	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+		r.sky.machine("b", Unknown)
+		r.silence("b")
+		r.pass(time.Hour)
+		r.toldOnce("Warning MachineStateUnknown")
+		r.want("Nodes with it", r.value(r.life.metrics.nodes, string(Unknown)), 1.0)
+	})
+}
+
+// TestCloudWithoutLists: machines are asked for one by one, those of ready Nodes not at all.
+func TestCloudWithoutLists(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.behaviour.Lists = false
+		r.start()
+		r.sky.calls()
+		r.pass(time.Hour)
+		r.want("calls while all are ready", r.sky.calls(), "0 lists, 0 vouches, 0 confirms")
+		r.sky.machine("b", Gone)
+		r.silence("b")
+		r.pass(lifeSoon)
+		r.want("Nodes", r.names(), "a c")
+	})
+}
+
+func TestOptionsThatAreNone(t *testing.T) {
+	for _, o := range []LifecycleOptions{{Period: 0, Workers: 1}, {Period: time.Second, Workers: 0}} {
+		if _, err := NewLifecycle(o); err == nil || !strings.Contains(err.Error(), "--node-monitor-period") {
+			t.Errorf("%+v: error %v", o, err)
+		}
+	}
+}
