@@ -7,6 +7,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +18,8 @@ type Provider interface {
 	// Owns says whether a provider ID is of this cloud. Nodes with another one are not touched.
 	Owns(providerID string) bool
 	// Find returns the Node's machine: the one its provider ID names, and for a Node without one the machine that the provider finds by
-	// name, or by what else it is configured to. The error is a *Problem if somebody can do something about it; any other says that
-	// it is not known now.
+	// name, or by what else it is configured to. The error is a *Problem if somebody can do something about it, ErrNotOurs if the
+	// Node is nothing to this cloud; any other says that it is not known now.
 	Find(ctx context.Context, node *corev1.Node) (Machine, error)
 	// Look says how the machine of a Node is whose provider ID is this cloud's. Gone comes only from a complete answer that was begun
 	// at or after the given time; what is not gone may be older. It costs no call of its own while the list is young enough.
@@ -29,6 +30,9 @@ type Provider interface {
 	// witnesses, which are Nodes that are certainly alive; there may be none. The error says that "gone" cannot be believed now, and why.
 	Vouch(ctx context.Context, witnesses []*corev1.Node) error
 }
+
+// ErrNotOurs says of a Node that it is not for this cloud to look after.
+var ErrNotOurs = errors.New("the Node is not of this cloud")
 
 // Machine is what a Node should say of the machine it runs on.
 type Machine struct {
@@ -41,6 +45,8 @@ type Machine struct {
 	// others set stays.
 	Labels map[string]string
 	Taints []corev1.Taint
+	// Unsure are keys of labels of which it is not known now what they should be: those that were set before stay.
+	Unsure []string
 	// Problems are parts of it that could not be used, for the Node's owner; in an order that stays the same.
 	Problems []Problem
 }
@@ -72,11 +78,17 @@ const (
 	MachineAmbiguous  = "MachineAmbiguous"  // several machines of that name
 	MachineElsewhere  = "MachineElsewhere"  // it is in another network than the cluster
 	MachineNoAddress  = "MachineNoAddress"  // the cloud shows no address, or one that is none
+	MachineTaken      = "MachineTaken"      // another Node has it
 	MachineReplaced   = "MachineReplaced"   // the Node names a machine that is gone, and another one has its name
+	InvalidNodeIP     = "InvalidNodeIP"     // the kubelet asks for an address that the machine does not have
 	InvalidSetting    = "InvalidSetting"    // a label of the machine, or an annotation of the Node, that cannot be used
+	MachineNotKnown   = "MachineNotKnown"   // the cloud cannot tell, and what to do about it is not known either
 	CloudRefused      = "CloudRefused"      // the cloud did not permit the answer
 	CloudNotReachable = "CloudNotReachable" // there was no answer
 )
+
+// ofCloud says that the problem is the cloud's, and not of the one Node that met it.
+func (p *Problem) ofCloud() bool { return p.Reason == CloudRefused || p.Reason == CloudNotReachable }
 
 // Behaviour is how Nodes are looked after, as the provider is configured.
 type Behaviour struct {

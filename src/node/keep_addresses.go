@@ -1,0 +1,58 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/cloud-provider/node/helpers"
+)
+
+// compareAddresses returns the addresses that the Node should have, nil when it has them. Their order counts only as far as the kubelet
+// asks for one: the cloud may list them in another order each time.
+func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAddress) []corev1.NodeAddress {
+	if len(offered) == 0 {
+		return nil
+	}
+	var wanted []corev1.NodeAddress
+	helpers.AddToNodeAddresses(&wanted, offered...)
+	if !slices.ContainsFunc(wanted, isHostname) {
+		helpers.AddToNodeAddresses(&wanted, slices.DeleteFunc(slices.Clone(node.Status.Addresses), isNoHostname)...)
+	}
+	chosen, chooses := node.Annotations[api.AnnotationAlphaProvidedIPAddr]
+	if chooses {
+		preferred, err := helpers.GetNodeAddressesFromNodeIP(chosen, wanted)
+		if err != nil {
+			d.problems = append(d.problems, Problem{Reason: InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node asks for the address %q with --node-ip, which its machine does not have in the cloud: its addresses are %s. Correct the kubelet's --node-ip, or give the machine that address.",
+				chosen, inWords(wanted))})
+			return nil
+		}
+		wanted = preferred
+	}
+	have := node.Status.Addresses
+	if sameSet(have, wanted) && (!chooses || have[0] == wanted[0]) {
+		return nil
+	}
+	return wanted
+}
+
+func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }
+
+func isNoHostname(a corev1.NodeAddress) bool { return !isHostname(a) }
+
+// sameSet says whether both have the same addresses, in whatever order. Neither has one twice.
+func sameSet(a, b []corev1.NodeAddress) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(b, func(one corev1.NodeAddress) bool { return !slices.Contains(a, one) })
+}
+
+func inWords(addresses []corev1.NodeAddress) string {
+	var text string
+	for i, a := range addresses {
+		if i > 0 {
+			text += ", "
+		}
+		text += a.Address
+	}
+	return text
+}

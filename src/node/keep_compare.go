@@ -1,0 +1,215 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cloud-provider/api"
+)
+
+// difference is what of a Node is not as its machine wants it. What is nil or empty stays.
+type difference struct {
+	providerID  string
+	labels      map[string]*string // nil removes one
+	annotations map[string]*string
+	taints      []corev1.Taint // all that the Node should have, if retaints
+	retaints    bool
+	addresses   []corev1.NodeAddress
+	// problems are for the Node's owner; the rest is put right nevertheless.
+	problems []Problem
+}
+
+// compare says what of a Node differs from what its machine wants. Domain is where it is kept what was set. The problem is that a Node
+// cannot be initialised, and nothing of it is to be changed before that is put right.
+func compare(node *corev1.Node, machine Machine, domain string) (difference, *Problem) {
+	d := difference{labels: map[string]*string{}, annotations: map[string]*string{}, problems: slices.Clone(machine.Problems)}
+	d.addresses = d.compareAddresses(node, machine.Addresses)
+	if waiting(node) {
+		if problem := d.obstacle(node, machine); problem != nil {
+			return difference{}, problem
+		}
+	}
+	if node.Spec.ProviderID == "" {
+		d.providerID = machine.ProviderID
+	}
+	d.compareStandard(node, machine)
+	d.compareExtras(node, machine, domain+appliedSuffix)
+	return d, nil
+}
+
+// obstacle is why a Node cannot be initialised although its machine is known.
+func (d *difference) obstacle(node *corev1.Node, machine Machine) *Problem {
+	addresses := d.addresses
+	if addresses == nil {
+		addresses = node.Status.Addresses
+	}
+	hasIP := slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool {
+		return a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP
+	})
+	at := slices.IndexFunc(d.problems, func(p Problem) bool { return p.Reason == InvalidNodeIP })
+	switch {
+	case at >= 0:
+		return &d.problems[at]
+	case node.Spec.ProviderID == "" && machine.ProviderID == "":
+		return &Problem{Reason: MachineNotFound, Message: "The cloud found a machine for this Node and gave no provider ID for it, without which nothing else can refer to it. Set spec.providerID of the Node."}
+	case !hasIP:
+		return &Problem{Reason: MachineNoAddress, Message: "The cloud shows no address for the machine of this Node. It is looked at again by itself; if that lasts, connect the machine to the cluster's network."}
+	}
+	return nil
+}
+
+// waiting says that a Node still has to be initialised.
+func waiting(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, uninitialised) }
+
+func uninitialised(taint corev1.Taint) bool { return taint.Key == api.TaintExternalCloudProvider }
+
+// standard are the labels that Kubernetes defines for what is known of the machine, with their older names, which some still select by.
+func standard(machine Machine) map[string]string {
+	labels := map[string]string{}
+	for value, keys := range map[*string][2]string{
+		&machine.Type:   {corev1.LabelInstanceTypeStable, corev1.LabelInstanceType},
+		&machine.Zone:   {corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone},
+		&machine.Region: {corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion},
+	} {
+		for _, key := range keys {
+			if *value != "" {
+				labels[key] = *value
+			}
+		}
+	}
+	return labels
+}
+
+func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
+	wanted := standard(machine)
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		value := wanted[key]
+		switch {
+		case len(validation.IsValidLabelValue(value)) > 0:
+			d.complain("The cloud says %q for the label %s, which no label can say. The label stays as it is.", value, key)
+		case node.Labels[key] != value:
+			d.labels[key] = &value
+		}
+	}
+}
+
+// compareExtras compares the labels and taints beside the standard ones. Record is the annotation that keeps what was set.
+func (d *difference) compareExtras(node *corev1.Node, machine Machine, record string) {
+	before := readApplied(node.Annotations[record])
+	labels := d.mergeLabels(node, machine, before.Labels)
+	taints := d.mergeTaints(node, machine, before.Taints)
+	text := applied{Labels: labels, Taints: taints}.String()
+	switch present, exists := node.Annotations[record]; {
+	case text == "" && exists:
+		d.annotations[record] = nil
+	case text != "" && text != present:
+		d.annotations[record] = &text
+	}
+}
+
+func (d *difference) mergeLabels(node *corev1.Node, machine Machine, before map[string]string) (after map[string]string) {
+	wanted := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(machine.Labels)) {
+		if value := machine.Labels[key]; d.permitted("label", key, value) {
+			wanted[key] = value
+		}
+	}
+	for _, key := range machine.Unsure {
+		if was, ours := before[key]; ours {
+			wanted[key] = was
+		}
+	}
+	m := merge(node.Labels, wanted, before)
+	for key, value := range m.set {
+		d.labels[key] = &value
+	}
+	for _, key := range m.drop {
+		d.labels[key] = nil
+	}
+	for _, key := range m.foreign {
+		d.complain("The machine of this Node asks for the label %s=%s, but somebody else has set it to %q, which stays. Remove it from the Node to get the machine's.",
+			key, wanted[key], node.Labels[key])
+	}
+	return m.applied
+}
+
+func (d *difference) mergeTaints(node *corev1.Node, machine Machine, before map[string]string) (after map[string]string) {
+	wanted := map[string]string{}
+	for _, taint := range machine.Taints {
+		if d.permitted("taint", taint.Key, taint.Value) && d.effective(taint) {
+			wanted[taintKey(taint)] = taint.Value
+		}
+	}
+	have := map[string]string{}
+	for _, taint := range node.Spec.Taints {
+		have[taintKey(taint)] = taint.Value
+	}
+	m := merge(have, wanted, before)
+	for _, key := range m.foreign {
+		d.complain("The machine of this Node asks for the taint %s with the value %q, but somebody else has set it to %q, which stays. Remove it from the Node to get the machine's.",
+			key, wanted[key], have[key])
+	}
+	d.retaint(node, m)
+	return m.applied
+}
+
+// retaint makes the list of taints that the Node should have.
+func (d *difference) retaint(node *corev1.Node, m merged) {
+	for _, taint := range node.Spec.Taints {
+		key := taintKey(taint)
+		if _, changes := m.set[key]; !changes && !uninitialised(taint) && !slices.Contains(m.drop, key) {
+			d.taints = append(d.taints, taint)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.set)) {
+		name, effect, _ := strings.Cut(key, taintSeparator)
+		d.taints = append(d.taints, corev1.Taint{Key: name, Value: m.set[key], Effect: corev1.TaintEffect(effect)})
+	}
+	d.retaints = len(d.taints) != len(node.Spec.Taints) || len(m.set) > 0
+}
+
+// taintSeparator is in no key of a taint.
+const taintSeparator = ":"
+
+// taintKey is what two taints of a Node cannot have in common.
+func taintKey(taint corev1.Taint) string { return taint.Key + taintSeparator + string(taint.Effect) }
+
+func (d *difference) effective(taint corev1.Taint) bool {
+	switch taint.Effect {
+	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+		return true
+	}
+	d.complain("The machine of this Node asks for the taint %s with the effect %q, which there is not. Use %s, %s or %s.",
+		taint.Key, taint.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+	return false
+}
+
+// permitted says whether a label or taint may be set because a machine asks for it.
+func (d *difference) permitted(kind, key, value string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
+	case len(wrong) > 0:
+		d.complain("The machine of this Node asks for the %s %q with the value %q, which Kubernetes does not take: %s.", kind, key, value, wrong[0])
+		return false
+	case domain == roleDomain:
+	case domain != key && (inDomain(domain, "kubernetes.io") || inDomain(domain, "k8s.io")):
+		d.complain("The machine of this Node asks for the %s %s, which is Kubernetes' own: of its domains only %s/ can be set so.", kind, key, roleDomain)
+		return false
+	}
+	return true
+}
+
+// roleDomain is the one of Kubernetes' domains whose labels people set themselves.
+const roleDomain = "node-role.kubernetes.io"
+
+func inDomain(domain, parent string) bool {
+	return domain == parent || strings.HasSuffix(domain, "."+parent)
+}
+
+func (d *difference) complain(format string, values ...any) {
+	d.problems = append(d.problems, Problem{Reason: InvalidSetting, Message: fmt.Sprintf(format, values...)})
+}

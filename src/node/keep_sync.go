@@ -1,0 +1,138 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+)
+
+// work takes Nodes from the queue until it is shut down.
+func (k *Keeper) work(ctx context.Context) {
+	for {
+		name, down := k.queue.Get()
+		if down {
+			return
+		}
+		if ctx.Err() == nil {
+			k.serve(ctx, name)
+		}
+		k.queue.Done(name)
+	}
+}
+
+// serve does the work for a Node, and says when it is to be looked at again: an initialised one whose machine cannot be told waits for
+// the next look at all of them.
+func (k *Keeper) serve(ctx context.Context, name string) {
+	node, err := k.nodes.Get(name)
+	if err != nil || node.DeletionTimestamp != nil || k.foreign(node) {
+		k.queue.Forget(name)
+		k.troubles.forget(name)
+		return
+	}
+	err = k.sync(ctx, node)
+	problem, isProblem := errors.AsType[*Problem](err)
+	switch {
+	case err == nil, apierrors.IsNotFound(err): // of the latter, the watch will tell
+		k.queue.Forget(name)
+	case ctx.Err() != nil:
+	case apierrors.IsConflict(err):
+		k.queue.AddAfter(name, conflictDelay)
+	case isProblem && !waiting(node):
+		k.queue.Forget(name)
+		klog.FromContext(ctx).V(1).Info("A Node stays as it is", "node", name, "reason", problem.Message)
+	default:
+		klog.FromContext(ctx).Error(err, "Work on a Node failed; it is tried again", "node", name, "uninitialised", waiting(node))
+		k.queue.AddRateLimited(name)
+	}
+}
+
+// foreign says that a Node is another cloud's.
+func (k *Keeper) foreign(node *corev1.Node) bool {
+	return node.Spec.ProviderID != "" && !k.provider.Owns(node.Spec.ProviderID)
+}
+
+// guest says that a Node never asked for a cloud. It may still be one of its machines, and has only lost its taint by hand.
+func guest(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiting(node) }
+
+// sync makes one Node what it should be, and tells what stands in the way.
+func (k *Keeper) sync(ctx context.Context, node *corev1.Node) error {
+	d, err := k.difference(ctx, node)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || d.none() {
+		k.tell(node, err, d.problems)
+		return err
+	}
+	after, err := k.writer.write(ctx, node, d, func(node *corev1.Node) (difference, error) { return k.difference(ctx, node) })
+	k.tell(node, refused(err), d.problems)
+	if err != nil {
+		return err
+	}
+	if waiting(node) && !waiting(after) {
+		k.metrics.initialised(time.Since(node.CreationTimestamp.Time))
+		k.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, "Node synced successfully")
+	}
+	return nil
+}
+
+// refused makes a problem of the API server's refusal: of that, trying again makes nothing better. Other errors of a write are not
+// worth an event.
+func refused(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return &Problem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refuses what this Node should say of its machine: %v. Look at the roles of the cloud controller manager, and at admission policies and webhooks.", err)}
+	}
+	return nil
+}
+
+// difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours.
+func (k *Keeper) difference(ctx context.Context, node *corev1.Node) (difference, error) {
+	machine, err := k.find(ctx, node)
+	switch {
+	case errors.Is(err, ErrNotOurs):
+		return difference{}, nil
+	case guest(node):
+		if err != nil || !sameMachine(node, machine) {
+			return difference{}, nil
+		}
+	case err != nil:
+		return difference{}, err
+	}
+	d, problem := compare(node, machine, k.behaviour.Domain)
+	if problem != nil {
+		return difference{}, problem
+	}
+	if d.providerID != "" || waiting(node) {
+		if other := k.tenants.claim(node.Name, machine.ProviderID); other != "" {
+			return difference{}, &Problem{Reason: MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, is already that of Node %s. If it is not there any more under that name, delete that Node; otherwise correct what this one is found by.",
+				machine.ProviderID, other)}
+		}
+	}
+	return d, nil
+}
+
+// sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same name.
+func sameMachine(node *corev1.Node, machine Machine) bool {
+	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
+		return a.Type == corev1.NodeInternalIP && slices.Contains(machine.Addresses, a)
+	})
+}
+
+// find asks for the Node's machine, unless the cloud gives no answers now.
+func (k *Keeper) find(ctx context.Context, node *corev1.Node) (Machine, error) {
+	if err := k.gate.closed(); err != nil {
+		return Machine{}, err
+	}
+	machine, err := k.provider.Find(ctx, node)
+	k.gate.note(err)
+	if _, ok := errors.AsType[*Problem](err); err == nil || ok || errors.Is(err, ErrNotOurs) {
+		return machine, err
+	}
+	return machine, &Problem{Reason: MachineNotKnown, Message: err.Error()}
+}

@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// Library makes of a Provider what k8s.io/cloud-provider wants of a cloud. The controllers of this package take the provider out of it
+// again; others may call the methods, from any number of goroutines.
+type Library struct {
+	provider  Provider
+	behaviour Behaviour
+}
+
+var _ cloudprovider.InstancesV2 = (*Library)(nil)
+
+// NewLibrary returns it.
+func NewLibrary(provider Provider, behaviour Behaviour) *Library {
+	return &Library{provider: provider, behaviour: behaviour}
+}
+
+// ProviderOf returns the provider behind what a cloud has for machines: the one in a Library, else one that calls the methods of
+// InstancesV2; ok is false when there are none.
+func ProviderOf(cloud cloudprovider.Interface) (provider Provider, behaviour Behaviour, ok bool) {
+	instances, ok := cloud.InstancesV2()
+	if !ok || instances == nil {
+		return nil, Behaviour{}, false
+	}
+	if library, ok := instances.(*Library); ok {
+		return library.provider, library.behaviour, true
+	}
+	name := cloud.ProviderName()
+	return Classic(name, instances), Behaviour{
+		Domain: strings.ToLower(name) + ".cloud-provider", GracePeriod: gracePeriod, MaxRemovals: maxRemovals, RemovalWindow: removalWindow,
+	}, true
+}
+
+// How Nodes are removed whose provider has no opinion on it.
+const (
+	gracePeriod   = time.Minute
+	maxRemovals   = 20
+	removalWindow = 10 * time.Minute
+)
+
+// InstanceExists says whether the Node's machine exists. "No" comes only from the provider's list and from the cloud itself; a Node
+// without a provider ID exists if its machine is found, and is otherwise not ours to judge: an error.
+func (l *Library) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	state, err := l.state(ctx, node)
+	if err != nil || state != Gone {
+		return err == nil, err
+	}
+	state, err = l.provider.Confirm(ctx, node)
+	return err == nil && state != Gone, err
+}
+
+// InstanceShutdown says whether the Node's machine exists and does not run, or is being deleted.
+func (l *Library) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
+	state, err := l.state(ctx, node)
+	return err == nil && (state == Stopped || state == Deleting), err
+}
+
+// state is how the Node's machine is, as far as the list says.
+func (l *Library) state(ctx context.Context, node *corev1.Node) (State, error) {
+	if node.Spec.ProviderID == "" {
+		machine, err := l.provider.Find(ctx, node)
+		if err != nil {
+			return Unknown, fmt.Errorf("node %s has no provider ID: %w", node.Name, err)
+		}
+		node = node.DeepCopy()
+		node.Spec.ProviderID = machine.ProviderID
+	}
+	if !l.provider.Owns(node.Spec.ProviderID) {
+		return Unknown, fmt.Errorf("node %s: provider ID %q is not of this cloud", node.Name, node.Spec.ProviderID)
+	}
+	return l.provider.Look(ctx, node, time.Time{})
+}
+
+// InstanceMetadata returns what Kubernetes should know of the Node's machine. The error is cloudprovider.InstanceNotFound when there is
+// none.
+func (l *Library) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	machine, err := l.provider.Find(ctx, node)
+	if problem, ok := errors.AsType[*Problem](err); ok && problem.Reason == MachineNotFound {
+		return nil, fmt.Errorf("node %s: %w: %w", node.Name, cloudprovider.InstanceNotFound, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	return &cloudprovider.InstanceMetadata{
+		ProviderID: machine.ProviderID, NodeAddresses: machine.Addresses, InstanceType: machine.Type,
+		Zone: machine.Zone, Region: machine.Region, AdditionalLabels: machine.Labels,
+	}, nil
+}
