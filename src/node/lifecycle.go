@@ -55,12 +55,11 @@ type Lifecycle struct {
 	metrics   *lifecycleMetrics
 
 	// The rest is used by the goroutine of Run only.
-	records    map[types.UID]*entry
-	allowance  allowance
-	acquainted bool // the machine of some Node was seen since the start
-	passes     int
-	stopped    bool // the allowance is used up, and somebody was told
-	voice      int  // how many events this pass may still make
+	records   map[types.UID]*entry
+	allowance allowance
+	passes    int
+	stopped   bool // the allowance is used up, and somebody was told
+	voice     int  // how many events this pass may still make
 }
 
 // NewLifecycle returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -105,9 +104,8 @@ func (l *Lifecycle) pass(ctx context.Context) {
 		return
 	}
 	c := l.count(subjects)
-	l.acquainted = l.acquainted || anyThere(subjects)
 	for _, s := range subjects {
-		s.history, s.step = judge(s.history, s.sight, l.behaviour.GracePeriod, len(c.witnesses) == 0)
+		s.history, s.step = judge(s.history, s.sight, l.behaviour.GracePeriod)
 	}
 	l.remember(subjects)
 	l.passes, l.voice = l.passes+1, maxVoice
@@ -115,15 +113,6 @@ func (l *Lifecycle) pass(ctx context.Context) {
 	l.retaint(ctx, subjects)
 	l.remove(ctx, subjects, c)
 	l.metrics.passed(time.Since(began), subjects, l.records)
-}
-
-func anyThere(subjects []*subject) bool {
-	for _, s := range subjects {
-		if s.there() {
-			return true
-		}
-	}
-	return false
 }
 
 // Collectors are the controller's metrics.

@@ -9,7 +9,7 @@ import (
 
 const (
 	// newcomerGrace is for how long nothing is concluded from a missing machine that this process has never seen: a cloud may show a
-	// new one late. It also passes when the machines of all Nodes are missing, which says more about the answer than about them.
+	// new one late.
 	newcomerGrace = 5 * time.Minute
 	// silence is for how long a Node whose Ready condition is False must not have reported. A kubelet that has nothing new to say does so
 	// every five minutes; kube-controller-manager makes Unknown of it much sooner when nobody renews its lease.
@@ -87,9 +87,9 @@ const (
 	strange      // the cloud uses a word for its machine that is not known here
 )
 
-// judge returns what is known of a Node after its machine was looked at, and what is to be done. lone says that no machine of any Node
-// is to be seen. It is the table in docs/guides/node-removal.md.
-func judge(h history, s sight, grace time.Duration, lone bool) (history, step) {
+// judge returns what is known of a Node after its machine was looked at, and what is to be done. It is the table in
+// docs/guides/node-removal.md.
+func judge(h history, s sight, grace time.Duration) (history, step) {
 	answered := s.looked && s.err == nil
 	if answered && s.state != Gone {
 		h.seen, h.odd = true, false
@@ -108,7 +108,7 @@ func judge(h history, s sight, grace time.Duration, lone bool) (history, step) {
 	case Stopped, Deleting:
 		return h, s.burden()
 	case Gone:
-		return h.miss(s, grace, lone)
+		return h.miss(s, grace)
 	}
 	return h, strange
 }
@@ -130,24 +130,21 @@ func (s sight) burden() step {
 }
 
 // miss goes on after a look that says that the machine of a Node is gone which is not ready.
-func (h history) miss(s sight, grace time.Duration, lone bool) (history, step) {
+func (h history) miss(s sight, grace time.Duration) (history, step) {
 	if h.missing.IsZero() {
 		h.missing = s.answered
 	}
-	if s.at.Before(h.ripe(s.ready, grace, lone)) {
+	if s.at.Before(h.ripe(s.ready, grace)) {
 		return h, pending
 	}
 	return h, due
 }
 
 // ripe is from when on a second look may say so, too.
-func (h history) ripe(ready corev1.ConditionStatus, grace time.Duration, lone bool) time.Time {
+func (h history) ripe(ready corev1.ConditionStatus, grace time.Duration) time.Time {
 	at := h.missing.Add(grace)
 	if !h.seen {
 		at = latest(at, h.known.Add(newcomerGrace))
-	}
-	if lone {
-		at = latest(at, h.missing.Add(newcomerGrace))
 	}
 	if ready == corev1.ConditionFalse {
 		at = latest(at, h.still.Add(silence))

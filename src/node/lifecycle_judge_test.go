@@ -52,7 +52,7 @@ func TestTableOfStates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base := time.Now()
 			s := sight{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept, looked: true, answered: base, state: tt.state, err: tt.err}
-			h, got := judge(meet(history{}, s), s, time.Minute, false)
+			h, got := judge(meet(history{}, s), s, time.Minute)
 			if got != tt.want {
 				t.Errorf("step %d, want %d", got, tt.want)
 			}
@@ -78,55 +78,49 @@ type look struct {
 func TestPatience(t *testing.T) {
 	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
 	down := errors.New("no answer")
-	tests := map[string]struct {
-		lone  bool
-		looks []look
-	}{
-		"a grace period": {false, []look{
+	tests := map[string][]look{
+		"a grace period": {
 			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending},
-			{at: 69, ready: unknown, state: Gone, want: pending}, {at: 70, ready: unknown, state: Gone, want: due}}},
-		"not gone in between": {false, []look{
+			{at: 69, ready: unknown, state: Gone, want: pending}, {at: 70, ready: unknown, state: Gone, want: due}},
+		"not gone in between": {
 			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: unknown, state: Running},
-			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 129, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
-		"an error in between": {false, []look{
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 129, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}},
+		"an error in between": {
 			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: unknown, err: down},
-			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
-		"a state nobody knows in between": {false, []look{
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}},
+		"a state nobody knows in between": {
 			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: unknown, state: Unknown, want: strange},
-			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
-		"ready in between": {false, []look{
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}},
+		"ready in between": {
 			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending}, {at: 60, ready: yes, state: Gone},
-			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}}},
-		"ready for ever": {false, []look{{at: 0, ready: yes, state: Gone}, {at: 100000, ready: yes, state: Gone}}},
-		"another machine": {false, []look{
+			{at: 70, ready: unknown, state: Gone, want: pending}, {at: 130, ready: unknown, state: Gone, want: due}},
+		"ready for ever": {{at: 0, ready: yes, state: Gone}, {at: 100000, ready: yes, state: Gone}},
+		"another machine": {
 			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending},
 			{at: 70, ready: unknown, state: Gone, other: true, want: pending}, {at: 369, ready: unknown, state: Gone, other: true, want: pending},
-			{at: 370, ready: unknown, state: Gone, other: true, want: due}}},
-		"a machine that was never seen": {false, []look{
-			{at: 0, ready: unknown, state: Gone, want: pending}, {at: 299, ready: unknown, state: Gone, want: pending}, {at: 300, ready: unknown, state: Gone, want: due}}},
-		"a Node that was known for long": {false, []look{
-			{at: 0, ready: yes, state: Gone}, {at: 400, ready: unknown, state: Gone, want: pending}, {at: 460, ready: unknown, state: Gone, want: due}}},
-		"no machine of any Node is to be seen": {true, []look{
-			{at: 0, ready: yes, state: Running}, {at: 10, ready: unknown, state: Gone, want: pending},
-			{at: 309, ready: unknown, state: Gone, want: pending}, {at: 310, ready: unknown, state: Gone, want: due}}},
-		"a kubelet that may still report": {false, []look{
+			{at: 370, ready: unknown, state: Gone, other: true, want: due}},
+		"a machine that was never seen": {
+			{at: 0, ready: unknown, state: Gone, want: pending}, {at: 299, ready: unknown, state: Gone, want: pending}, {at: 300, ready: unknown, state: Gone, want: due}},
+		"a Node that was known for long": {
+			{at: 0, ready: yes, state: Gone}, {at: 400, ready: unknown, state: Gone, want: pending}, {at: 460, ready: unknown, state: Gone, want: due}},
+		"a kubelet that may still report": {
 			{at: 0, ready: yes, state: Running}, {at: 10, ready: no, state: Gone, reported: 10, want: pending},
 			{at: 300, ready: no, state: Gone, reported: 300, want: pending}, {at: 659, ready: no, state: Gone, reported: 300, want: pending},
-			{at: 660, ready: no, state: Gone, reported: 300, want: due}}},
-		"of which Kubernetes then says that it does not": {false, []look{
-			{at: 0, ready: yes, state: Running}, {at: 10, ready: no, state: Gone, reported: 10, want: pending}, {at: 70, ready: unknown, state: Gone, reported: 10, want: due}}},
+			{at: 660, ready: no, state: Gone, reported: 300, want: due}},
+		"of which Kubernetes then says that it does not": {
+			{at: 0, ready: yes, state: Running}, {at: 10, ready: no, state: Gone, reported: 10, want: pending}, {at: 70, ready: unknown, state: Gone, reported: 10, want: due}},
 	}
-	for name, tt := range tests {
+	for name, looks := range tests {
 		t.Run(name, func(t *testing.T) {
 			base, h := time.Now(), history{}
-			for _, l := range tt.looks {
+			for _, l := range looks {
 				s := sight{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true, answered: at(base, l.at), state: l.state, err: l.err,
 					reported: metav1.NewTime(time.Unix(int64(l.reported), 0))}
 				if l.other {
 					s.providerID = "x://2"
 				}
 				var got step
-				if h, got = judge(meet(h, s), s, time.Minute, tt.lone); got != l.want {
+				if h, got = judge(meet(h, s), s, time.Minute); got != l.want {
 					t.Errorf("after %d s: step %d, want %d", l.at, got, l.want)
 				}
 			}
@@ -139,10 +133,10 @@ func TestSlowAnswer(t *testing.T) {
 	base := time.Now()
 	s := sight{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: Gone}
 	h := history{known: at(base, -1000), seen: true}
-	h, _ = judge(meet(h, s), s, time.Minute, false)
+	h, _ = judge(meet(h, s), s, time.Minute)
 	for seconds, want := range map[int]step{99: pending, 100: due} {
 		s.at = at(base, seconds)
-		if _, got := judge(meet(h, s), s, time.Minute, false); got != want {
+		if _, got := judge(meet(h, s), s, time.Minute); got != want {
 			t.Errorf("after %d s: step %d, want %d", seconds, got, want)
 		}
 	}
@@ -164,7 +158,7 @@ func TestClockJumps(t *testing.T) {
 				s := seen(node, "", at(base, moment.seconds))
 				s.looked, s.answered, s.state = true, s.at, Gone
 				var got step
-				if h, got = judge(meet(h, s), s, time.Minute, false); got != moment.want {
+				if h, got = judge(meet(h, s), s, time.Minute); got != moment.want {
 					t.Errorf("after %d s: step %d, want %d", moment.seconds, got, moment.want)
 				}
 			}

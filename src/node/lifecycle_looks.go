@@ -142,7 +142,7 @@ func (c census) called(pass int) []*corev1.Node {
 // entry is what is kept of a Node between two passes.
 type entry struct {
 	history history
-	blocked reason // why it is not removed although its machine is missing; "" for nothing
+	blocked reason             // why it is not removed although its machine is missing; "" for nothing
 	told    map[string]telling // by topic
 }
 

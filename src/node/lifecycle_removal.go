@@ -19,7 +19,7 @@ type reason string
 // The reasons.
 const (
 	blockedKept         reason = "kept"          // its owner asked for that
-	blockedNeverSeen    reason = "never_seen"    // this process has seen no machine of any Node, so that it may look in the wrong place
+	blockedNoWitness    reason = "no_witness"    // the cloud shows no machine of any Node, so that it may be the wrong place
 	blockedAllowance    reason = "allowance"     // too many at once
 	blockedNotVouched   reason = "not_vouched"   // nobody knows that the credentials are good
 	blockedList         reason = "list_doubtful" // the list lacks machines of Nodes that are ready
@@ -32,7 +32,7 @@ const (
 
 // reasons are all of them.
 func reasons() []reason {
-	return []reason{blockedKept, blockedNeverSeen, blockedAllowance, blockedNotVouched, blockedList, blockedContradicted, blockedNoAnswer,
+	return []reason{blockedKept, blockedNoWitness, blockedAllowance, blockedNotVouched, blockedList, blockedContradicted, blockedNoAnswer,
 		blockedReported, blockedKubernetes, blockedDryRun}
 }
 
@@ -50,7 +50,6 @@ func (l *Lifecycle) remove(ctx context.Context, subjects []*subject, c census) {
 		l.blockAll(batch, blockedNotVouched, fmt.Sprintf("it is not certain that the right cloud was asked with good credentials: %v", err))
 		return
 	}
-	l.acquainted = l.acquainted || len(c.witnesses) > 0
 	batch = l.secondLook(ctx, batch, second)
 	if why := l.doubts(ctx, subjects); why != "" {
 		l.blockAll(batch, blockedList, why)
@@ -76,9 +75,9 @@ func (l *Lifecycle) admitted(subjects []*subject, c census) []*subject {
 		switch {
 		case s.sight.kept:
 			l.hold(s, blockedKept, fmt.Sprintf("it has the annotation or label %s/%s", l.behaviour.Domain, keepName))
-		case !l.acquainted && len(c.witnesses) == 0:
-			l.hold(s, blockedNeverSeen, "this process has not seen the machine of any Node yet, so it may look in the wrong place; "+
-				"delete the Node by hand if its machine is gone, or start a machine of the cluster")
+		case len(c.witnesses) == 0:
+			l.hold(s, blockedNoWitness, "the cloud shows no machine of any Node, so it may be the wrong place to look; "+
+				"if its machine is really gone, delete the Node by hand, or start a machine of the cluster")
 		case l.behaviour.DryRun && l.records[s.node.UID].blocked == blockedDryRun: // that was said
 		case left <= len(batch):
 			beyond = append(beyond, s)

@@ -88,8 +88,8 @@ func lies() map[string]struct {
 		want reason
 	}{
 		"partial lists":              {func(c *sky) { c.list = lacking("b") }, blockedContradicted},
-		"empty lists":                {func(c *sky) { c.list = lacking("a", "b", "c", "d") }, blockedList},
-		"empty lists, nothing by ID": {func(c *sky) { c.list, c.confirm = lacking("a", "b", "c", "d"), gone }, blockedList},
+		"empty lists":                {func(c *sky) { c.list = lacking("a", "b", "c", "d") }, blockedNoWitness},
+		"empty lists, nothing by ID": {func(c *sky) { c.list, c.confirm = lacking("a", "b", "c", "d"), gone }, blockedNoWitness},
 		"lists and answers lag": {func(c *sky) {
 			c.list, c.confirm = lacking("b", "c"), func(id string, s State) (State, error) {
 				return map[bool]State{true: Gone, false: s}[id == skyScheme+"b"], nil
@@ -148,37 +148,28 @@ func TestLivingNodeStays(t *testing.T) {
 	}
 }
 
-// TestStartWithAllMissing: a process that has seen no machine of any Node may look in the wrong place.
-func TestStartWithAllMissing(t *testing.T) {
-	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
-		r.stop()
-		r.sky.machine("a", Gone)
-		r.sky.machine("b", Gone)
-		r.silence("a", "b")
-		r.start()
-		r.pass(time.Hour)
-		r.want("Nodes", r.names(), "a b")
-		r.want("blocked", r.blocked(blockedNeverSeen), 2.0)
-		r.want("events", len(r.told()), 2)
+// TestAllMissing: when the cloud shows no machine of any Node, it may be the wrong place to look; from the start on, or later.
+func TestAllMissing(t *testing.T) {
+	for _, restarts := range []bool{true, false} {
+		inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+			r.sky.machine("a", Gone)
+			r.sky.machine("b", Gone)
+			r.silence("a", "b")
+			if restarts {
+				r.start()
+			}
+			r.pass(time.Hour)
+			r.want("Nodes", r.names(), "a b")
+			r.want("blocked", r.blocked(blockedNoWitness), 2.0)
+			r.want("events", len(r.told()), 2)
 
-		r.join("c")
-		r.pass(skyAge + lifeSoon)
-		r.want("Nodes, when there is one that shows that it is the right place", len(r.cluster.Nodes()), 2)
-		r.pass(r.behaviour.RemovalWindow + lifeSoon)
-		r.want("Nodes in the end", r.names(), "c")
-	})
-}
-
-// TestLastNode may go, too, when its machine was seen; only later.
-func TestLastNode(t *testing.T) {
-	inLife(t, []string{"a"}, func(r *lifeRig) {
-		r.sky.machine("a", Gone)
-		r.silence("a")
-		r.pass(newcomerGrace)
-		r.want("Nodes after a grace period", r.names(), "a")
-		r.pass(skyAge + 2*lifePeriod)
-		r.want("Nodes later", r.names(), "")
-	})
+			r.join("c")
+			r.pass(skyAge + lifeSoon)
+			r.want("Nodes, when there is one that shows that it is the right place", len(r.cluster.Nodes()), 2)
+			r.pass(r.behaviour.RemovalWindow + lifeSoon)
+			r.want("Nodes in the end", r.names(), "c")
+		})
+	}
 }
 
 // TestFreshNode: lists show a new machine late, and its kubelet is not ready yet.

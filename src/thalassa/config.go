@@ -210,7 +210,7 @@ func (c LoadBalancerConfig) behaviour() loadbalancer.Behaviour {
 func (c InstancesConfig) behaviour() node.Behaviour {
 	return node.Behaviour{
 		Domain: strings.TrimSuffix(labelReserved, "/"), GracePeriod: seconds(c.RemovalGracePeriod),
-		MaxRemovals: c.MaxRemovals, RemovalWindow: seconds(c.RemovalWindow), DryRun: c.DryRun,
+		Lists: true, MaxRemovals: c.MaxRemovals, RemovalWindow: seconds(c.RemovalWindow), DryRun: c.DryRun,
 	}
 }
 

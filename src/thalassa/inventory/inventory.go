@@ -52,7 +52,8 @@ type Inventory struct {
 	seen     *recent // owners of whom lists have shown something
 	complete complete
 	// unanswered are machines that lists lack and that could not be asked for.
-	unanswered *recent
+	unanswered  *recent
+	lookFailure failure // of the latest list that was wanted for a machine
 	// confirming is held while machines are asked for that lists lack.
 	confirming sync.Mutex
 	owned      Labels // of load balancers and target groups of this cluster

@@ -1,0 +1,80 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// MachineSince returns the machine with that identity from a list at most maxAge old. That there is none comes only from a complete list
+// that began at or after notBefore. A list that failed is not asked for again for a moment: thousands of nodes may ask in a row.
+func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Duration, notBefore time.Time) (m Machine, found bool, err error) {
+	if err := i.lookFailure.recent(); err != nil {
+		return Machine{}, false, err
+	}
+	machines, err := i.machines.findSince(ctx, id, maxAge, notBefore)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil { // the caller's impatience says nothing about the cloud
+			i.lookFailure.note(err)
+		}
+		return Machine{}, false, err
+	case len(machines) == 0:
+		return Machine{}, false, nil
+	}
+	return machines[0], true, nil
+}
+
+// findSince is find, but that there is nothing comes from a list that began at or after notBefore.
+func (k *kind[T]) findSince(ctx context.Context, key string, maxAge time.Duration, notBefore time.Time) ([]T, error) {
+	found, err := k.find(ctx, key, maxAge)
+	if err != nil || len(found) > 0 || notBefore.IsZero() {
+		return found, err
+	}
+	return k.find(ctx, key, time.Since(notBefore))
+}
+
+// AskMachine asks the cloud for one machine by its identity, whatever lists say. That there is none is what the cloud says of exactly
+// that machine; one in another VPC is an error.
+func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found bool, err error) {
+	item, exists, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) { return m, true })
+	if err != nil || !exists {
+		return Machine{}, false, err
+	}
+	m = item.object()
+	switch {
+	case m.Gone():
+		return m, false, nil
+	case item.VPC.Identity != i.vpc:
+		return Machine{}, false, fmt.Errorf("machine %s is in VPC %q, not in %s: %w; set vpcIdentity in the cloud-config to the VPC of the cluster's machines", id, item.VPC.Identity, i.vpc, client.ErrMalformed)
+	}
+	return m, true, nil
+}
+
+// failure is the latest one, for a moment. The zero value is none.
+type failure struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+func (f *failure) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at, f.err = time.Now(), err
+}
+
+// recent is the latest failure if it was just now.
+func (f *failure) recent() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil || time.Since(f.at) >= minRefreshInterval {
+		return nil
+	}
+	return f.err
+}
