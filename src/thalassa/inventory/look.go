@@ -56,6 +56,9 @@ func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found
 	return m, true, nil
 }
 
+// failureMemory is for how long a list that failed is not asked for again: the client has tried several times already.
+const failureMemory = 10 * time.Second
+
 // failure is the latest one, for a moment. The zero value is none.
 type failure struct {
 	mu  sync.Mutex
@@ -73,7 +76,7 @@ func (f *failure) note(err error) {
 func (f *failure) recent() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err == nil || time.Since(f.at) >= minRefreshInterval {
+	if f.err == nil || time.Since(f.at) >= failureMemory {
 		return nil
 	}
 	return f.err

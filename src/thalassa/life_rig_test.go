@@ -1,0 +1,199 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+)
+
+// realm is a cluster whose nodes are servers of a lab's cloud, and whose life cycle is looked after.
+type realm struct {
+	*lab
+	cluster *cluster.Cluster
+	told    *record.FakeRecorder
+	stop    func()
+}
+
+// lifePeriod is --node-monitor-period.
+const lifePeriod = 5 * time.Second
+
+// lifeLimit is within which a node goes whose server is really deleted: until a list shows that, a grace period and two passes; and the
+// pause that the client makes after an outage.
+func (r *realm) lifeLimit() time.Duration {
+	const outage = 30 * time.Second
+	return r.config.Inventory.machineAge() + seconds(r.config.InstancesV2.RemovalGracePeriod) + 2*lifePeriod + outage
+}
+
+// looked is as much of a node.Provider as the life cycle needs.
+type looked struct{ *instances }
+
+// Owns implements node.Provider.
+func (looked) Owns(id string) bool {
+	_, err := machineOf(id)
+	return err == nil
+}
+
+// Find implements node.Provider.
+func (looked) Find(context.Context, *corev1.Node) (node.Machine, error) {
+	return node.Machine{}, errors.New("the life cycle asks for nothing like that")
+}
+
+// newRealm is a cluster with these nodes, ready, and a process that knows them.
+func newRealm(t *testing.T, c emulator.Config, names ...string) *realm {
+	t.Helper()
+	l := newLab(t, c)
+	r := &realm{lab: l, cluster: cluster.New(), stop: func() {}}
+	t.Cleanup(func() { r.stop() })
+	for _, one := range l.nodes(names...) {
+		r.register(one)
+	}
+	r.begin()
+	return r
+}
+
+// register makes a node, ready.
+func (r *realm) register(one *corev1.Node) {
+	r.Helper()
+	if err := r.cluster.Create(one); err != nil {
+		r.Fatal(err)
+	}
+	r.report(one.Name, corev1.ConditionTrue)
+}
+
+// begin starts a process with the lab's configuration, after the one before has ended.
+func (r *realm) begin() {
+	r.Helper()
+	r.stop()
+	r.restart()
+	client, err := cluster.Client(r.cluster.Transport())
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.told = record.NewFakeRecorder(10000)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	life, err := node.NewLifecycle(node.LifecycleOptions{Provider: looked{r.cloud.instances}, Behaviour: r.config.InstancesV2.behaviour(),
+		Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1, Recorder: r.told})
+	if err != nil {
+		r.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(r.Context()), klog.Logger{}))
+	factory.StartWithContext(ctx)
+	ended := make(chan struct{})
+	go func() { life.Run(ctx); close(ended) }()
+	r.stop = func() { cancel(); <-ended; factory.Shutdown(); r.stop = func() {} }
+	r.pass(2 * time.Second)
+}
+
+func (r *realm) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// report is what the kubelet, or for Unknown kube-controller-manager, says of a node.
+func (r *realm) report(name string, status corev1.ConditionStatus) {
+	r.Helper()
+	r.change(name, func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Unix(1, 0)}}
+	})
+}
+
+func (r *realm) change(name string, change func(*corev1.Node)) {
+	r.Helper()
+	err := r.cluster.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object cluster.Object) {
+		if one, ok := object.(*corev1.Node); ok {
+			change(one)
+		}
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// names are the nodes that there are.
+func (r *realm) names() string {
+	var names []string
+	for _, one := range r.cluster.Nodes() {
+		names = append(names, one.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// want compares.
+func (r *realm) want(what string, got, want any) {
+	r.Helper()
+	if got != want {
+		r.Errorf("%s: got %v, want %v; events %q; calls %v", what, got, want, r.events(), r.emulator.Counters())
+	}
+}
+
+// events are those since the last time.
+func (r *realm) events() []string {
+	var events []string
+	for {
+		select {
+		case event := <-r.told.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
+}
+
+// act does something to the cloud.
+func (r *realm) act(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// between puts something between the provider and the cloud: what answers nil lets the request pass.
+func (r *realm) between(answer func(*http.Request) *http.Response) {
+	good := r.network
+	r.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+		if response := answer(request); response != nil {
+			response.Request = request
+			return response, nil
+		}
+		return good.RoundTrip(request)
+	})
+}
+
+// twoOf is a seed with another organisation, and with another VPC in the first one.
+func twoOf() emulator.Seed {
+	seed, other := emulator.DefaultSeed(), emulator.DefaultSeed().Organisations[0]
+	mine := &seed.Organisations[0]
+	far := mine.VPCs[0]
+	far.Identity, far.Name = otherVPC, "far"
+	far.Subnets = []emulator.SubnetSeed{{Identity: "subnet-far", Name: "far", CIDRs: far.Subnets[0].CIDRs}}
+	mine.VPCs = append(mine.VPCs, far)
+	other.Identity, other.Name, other.Slug = "o-other", "Other", otherOrganisation
+	other.PersonalAccessTokens, other.ServiceAccounts = []string{"other-token"}, nil
+	other.Clients = []emulator.ClientSeed{{ID: otherClient, Secret: otherClient}}
+	other.VPCs = []emulator.VPCSeed{{Identity: "vpc-theirs", Name: "theirs", Region: emulator.DefaultRegion, CIDRs: far.CIDRs,
+		Subnets: []emulator.SubnetSeed{{Identity: "subnet-theirs", Name: "theirs", CIDRs: far.Subnets[0].CIDRs}}}}
+	seed.Organisations = append(seed.Organisations, other)
+	return seed
+}
+
+// What twoOf has besides.
+const (
+	otherVPC          = "vpc-far"
+	otherOrganisation = "other"
+	otherClient       = "other-client"
+)
+
