@@ -17,7 +17,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/config"
 	cloudnode "k8s.io/cloud-provider/controllers/node"
-	"k8s.io/cloud-provider/controllers/nodelifecycle"
 	"k8s.io/cloud-provider/controllers/route"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/component-base/metrics/prometheus/controllers"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 	netutils "k8s.io/utils/net"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
@@ -102,7 +102,7 @@ func table() map[string]controller {
 		},
 		names.CloudNodeLifecycleController: {
 			account: "node-controller", watches: []watch{watchNodes},
-			check: needsInstances, construct: newNodeLifecycleController,
+			check: needsInstances, construct: newNodeLifecycleController, describe: node.DescribedLifecycle,
 		},
 		names.ServiceLBController: {
 			account: "service-controller", watches: []watch{watchNodes, watchServices, watchEndpointSlices},
@@ -142,9 +142,7 @@ func choose(all map[string]controller, cloud cloudprovider.Interface, settings *
 }
 
 func needsInstances(cloud cloudprovider.Interface, _ *config.CloudControllerManagerConfiguration) error {
-	_, v1 := cloud.Instances()
-	_, v2 := cloud.InstancesV2()
-	if !v1 && !v2 {
+	if _, ok := cloud.InstancesV2(); !ok { // no provider has only what was before it any more
 		return skipError("the cloud has no instances")
 	}
 	return nil
@@ -180,13 +178,20 @@ func newNodeController(env environment) (loop, error) {
 }
 
 func newNodeLifecycleController(env environment) (loop, error) {
-	c, err := nodelifecycle.NewCloudNodeLifecycleController(env.informers.Core().V1().Nodes(), env.client, env.cloud,
-		env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
-		int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs))
+	provider, behaviour, _ := node.ProviderOf(env.cloud)
+	c, err := node.NewLifecycle(node.LifecycleOptions{
+		Provider: provider, Behaviour: behaviour, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Period:  env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
+		Workers: int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs),
+	})
 	if err != nil {
 		return loop{}, err
 	}
-	return loop{run: func(ctx context.Context) { c.Run(ctx, env.metrics) }}, nil
+	return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
+		env.metrics.ControllerStarted("cloud-node-lifecycle") // the library's name for it
+		defer env.metrics.ControllerStopped("cloud-node-lifecycle")
+		c.Run(ctx)
+	}}, nil
 }
 
 func newServiceController(env environment) (loop, error) {

@@ -36,8 +36,8 @@ func reasons() []reason {
 		blockedReported, blockedKubernetes, blockedDryRun}
 }
 
-// maxRemovals is how many Nodes one pass removes at most, and so how many machines it asks for by their identity.
-const maxRemovals = 20
+// passRemovals is how many Nodes one pass removes at most, and so how many machines it asks for by their identity.
+const passRemovals = 20
 
 // remove removes those of the Nodes that are due and about which all agree.
 func (l *Lifecycle) remove(ctx context.Context, subjects []*subject, c census) {
@@ -81,7 +81,7 @@ func (l *Lifecycle) admitted(subjects []*subject, c census) []*subject {
 		case l.behaviour.DryRun && l.records[s.node.UID].blocked == blockedDryRun: // that was said
 		case left <= len(batch):
 			beyond = append(beyond, s)
-		case len(batch) < maxRemovals:
+		case len(batch) < passRemovals:
 			batch = append(batch, s)
 		}
 	}
@@ -95,7 +95,7 @@ func (l *Lifecycle) paused(beyond []*subject) {
 		l.stopped = false
 		return
 	}
-	limit := fmt.Sprintf("%d %% of the Nodes may be removed within %s (instancesV2.maxRemovals, instancesV2.removalWindow)", l.behaviour.MaxRemovals, l.behaviour.RemovalWindow)
+	limit := fmt.Sprintf("%d %% of the Nodes may be removed within %s (instancesV2.passRemovals, instancesV2.removalWindow)", l.behaviour.MaxRemovals, l.behaviour.RemovalWindow)
 	if !l.stopped {
 		l.stopped = true
 		l.recorder.Eventf(beyond[0].node, corev1.EventTypeWarning, reasonRemovalsStopped,
@@ -218,7 +218,7 @@ func (l *Lifecycle) conclude(ctx context.Context, s *subject) {
 		l.allowance.spend(time.Now())
 		l.metrics.removed(removalDryRun)
 		klog.FromContext(ctx).Info("Node would be removed, but this is a dry run", "node", klog.KObj(fresh), "providerID", fresh.Spec.ProviderID)
-		l.hold(s, blockedDryRun, "it would be removed, but this is a dry run (instancesV2.dryRun)")
+		l.hold(s, blockedDryRun, "it would be removed, but this is a dry run, as configured")
 	default:
 		l.delete(ctx, s, fresh)
 	}

@@ -196,4 +196,3 @@ const (
 	otherOrganisation = "other"
 	otherClient       = "other-client"
 )
-

@@ -240,7 +240,7 @@ func TestDoubtsCost(t *testing.T) {
 				}
 				r.pass(10 * time.Minute)
 				r.emulator.ResetCounters()
-				const minutes, most = 30, 20 // calls a minute, with the client's own repetitions of what failed
+				const minutes, most = 30, 24 // calls a minute, with the client's own repetitions of what failed
 				r.pass(minutes * time.Minute)
 				if calls := r.calls(); calls > most*minutes {
 					r.Errorf("%d calls in %d minutes: %v", calls, minutes, r.emulator.Counters())
