@@ -95,7 +95,7 @@ func (l *Lifecycle) paused(beyond []*subject) {
 		l.stopped = false
 		return
 	}
-	limit := fmt.Sprintf("%d %% of the Nodes may be removed within %s (instancesV2.passRemovals, instancesV2.removalWindow)", l.behaviour.MaxRemovals, l.behaviour.RemovalWindow)
+	limit := fmt.Sprintf("%d %% of the Nodes may be removed within %s, as configured", l.behaviour.MaxRemovals, l.behaviour.RemovalWindow)
 	if !l.stopped {
 		l.stopped = true
 		l.recorder.Eventf(beyond[0].node, corev1.EventTypeWarning, reasonRemovalsStopped,

@@ -113,10 +113,15 @@ func (c *sky) Confirm(_ context.Context, node *corev1.Node) (State, error) {
 	if c.before != nil {
 		c.before()
 	}
+	return c.ask(node.Spec.ProviderID)
+}
+
+// ask wants mu held.
+func (c *sky) ask(id string) (State, error) {
 	if c.confirm != nil {
-		return c.confirm(node.Spec.ProviderID, c.truth(node.Spec.ProviderID))
+		return c.confirm(id, c.truth(id))
 	}
-	return c.truth(node.Spec.ProviderID), nil
+	return c.truth(id), nil
 }
 
 // Vouch implements Provider.
@@ -128,7 +133,7 @@ func (c *sky) Vouch(_ context.Context, witnesses []*corev1.Node) error {
 		return c.vouch()
 	}
 	for _, witness := range witnesses {
-		if c.truth(witness.Spec.ProviderID) != Gone {
+		if state, err := c.ask(witness.Spec.ProviderID); err == nil && state != Gone {
 			return nil
 		}
 	}

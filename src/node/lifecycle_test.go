@@ -98,7 +98,12 @@ func lies() map[string]struct {
 		"no lists": {func(c *sky) { c.list = func(map[string]State) (map[string]State, error) { return nil, down } }, ""},
 		"lists and nothing else": {func(c *sky) {
 			c.list = lacking("b")
-			c.confirm = func(string, State) (State, error) { return "", down }
+			c.confirm = func(id string, truth State) (State, error) {
+				if id == skyScheme+"b" {
+					return "", down
+				}
+				return truth, nil
+			}
 		}, blockedNoAnswer},
 		"credentials that are no good": {func(c *sky) { c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down } }, blockedNotVouched},
 		"every other list": {func(c *sky) {
