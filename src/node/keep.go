@@ -61,6 +61,7 @@ type Keeper struct {
 	writer    writer
 	tenants   tenants
 	gate      gate
+	newest    newest
 	troubles  troubles
 }
 
@@ -171,12 +172,12 @@ func (k *Keeper) look(ctx context.Context) {
 		return
 	}
 	workqueue.ParallelizeUntil(ctx, k.lookers, len(nodes), func(at int) {
-		node := nodes[at]
+		node := k.newest.of(nodes[at])
 		if waiting(node) || k.foreign(node) {
 			return // the former are in the queue
 		}
 		d, err := k.difference(ctx, node)
-		if err == nil && d.none() && k.troubles.same(node, d.problems, time.Now()) {
+		if err == nil && d.none() && k.troubles.same(node, news(node, d.problems), time.Now()) {
 			return
 		}
 		if problem, ok := errors.AsType[*Problem](err); ok && problem.ofCloud() {

@@ -23,15 +23,21 @@ const repeatAfter = 55 * time.Minute
 // tell makes events of what stands in the way of a Node, and of what of it cannot be used: each once, and again when it lasts. That the
 // cloud gives no answer is told only of Nodes that wait for it: of a thousand others it is no news.
 func (k *Keeper) tell(node *corev1.Node, err error, problems []Problem) {
+	problems = news(node, problems)
 	if problem, ok := errors.AsType[*Problem](err); ok {
 		if problem.ofCloud() && !waiting(node) {
 			return
 		}
-		problems = append(slices.Clone(problems), *problem)
+		problems = append(problems, *problem)
 	}
 	for _, problem := range k.troubles.note(node, problems, time.Now()) {
 		k.recorder.Event(node, corev1.EventTypeWarning, problem.Reason, problem.Message)
 	}
+}
+
+// news are those of the problems that a Node's owner is told of.
+func news(node *corev1.Node, problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Reason == CloudNotReachable && !waiting(node) })
 }
 
 // troubles are what was told of Nodes, and lasts. The zero value is ready to use.
@@ -55,7 +61,7 @@ func topic(p Problem) Problem {
 }
 
 // note keeps the problems of a Node, and returns those that are to be told now.
-func (t *troubles) note(node *corev1.Node, problems []Problem, now time.Time) (news []Problem) {
+func (t *troubles) note(node *corev1.Node, problems []Problem, now time.Time) (untold []Problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.nodes[node.Name]
@@ -71,7 +77,7 @@ func (t *troubles) note(node *corev1.Node, problems []Problem, now time.Time) (n
 			continue
 		}
 		if !told || before.uid != node.UID || now.Sub(at) >= repeatAfter {
-			news, at = append(news, problem), now
+			untold, at = append(untold, problem), now
 		}
 		after.told[key] = at
 	}
@@ -79,7 +85,7 @@ func (t *troubles) note(node *corev1.Node, problems []Problem, now time.Time) (n
 		t.nodes = map[string]trouble{}
 	}
 	t.nodes[node.Name] = after
-	return news
+	return untold
 }
 
 // same says whether a Node has these problems, as far as was told lately.

@@ -33,8 +33,10 @@ func (k *Keeper) serve(ctx context.Context, name string) {
 	if err != nil || node.DeletionTimestamp != nil || k.foreign(node) {
 		k.queue.Forget(name)
 		k.troubles.forget(name)
+		k.newest.forget(name)
 		return
 	}
+	node = k.newest.of(node)
 	err = k.sync(ctx, node)
 	problem, isProblem := errors.AsType[*Problem](err)
 	switch {
@@ -75,6 +77,7 @@ func (k *Keeper) sync(ctx context.Context, node *corev1.Node) error {
 	if err != nil {
 		return err
 	}
+	k.newest.wrote(after)
 	if waiting(node) && !waiting(after) {
 		k.metrics.initialised(time.Since(node.CreationTimestamp.Time))
 		k.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, "Node synced successfully")

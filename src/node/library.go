@@ -37,15 +37,15 @@ func ProviderOf(cloud cloudprovider.Interface) (provider Provider, behaviour Beh
 	}
 	name := cloud.ProviderName()
 	return Classic(name, instances), Behaviour{
-		Domain: strings.ToLower(name) + ".cloud-provider", GracePeriod: gracePeriod, MaxRemovals: maxRemovals, RemovalWindow: removalWindow,
+		Domain: strings.ToLower(name) + ".cloud-provider", GracePeriod: usualGrace, MaxRemovals: usualRemovals, RemovalWindow: usualWindow,
 	}, true
 }
 
 // How Nodes are removed whose provider has no opinion on it.
 const (
-	gracePeriod   = time.Minute
-	maxRemovals   = 20
-	removalWindow = 10 * time.Minute
+	usualGrace    = time.Minute
+	usualRemovals = 20 // percent
+	usualWindow   = 10 * time.Minute
 )
 
 // InstanceExists says whether the Node's machine exists. "No" comes only from the provider's list and from the cloud itself; a Node
@@ -85,8 +85,8 @@ func (l *Library) state(ctx context.Context, node *corev1.Node) (State, error) {
 // none.
 func (l *Library) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	machine, err := l.provider.Find(ctx, node)
-	if problem, ok := errors.AsType[*Problem](err); ok && problem.Reason == MachineNotFound {
-		return nil, fmt.Errorf("node %s: %w: %w", node.Name, cloudprovider.InstanceNotFound, err)
+	if problem, ok := errors.AsType[*Problem](err); ok && (problem.Reason == MachineNotFound || problem.Reason == MachineReplaced) {
+		return nil, fmt.Errorf("node %s: %w (%w)", node.Name, err, cloudprovider.InstanceNotFound)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node.Name, err)

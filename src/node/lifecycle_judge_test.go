@@ -170,3 +170,15 @@ func TestClockJumps(t *testing.T) {
 		})
 	}
 }
+
+// TestAnew: after an answer that was not to be believed, none counts that is as old as that.
+func TestAnew(t *testing.T) {
+	base := time.Now()
+	h := history{unready: base, missing: at(base, 10)}
+	if got := h.since(); !got.Equal(at(base, 10)) {
+		t.Errorf("answers count since %s, want the first one that said that it is missing", got)
+	}
+	if got := h.anew(at(base, 80)).since(); !got.Equal(at(base, 80)) {
+		t.Errorf("answers count since %s, want the time at which all began anew", got)
+	}
+}

@@ -224,6 +224,55 @@ func TestReplacedServer(t *testing.T) {
 	})
 }
 
+// TestManyStrangeNodes: ready ones without a machine are asked for a few at a time, once, and then others may go.
+func TestManyStrangeNodes(t *testing.T) {
+	inLife(t, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}, func(r *lifeRig) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			r.sky.machine(name, Gone)
+		}
+		r.sky.machine("j", Gone)
+		r.silence("j")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes while not all were asked for", r.names(), "a b c d e f g h i j")
+		r.pass(lifeSoon)
+		r.want("Nodes then", r.names(), "a b c d e f g h i")
+		r.sky.calls()
+		r.pass(r.behaviour.RemovalWindow)
+		r.sky.machine("h", Gone)
+		r.silence("h")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes later", r.names(), "a b c d e f g i")
+		if calls := r.sky.calls(); !strings.HasSuffix(calls, "1 confirms") {
+			r.Errorf("calls %s, want one question, about the one that goes", calls)
+		}
+
+		// When they are most, nobody is asked for: the list is nonsense.
+		r.sky.machine("e", Gone)
+		r.sky.machine("g", Gone)
+		r.silence("g")
+		r.pass(time.Hour)
+		r.want("Nodes when most have no machine", r.names(), "a b c d e f g i")
+		if calls := r.sky.calls(); !strings.HasSuffix(calls, "0 confirms") {
+			r.Errorf("calls %s, want no question", calls)
+		}
+	})
+}
+
+// TestOnlyStrangeNodes: when no ready Node has a machine, the cloud is not believed, whatever else it shows.
+func TestOnlyStrangeNodes(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.sky.machine("a", Gone)
+		r.sky.machine("c", Gone)
+		r.silence("b", "c")
+		r.pass(time.Hour)
+		r.want("Nodes", r.names(), "a b c")
+		r.toldOnce("Warning NodeNotRemoved", "correct or delete these Nodes")
+		r.report("b", corev1.ConditionTrue)
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes when one that is ready has a machine", r.names(), "a b")
+	})
+}
+
 // TestNodeRegisteredAgain at the very moment at which it would be removed.
 func TestNodeRegisteredAgain(t *testing.T) {
 	for name, happens := range map[string]func(*lifeRig){
@@ -233,8 +282,11 @@ func TestNodeRegisteredAgain(t *testing.T) {
 			again.UID = types.UID(fmt.Sprintf("uid-%d", r.made))
 			r.want("replacing it", r.cluster.Replace(again), nil)
 		},
-		"the Node is ready":   func(r *lifeRig) { r.report("b", corev1.ConditionTrue); r.silence("b") },
-		"the Node changes":    func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
+		"the Node is ready": func(r *lifeRig) { r.report("b", corev1.ConditionTrue); r.silence("b") },
+		"the Node changes":  func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
+		"the Node is ready within the same second": func(r *lifeRig) {
+			r.change("b", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
+		},
 		"the kubelet reports": func(r *lifeRig) { r.report("b", corev1.ConditionFalse); r.silence("b") },
 		"it is to be kept": func(r *lifeRig) {
 			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} })
@@ -287,13 +339,18 @@ func TestOnlyOurs(t *testing.T) {
 			r.register(node)
 			r.silence(name)
 		}
+		leaving := skyNode("leaving")
+		leaving.Finalizers = []string{"example.com/theirs"}
+		r.register(leaving)
+		r.silence("leaving")
+		r.want("deleting it", r.cluster.Delete(leaving), nil)
 		r.pass(newcomerGrace + lifeSoon + time.Hour/2)
-		r.want("Nodes", r.names(), "a annotated b c foreign labelled unnamed")
+		r.want("Nodes", r.names(), "a annotated b c foreign labelled leaving unnamed")
 		r.want("opted out", r.blocked(blockedKept), 2.0)
 		told := strings.Join(r.told(), "\n")
-		for _, part := range []string{"example.com/keep-node", "DeletingNode"} {
-			if !strings.Contains(told, part) {
-				r.Errorf("nothing about %s in the events:\n%s", part, told)
+		for part, want := range map[string]int{"has the annotation or label example.com/keep-node": 2, "DeletingNode": 1} {
+			if count := strings.Count(told, part); count != want {
+				r.Errorf("%d times %s in the events, want %d:\n%s", count, part, want, told)
 			}
 		}
 		if count := strings.Count(told, "NodeNotRemoved"); count != 2 {
@@ -301,7 +358,7 @@ func TestOnlyOurs(t *testing.T) {
 		}
 		r.change("labelled", func(n *corev1.Node) { n.Labels = nil })
 		r.pass(lifeSoon)
-		r.want("Nodes when one is not opted out any more", r.names(), "a annotated b c foreign unnamed")
+		r.want("Nodes when one is not opted out any more", r.names(), "a annotated b c foreign leaving unnamed")
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -35,6 +36,7 @@ type Cloud struct {
 	client    *client.Client
 	inventory *inventory.Inventory
 	instances *instances
+	nodes     *node.Library
 	balancers *balancers
 	library   *servicecontroller.Library
 	readiness readiness
@@ -93,9 +95,10 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 	}
 	known := inventory.New(api, scopeOf(c))
 	balancers := newBalancers(c, known)
+	servers := &instances{config: c, inventory: known}
 	return &Cloud{
 		config: c, client: api, inventory: known,
-		instances: &instances{config: c, inventory: known},
+		instances: servers, nodes: node.NewLibrary(servers, c.InstancesV2.behaviour()),
 		balancers: balancers, library: servicecontroller.NewLibrary(balancers, c.LoadBalancer.behaviour(), &record.FakeRecorder{}),
 	}, nil
 }
@@ -168,7 +171,7 @@ func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 
 // InstancesV2 returns the machines, unless they are switched off.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return c.instances, c.config.InstancesV2.Enabled
+	return c.nodes, c.config.InstancesV2.Enabled
 }
 
 // Instances is superseded by InstancesV2.

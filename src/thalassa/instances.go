@@ -2,12 +2,16 @@ package thalassa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
+	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
-	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -17,124 +21,159 @@ type instances struct {
 	inventory *inventory.Inventory
 }
 
-var _ cloudprovider.InstancesV2 = (*instances)(nil)
+var _ node.Provider = (*instances)(nil)
 
-// InstanceExists says whether the node's server exists. "No" comes only from a fresh, complete list that the server itself
-// confirms when asked by identity. A node that never got a providerID, or has another cloud's, is not ours to judge: an error.
-func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
-	id, err := i.identity(ctx, node)
-	if err != nil {
-		return false, err
-	}
-	_, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
-	if err != nil {
-		return false, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)
-	}
-	if found {
-		return true, nil
-	}
-	exists, err := i.inventory.MachineExists(ctx, id)
-	if err != nil {
-		return false, fmt.Errorf("asking for server %s of node %s: %w", id, node.Name, err)
-	}
-	return exists, nil
+// Owns says whether a provider ID is of this cloud.
+func (i *instances) Owns(providerID string) bool {
+	_, err := machineOf(providerID)
+	return err == nil
 }
 
-// InstanceShutdown says whether the node's server exists but is stopped or being deleted: Kubernetes then taints the node when it is
-// not ready either.
-func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
-	id, err := i.identity(ctx, node)
+// Find returns what the node should say of its server: the one its provider ID names, else the one called like the node, else the one its
+// annotation names.
+func (i *instances) Find(ctx context.Context, n *corev1.Node) (node.Machine, error) {
+	server, err := i.server(ctx, n)
 	if err != nil {
-		return false, err
+		return node.Machine{}, problemOf(err)
 	}
-	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
-	if err != nil {
-		return false, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)
+	machine := node.Machine{ProviderID: providerID(server.ID), Type: server.Type}
+	if machine.Addresses, err = nodeAddresses(n.Name, server); err != nil {
+		return node.Machine{}, err
 	}
-	return found && machine.Stopped(), nil
-}
-
-// InstanceMetadata returns what Kubernetes should know of the node's server.
-// It is cloudprovider.InstanceNotFound when no server belongs to the node.
-func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	machine, err := i.machine(ctx, node)
-	if err != nil {
-		return nil, err
+	if i.config.InstancesV2.ZoneAndRegionEnabled {
+		vpc, err := i.inventory.VPC(ctx)
+		if err != nil {
+			return node.Machine{}, problemOf(fmt.Errorf("looking up the region: %w", err))
+		}
+		machine.Zone, machine.Region = server.Zone, vpc.Region
 	}
-	addresses, err := nodeAddresses(node.Name, machine)
-	if err != nil {
-		return nil, err
-	}
-	metadata := &cloudprovider.InstanceMetadata{
-		ProviderID: providerID(machine.ID), InstanceType: machine.Type, NodeAddresses: addresses,
-	}
-	if !i.config.InstancesV2.ZoneAndRegionEnabled {
-		return metadata, nil
-	}
-	vpc, err := i.inventory.VPC(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("looking up the region of node %s: %w", node.Name, err)
-	}
-	metadata.Zone, metadata.Region = machine.Zone, vpc.Region
-	return metadata, nil
-}
-
-// machine returns the node's server: the one its providerID names, else the one called like the node.
-func (i *instances) machine(ctx context.Context, node *corev1.Node) (inventory.Machine, error) {
-	if node.Spec.ProviderID == "" {
-		return i.machineByName(ctx, node)
-	}
-	id, err := machineOf(node.Spec.ProviderID)
-	if err != nil {
-		return inventory.Machine{}, fmt.Errorf("node %s: %w", node.Name, err)
-	}
-	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
-	if err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)
-	}
-	if !found {
-		return inventory.Machine{}, fmt.Errorf("node %s: VPC %s has no server %s: %w", node.Name, i.config.VPCIdentity, id, cloudprovider.InstanceNotFound)
-	}
+	i.addSettings(&machine, server)
+	i.addType(ctx, &machine, server)
 	return machine, nil
 }
 
-func (i *instances) machineByName(ctx context.Context, node *corev1.Node) (inventory.Machine, error) {
-	machines, err := i.inventory.MachinesBySlug(ctx, node.Name, i.config.Inventory.machineAge())
-	switch {
-	case err != nil:
-		return inventory.Machine{}, fmt.Errorf("looking up the server of node %s: %w", node.Name, err)
-	case len(machines) == 0:
-		return inventory.Machine{}, fmt.Errorf("node %s: VPC %s has no server with that slug: %w; give the server the node's name, or set the node's spec.providerID to %s",
-			node.Name, i.config.VPCIdentity, cloudprovider.InstanceNotFound, providerID("<machine identity>"))
-	case len(machines) > 1:
-		return inventory.Machine{}, fmt.Errorf("node %s: %d servers of VPC %s have that slug; set the node's spec.providerID to the one it runs on, %s",
-			node.Name, len(machines), i.config.VPCIdentity, providerID("<machine identity>"))
+// problemOf says which errors of the cloud are worth telling people.
+func problemOf(err error) error {
+	if _, already := errors.AsType[*node.Problem](err); already {
+		return err
 	}
-	return machines[0], nil
+	if _, ofCloud := errors.AsType[*client.Error](err); !ofCloud && !errors.Is(err, client.ErrMalformed) {
+		return err
+	}
+	reason := node.CloudNotReachable
+	if errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) {
+		reason = node.CloudRefused
+	}
+	return &node.Problem{Reason: reason, Message: fmt.Sprintf("The server of this Node is not known: %v", err)}
 }
 
-// identity returns the identity of the node's server without supposing that it still exists.
-func (i *instances) identity(ctx context.Context, node *corev1.Node) (string, error) {
-	if node.Spec.ProviderID != "" {
-		return machineOf(node.Spec.ProviderID)
+// server returns the node's server, or the problem that there is none.
+func (i *instances) server(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+	if n.Spec.ProviderID != "" {
+		return i.serverByID(ctx, n)
 	}
-	machine, err := i.machineByName(ctx, node)
-	return machine.ID, err
+	servers, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
+	if err != nil {
+		return inventory.Machine{}, fmt.Errorf("looking up the server by its slug: %w", err)
+	}
+	if len(servers) > 1 { // of a server and its successor, the node runs on the latter
+		servers = slices.DeleteFunc(servers, func(m inventory.Machine) bool { return m.State == string(iaas.MachineStateDeleting) })
+	}
+	if len(servers) == 1 {
+		return servers[0], nil
+	}
+	if annotation := i.config.InstancesV2.MachineAnnotation; annotation != "" && n.Annotations[annotation] != "" {
+		return i.serverByAnnotation(ctx, n)
+	}
+	if len(servers) > 1 {
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineAmbiguous, Message: fmt.Sprintf("%d servers of VPC %s have the slug %s. Set spec.providerID of this Node to the one it runs on, %s, or rename the others.",
+			len(servers), i.config.VPCIdentity, n.Name, anyProviderID())}
+	}
+	return inventory.Machine{}, i.absentByName(ctx, n.Name)
+}
+
+func anyProviderID() string { return providerID("<machine identity>") }
+
+// absentByName says that no server is called like the node, and whether one is in another VPC.
+func (i *instances) absentByName(ctx context.Context, name string) error {
+	if vpc := i.inventory.VPCOfSlug(ctx, name); vpc != "" {
+		return i.elsewhere("the server with the slug "+name, vpc)
+	}
+	return &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has no server with the slug %s. Give the server the name of this Node, or set spec.providerID of this Node to %s.",
+		i.config.VPCIdentity, name, anyProviderID())}
+}
+
+func (i *instances) elsewhere(what, vpc string) error {
+	return &node.Problem{Reason: node.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config does not have the server of this Node: %s is in VPC %s. Move the server, or set vpcIdentity to the VPC of the cluster's servers.",
+		i.config.VPCIdentity, what, vpc)}
+}
+
+// serverByID returns the server that the node's provider ID names.
+func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+	id, err := machineOf(n.Spec.ProviderID)
+	if err != nil {
+		return inventory.Machine{}, err
+	}
+	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
+	switch {
+	case err != nil:
+		return inventory.Machine{}, fmt.Errorf("looking up server %s: %w", id, err)
+	case found:
+		return server, nil
+	}
+	namesakes, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
+	if err != nil {
+		return inventory.Machine{}, fmt.Errorf("looking up the server by its slug: %w", err)
+	}
+	if len(namesakes) > 0 {
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineReplaced, Message: fmt.Sprintf("VPC %s has no server %s any more, which this Node names; the server with the slug %s is %s now. Delete this Node, so that the kubelet registers it anew.",
+			i.config.VPCIdentity, id, n.Name, namesakes[0].ID)}
+	}
+	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
+		return inventory.Machine{}, i.elsewhere("server "+id, vpc)
+	}
+	return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has no server %s, which this Node names. If the server is gone, the Node is removed once its kubelet does not report any more.",
+		i.config.VPCIdentity, id)}
+}
+
+// serverByAnnotation returns the server that the node's annotation names, as an identity or provider ID.
+func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+	name := i.config.InstancesV2.MachineAnnotation
+	text := n.Annotations[name]
+	id, err := machineOf(text)
+	if err != nil {
+		id, err = machineOf(providerID(text))
+	}
+	if err != nil {
+		return inventory.Machine{}, &node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a server.", name, text)}
+	}
+	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
+	switch {
+	case err != nil:
+		return inventory.Machine{}, fmt.Errorf("looking up server %s: %w", id, err)
+	case found:
+		return server, nil
+	}
+	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
+		return inventory.Machine{}, i.elsewhere("server "+id+", which its annotation "+name+" names,", vpc)
+	}
+	return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has neither a server with the slug %s nor server %s, which the annotation %s of this Node names.",
+		i.config.VPCIdentity, n.Name, id, name)}
 }
 
 // nodeAddresses returns all addresses of the server's primary interface, and the node's name as its hostname.
-func nodeAddresses(name string, machine inventory.Machine) ([]corev1.NodeAddress, error) {
+func nodeAddresses(name string, server inventory.Machine) ([]corev1.NodeAddress, error) {
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
-	for _, text := range machine.Addresses {
+	for _, text := range server.Addresses {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
-			return nil, fmt.Errorf("server %s of node %s: the cloud shows %q as an address: %w", machine.ID, name, text, err)
+			return nil, &node.Problem{Reason: node.MachineNoAddress, Message: fmt.Sprintf("The cloud shows %q as an address of server %s, which is none. Look at the server in the cloud.", text, server.ID)}
 		}
 		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address.String()})
 	}
 	if len(addresses) == 1 {
-		return nil, fmt.Errorf("server %s of node %s has no address on its network interface \"default\" yet; it is looked at again by itself; if that lasts, attach the server to a subnet of its VPC with an interface of that name",
-			machine.ID, name)
+		return nil, &node.Problem{Reason: node.MachineNoAddress, Message: fmt.Sprintf("Server %s of this Node has no address on its network interface \"default\" yet. It is looked at again by itself; if that lasts, attach the server to a subnet of its VPC with an interface of that name.",
+			server.ID)}
 	}
 	return addresses, nil
 }

@@ -42,7 +42,7 @@ func TestInstanceMetadata(t *testing.T) {
 		"by providerID": named("worker-1", "thalassacloud://"+id),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := l.cloud.instances.InstanceMetadata(t.Context(), node)
+			got, err := l.cloud.nodes.InstanceMetadata(t.Context(), node)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("error %v, metadata (-want +got):\n%s", err, diff)
 			}
@@ -59,14 +59,14 @@ func TestInstanceMetadataFailures(t *testing.T) {
 		notFound bool
 		want     string
 	}{
-		{"no such server", named("ghost", ""), true, "node ghost: VPC vpc-emulator000000000001 has no server with that slug"},
+		{"no such server", named("ghost", ""), true, "node ghost: VPC vpc-emulator000000000001 has no server with the slug ghost"},
 		{"providerID of a server that is gone", named("ghost", "thalassacloud://m-gone"), true, "has no server m-gone"},
 		{"providerID of another cloud", named("ghost", "aws:///i-1"), false, `providerID "aws:///i-1" is not of this cloud`},
 		{"providerID wins over the name", named("known", "thalassacloud://m-gone"), true, "has no server m-gone"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := l.cloud.instances.InstanceMetadata(t.Context(), tt.node)
+			_, err := l.cloud.nodes.InstanceMetadata(t.Context(), tt.node)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, cloudprovider.InstanceNotFound) != tt.notFound {
 				t.Errorf("error = %v; want %q, not found %v", err, tt.want, tt.notFound)
 			}
@@ -81,11 +81,11 @@ func TestMachineWithoutInterfaces(t *testing.T) {
 	if err := l.emulator.SetMachineAddresses("bare"); err != nil {
 		t.Fatal(err)
 	}
-	metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), node)
+	metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), node)
 	if err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Fatalf("metadata %+v, error %v; want an error", metadata, err)
 	}
-	for _, want := range []string{"of node bare has no address on its network interface \"default\" yet", "looked at again by itself", "attach the server to a subnet"} {
+	for _, want := range []string{"of this Node has no address on its network interface \"default\" yet", "looked at again by itself", "attach the server to a subnet"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q in it", err, want)
 		}
@@ -101,16 +101,16 @@ func TestTwoMachinesOfOneName(t *testing.T) {
 			object["slug"] = "twin"
 		}
 	}
-	metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), named("twin", ""))
-	want := "node twin: 2 servers of VPC " + emulator.DefaultVPC + " have that slug; set the node's spec.providerID to the one it runs on, thalassacloud://<machine identity>"
+	metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), named("twin", ""))
+	want := "node twin: 2 servers of VPC " + emulator.DefaultVPC + " have the slug twin. Set spec.providerID of this Node to the one it runs on, thalassacloud://<machine identity>, or rename the others."
 	if err == nil || err.Error() != want || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Errorf("metadata %+v, error %v;\nwant %s", metadata, err, want)
 	}
-	if exists, err := l.cloud.instances.InstanceExists(t.Context(), named("twin", "")); exists || err == nil {
+	if exists, err := l.cloud.nodes.InstanceExists(t.Context(), named("twin", "")); exists || err == nil {
 		t.Errorf("InstanceExists = %v, %v; want an error", exists, err)
 	}
 	for _, node := range twins {
-		if got, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err != nil || got.ProviderID != node.Spec.ProviderID {
+		if got, err := l.cloud.nodes.InstanceMetadata(t.Context(), node); err != nil || got.ProviderID != node.Spec.ProviderID {
 			t.Errorf("by providerID: %+v, error %v; want %s", got, err, node.Spec.ProviderID)
 		}
 	}
@@ -123,13 +123,13 @@ func TestAnErrorIsNotAnAnswer(t *testing.T) {
 		node := l.nodes("a")[0]
 		l.network = &failing{next: l.network, writes: -1}
 		l.restart()
-		if exists, err := l.cloud.instances.InstanceExists(t.Context(), node); err == nil {
+		if exists, err := l.cloud.nodes.InstanceExists(t.Context(), node); err == nil {
 			t.Errorf("InstanceExists without an answer = %v and no error", exists)
 		}
-		if off, err := l.cloud.instances.InstanceShutdown(t.Context(), node); err == nil {
+		if off, err := l.cloud.nodes.InstanceShutdown(t.Context(), node); err == nil {
 			t.Errorf("InstanceShutdown without an answer = %v and no error", off)
 		}
-		if metadata, err := l.cloud.instances.InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
+		if metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
 			t.Errorf("InstanceMetadata without an answer = %v, %v", metadata, err)
 		}
 	})

@@ -33,6 +33,8 @@ func scopeOf(c Config) inventory.Scope {
 		VPC:        c.VPCIdentity,
 		Owned:      inventory.Labels{labelCluster: c.Cluster, labelManaged: "true"},
 		OwnerLabel: labelUID,
+
+		MachineLabels: c.InstancesV2.machineLabels(),
 	}
 }
 

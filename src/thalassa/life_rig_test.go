@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -38,20 +37,6 @@ func (r *realm) lifeLimit() time.Duration {
 	return r.config.Inventory.machineAge() + seconds(r.config.InstancesV2.RemovalGracePeriod) + 2*lifePeriod + outage
 }
 
-// looked is as much of a node.Provider as the life cycle needs.
-type looked struct{ *instances }
-
-// Owns implements node.Provider.
-func (looked) Owns(id string) bool {
-	_, err := machineOf(id)
-	return err == nil
-}
-
-// Find implements node.Provider.
-func (looked) Find(context.Context, *corev1.Node) (node.Machine, error) {
-	return node.Machine{}, errors.New("the life cycle asks for nothing like that")
-}
-
 // newRealm is a cluster with these nodes, ready, and a process that knows them.
 func newRealm(t *testing.T, c emulator.Config, names ...string) *realm {
 	t.Helper()
@@ -85,7 +70,7 @@ func (r *realm) begin() {
 	}
 	r.told = record.NewFakeRecorder(10000)
 	factory := informers.NewSharedInformerFactory(client, 0)
-	life, err := node.NewLifecycle(node.LifecycleOptions{Provider: looked{r.cloud.instances}, Behaviour: r.config.InstancesV2.behaviour(),
+	life, err := node.NewLifecycle(node.LifecycleOptions{Provider: r.cloud.instances, Behaviour: r.config.InstancesV2.behaviour(),
 		Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1, Recorder: r.told})
 	if err != nil {
 		r.Fatal(err)

@@ -59,7 +59,7 @@ func TestAgesAreKept(t *testing.T) {
 			l.restart()
 			nodes, web := l.nodes("a"), service("web", 80)
 			exists := func(node *corev1.Node) {
-				if _, err := l.cloud.instances.InstanceExists(t.Context(), node); err != nil {
+				if _, err := l.cloud.nodes.InstanceExists(t.Context(), node); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// patchNode changes labels, annotations and spec of a Node by a strategic merge patch, unless it is not the one that is meant.
+// patchNode changes labels and annotations of a Node and its spec, or instead of that its status, by a merge patch, unless it is not the
+// one that is meant.
 func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, error) {
 	text, err := io.ReadAll(request.Body)
 	if err != nil {
@@ -31,7 +33,7 @@ func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	merged, err := strategicpatch.StrategicMergePatch(original, text, corev1.Node{})
+	merged, err := mergedBy(request.Header.Get("Content-Type"), original, text)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -43,14 +45,29 @@ func (c *Cluster) patchNode(request *http.Request, a address) (io.ReadCloser, er
 		return nil, err
 	}
 	err = c.change(before, func(object Object) {
-		if node, ok := object.(*corev1.Node); ok {
-			node.Labels, node.Annotations, node.Spec = after.Labels, after.Annotations, after.Spec
+		node, ok := object.(*corev1.Node)
+		if !ok {
+			return
+		}
+		node.Labels, node.Annotations = after.Labels, after.Annotations
+		if a.part == "status" {
+			node.Status = after.Status
+		} else {
+			node.Spec = after.Spec
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	return written(json.RawMessage(c.history[len(c.history)-1].text))
+}
+
+// mergedBy is an object after a patch of one of the two kinds that merge.
+func mergedBy(kind string, original, patch []byte) ([]byte, error) {
+	if kind == string(types.MergePatchType) {
+		return jsonpatch.MergePatch(original, patch)
+	}
+	return strategicpatch.StrategicMergePatch(original, patch, corev1.Node{})
 }
 
 // deleteNode deletes a Node, unless it is not the one that is meant.

@@ -110,7 +110,7 @@ func (c *Cluster) serve(request *http.Request) (io.ReadCloser, error) {
 		return c.get(k, a)
 	case request.Method == http.MethodPatch && a.resource == "services" && a.part == "status":
 		return c.patch(request, a)
-	case request.Method == http.MethodPatch && a.resource == "nodes" && a.part == "":
+	case request.Method == http.MethodPatch && a.resource == "nodes" && (a.part == "" || a.part == "status"):
 		return c.patchNode(request, a)
 	case request.Method == http.MethodDelete && a.resource == "nodes" && a.part == "":
 		return c.deleteNode(request, a)

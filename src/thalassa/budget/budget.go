@@ -1,4 +1,4 @@
-// Package budget says what looking after Services may cost, in one table: tests hold the provider to what is counted, `make bench`
+// Package budget says what looking after Services and nodes may cost, in one table: tests hold the provider to what is counted, `make bench`
 // measures the rest, and the documentation shows all of it.
 package budget
 
@@ -36,6 +36,11 @@ func All() []Budget {
 		{Name: "quiet-writes", Work: "a quiet quarter of an hour: writes to cloud and Kubernetes, and events", Limit: 0, Unit: "writes"},
 		{Name: "nodes-writes", Work: "nodes join or leave within a second, however many: for each target group", Limit: 1, Unit: "writes"},
 		{Name: "nodes-lists", Work: "nodes join within a second: lists, of machines", Limit: 1, Unit: "calls"},
+		{Name: "initialise-calls", Work: "1,000 new nodes are initialised", Limit: 5, Unit: "calls"},
+		{Name: "initialise-patches", Work: "the same: writes to Kubernetes for each node, of its addresses and of the rest", Limit: 2, Unit: "writes"},
+		{Name: "joins-calls", Work: "500 nodes join within seconds, some before the cloud shows their servers", Limit: 10, Unit: "calls"},
+		{Name: "kept-calls", Work: "a quiet minute in which 1,000 nodes are kept true", Limit: 1, Unit: "calls"},
+		{Name: "kept-writes", Work: "a quiet quarter of an hour in which 1,000 dual-stack nodes are kept true: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
 		{Name: "create-writes", Work: "a new Service with two ports", Limit: 5, Unit: "writes"},
 		{Name: "create-separately-writes", Work: "the same where the cloud takes no listeners at creation", Limit: 7, Unit: "writes"},
 		{Name: "create-group-writes", Work: "a new Service with two ports and a security group of its own", Limit: 6, Unit: "writes"},

@@ -46,6 +46,7 @@ type Inventory struct {
 
 	securityGroups securityGroups
 	reservedIPs    lookup[ReservedIP]
+	machineTypes   lookup[MachineType]
 
 	absent   *recent // machines, by identity, that were missing in a list that began after they were first missed, and in all since
 	doubts   *recent // owners for whom a creation ended without an answer
@@ -54,6 +55,10 @@ type Inventory struct {
 	// unanswered are machines that lists lack and that could not be asked for.
 	unanswered  *recent
 	lookFailure failure // of the latest list that was wanted for a machine
+	typeFailure failure // of the latest list of machine types
+	patience    *patience
+	elsewhere   *elsewhere
+	prefixes    []string // of the labels of machines that are kept
 	// confirming is held while machines are asked for that lists lack.
 	confirming sync.Mutex
 	owned      Labels // of load balancers and target groups of this cluster
@@ -67,6 +72,8 @@ type Scope struct {
 	Owned Labels
 	// OwnerLabel is the label whose value identifies one owner among them.
 	OwnerLabel string
+	// MachineLabels are how the keys of those labels of machines begin that are wanted; of others none is kept.
+	MachineLabels []string
 }
 
 // New returns an empty inventory. It makes no call.
@@ -74,6 +81,7 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	i := &Inventory{cloud: cloud, vpc: scope.VPC, owner: scope.OwnerLabel, absent: newRecent(absentMemory), doubts: newRecent(doubtMemory), seen: newRecent(doubtMemory), unanswered: newRecent(unanswered)}
 	i.machines = newKind("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
 	i.machines.present = i.absent.forget
+	i.patience, i.elsewhere, i.prefixes = newPatience(), newElsewhere(), scope.MachineLabels
 	i.owned = scope.Owned
 	i.balancers = newKind("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string { return lb.ID },
 		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
@@ -82,6 +90,7 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 		func(g TargetGroup) []string { return []string{ownerKey(g.Labels[scope.OwnerLabel])} })
 	i.groups.ask = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
+	i.machineTypes = i.newMachineTypes()
 	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
 	return i
 }
@@ -96,33 +105,30 @@ func (i *Inventory) Refresh(ctx context.Context) error {
 
 func ownerKey(owner string) string { return "owner/" + owner }
 
-// MachineByID returns the machine with that identity; found is false when the list has none, which MachineExists confirms.
-// The answer is at most maxAge old; "not found" comes from a list that is at most seconds old.
+// MachineByID returns the machine with that identity; found is false when the list has none. The answer is at most maxAge old; "not found"
+// comes from a list of the last seconds, and from ever older ones the longer it is missing.
 func (i *Inventory) MachineByID(ctx context.Context, id string, maxAge time.Duration) (m Machine, found bool, err error) {
-	machines, err := i.machines.findOrRefresh(ctx, id, maxAge)
+	machines, err := i.machinesBy(ctx, id, maxAge)
 	if err != nil || len(machines) == 0 {
 		return Machine{}, false, err
 	}
 	return machines[0], true, nil
 }
 
-// MachineExists asks the cloud for one machine by identity, not through the list: a machine that the list did not have is
-// believed to be gone only when this says so too.
-func (i *Inventory) MachineExists(ctx context.Context, id string) (bool, error) {
-	got, err := client.Get[machineItem](ctx, i.cloud, iaas.MachineEndpoint+"/"+id)
-	if isGone(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return !got.object().Gone(), nil
+// MachinesBySlug returns all machines of the VPC with that slug, in the same way; more than one is for the caller to refuse.
+func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
+	return i.machinesBy(ctx, slugKey(slug), maxAge)
 }
 
-// MachinesBySlug returns all machines of the VPC with that slug; more than one is for the caller to refuse. The answer is at
-// most maxAge old, and fresh when it is empty.
-func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
-	return i.machines.findOrRefresh(ctx, slugKey(slug), maxAge)
+func (i *Inventory) machinesBy(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
+	machines, err := i.machines.find(ctx, key, maxAge)
+	if err == nil && len(machines) == 0 {
+		machines, err = i.machines.find(ctx, key, i.patience.of(key)) // the machine may be new
+	}
+	if err == nil {
+		i.patience.note(key, len(machines) > 0)
+	}
+	return machines, err
 }
 
 // LoadBalancersOf returns all load balancers of the owner, from a list at most maxAge old. So many are expected: what a list showed
@@ -152,7 +158,19 @@ func (i *Inventory) All(ctx context.Context, maxAge time.Duration) ([]LoadBalanc
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
-	return client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()}, i.machineHere) // a server may ignore a filter, so it is applied here again
+	asked := []filters.Filter{i.inVPC()} // a server may ignore a filter, so it is applied here again
+	if len(i.prefixes) == 0 {
+		return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.machineHere)
+	}
+	return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.labelledHere)
+}
+
+// getMachine reads one machine as lists show it; exists is false when it is not in the VPC, or gone.
+func (i *Inventory) getMachine(ctx context.Context, id string) (machine Machine, exists bool, err error) {
+	if len(i.prefixes) == 0 {
+		return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
+	}
+	return getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledHere)
 }
 
 func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {

@@ -126,15 +126,6 @@ func (k *kind[T]) all(ctx context.Context, maxAge time.Duration) ([]T, error) {
 	return slices.SortedFunc(maps.Values(k.objects), func(a, b T) int { return cmp.Compare(k.id(a), k.id(b)) }), nil
 }
 
-// findOrRefresh is find, but looks again in a fresh copy when the first one has nothing: the object may be new.
-func (k *kind[T]) findOrRefresh(ctx context.Context, key string, maxAge time.Duration) ([]T, error) {
-	found, err := k.find(ctx, key, maxAge)
-	if err != nil || len(found) > 0 {
-		return found, err
-	}
-	return k.find(ctx, key, minRefreshInterval)
-}
-
 // lookup wants mu held.
 func (k *kind[T]) lookup(key string) []T {
 	var found []T

@@ -84,31 +84,6 @@ func TestReadersShareOneList(t *testing.T) {
 	})
 }
 
-func TestMissRefreshesAtMostEveryInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{}
-		k := s.kind()
-		look := func() int {
-			found, err := k.findOrRefresh(t.Context(), "key/new", time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return len(found)
-		}
-		for range 50 {
-			look()
-		}
-		if s.lists != 1 {
-			t.Errorf("50 misses made %d lists, want 1", s.lists)
-		}
-		s.set(object{"1", "new", "x"})
-		<-time.After(minRefreshInterval)
-		if look() != 1 {
-			t.Error("a new object is not found although the interval has passed")
-		}
-	})
-}
-
 func TestOwnWritesSurviveAListThatBeganBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "old"}, {"2", "a", "deleted"}}}

@@ -17,6 +17,7 @@ type Machine struct {
 	Zone      string // slug of the availability zone
 	State     string // running, stopped, deleting or deleted
 	Addresses []string
+	Labels    Labels // those that the scope wants
 }
 
 // Stopped says that the server exists but does not run, or is being deleted, from which it does not come back.
@@ -51,6 +52,12 @@ type machineItem struct {
 	Status struct {
 		Status string `json:"status"`
 	} `json:"status"`
+}
+
+// labelledItem is one of which labels are needed, too. Without that they are not even decoded: they may be most of it.
+type labelledItem struct {
+	machineItem
+	Labels Labels `json:"labels"`
 }
 
 func (m machineItem) identity() string { return m.Identity }

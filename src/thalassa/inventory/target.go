@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,7 +74,7 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 			unsure = append(unsure, id)
 			continue
 		}
-		machine, found, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
+		machine, found, err := i.getMachine(ctx, id)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -104,7 +105,7 @@ const samples = 5
 func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []string, err error) {
 	for n := range samples {
 		id := ids[n*(len(ids)-1)/(samples-1)]
-		_, found, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineHere)
+		_, found, err := i.getMachine(ctx, id)
 		if err != nil {
 			return ids, ctx.Err()
 		}
@@ -122,6 +123,18 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 func (i *Inventory) machineHere(m machineItem) (Machine, bool) {
 	machine := m.object()
 	return machine, m.VPC.Identity == i.vpc && !machine.Gone()
+}
+
+// labelledHere is machineHere for a machine whose labels are wanted.
+func (i *Inventory) labelledHere(m labelledItem) (Machine, bool) {
+	machine, here := i.machineHere(m.machineItem)
+	maps.DeleteFunc(m.Labels, func(key, _ string) bool {
+		return !slices.ContainsFunc(i.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	})
+	if len(m.Labels) > 0 {
+		machine.Labels = m.Labels
+	}
+	return machine, here
 }
 
 // siftTargets returns those of the machines that can receive traffic, and those that are not listed.

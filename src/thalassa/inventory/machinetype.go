@@ -1,0 +1,56 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// MachineType is a size of machine.
+type MachineType struct {
+	ID, Slug  string
+	CPUs      int
+	MemoryMiB int
+}
+
+// MachineTypeOf returns the machine type with that slug, from a list at most an hour old. That there is none is at most a minute old. A list
+// that failed is not asked for again for a moment.
+func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType, bool, error) {
+	if err := i.typeFailure.recent(); err != nil {
+		return MachineType{}, false, err
+	}
+	found, err := i.machineTypes.find(ctx, []string{slugKey(slug)}, vpcAge)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil { // the caller's impatience says nothing about the cloud
+			i.typeFailure.note(err)
+		}
+		return MachineType{}, false, fmt.Errorf("looking up machine type %s: %w", slug, err)
+	case len(found) == 0:
+		return MachineType{}, false, nil
+	}
+	return found[0], true, nil
+}
+
+func (i *Inventory) newMachineTypes() lookup[MachineType] {
+	return newLookup(newKind("machine types", i.listMachineTypes, func(m MachineType) string { return m.ID },
+		func(m MachineType) []string { return []string{slugKey(m.Slug)} }))
+}
+
+func (i *Inventory) listMachineTypes(ctx context.Context) ([]MachineType, error) {
+	all, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineTypeEndpoint, nil, func(m machineTypeItem) (MachineType, bool) {
+		return MachineType(m), true
+	})
+	return all, needing(err, "read machine types")
+}
+
+// machineTypeItem is as much of the API's machine type as is needed.
+type machineTypeItem struct {
+	ID        string `json:"identity"`
+	Slug      string `json:"slug"`
+	CPUs      int    `json:"vcpus"`
+	MemoryMiB int    `json:"ramMb"`
+}

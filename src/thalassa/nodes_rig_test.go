@@ -1,0 +1,202 @@
+package thalassa
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/record"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
+)
+
+// hamlet is a cluster whose nodes are initialised, and kept true, from a lab's cloud.
+type hamlet struct {
+	*lab
+	cluster *cluster.Cluster
+	told    *record.FakeRecorder
+	patches atomic.Int64
+	stop    func()
+}
+
+// keepPeriod is --node-status-update-frequency.
+const keepPeriod = 5 * time.Minute
+
+// inHamlet runs a test in virtual time. Settings are of the configuration.
+func inHamlet(t *testing.T, c emulator.Config, settings func(*InstancesConfig), test func(*hamlet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := &hamlet{lab: newLab(t, c), cluster: cluster.New(), stop: func() {}}
+		t.Cleanup(func() { h.stop() })
+		if settings != nil {
+			settings(&h.config.InstancesV2)
+		}
+		h.begin()
+		test(h)
+	})
+}
+
+// begin starts a process with the lab's configuration, after the one before has ended.
+func (h *hamlet) begin() {
+	h.Helper()
+	h.stop()
+	h.restart()
+	client, err := cluster.Client(h)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.told = record.NewFakeRecorder(10000)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	provider, behaviour, _ := node.ProviderOf(h.cloud)
+	keeper, err := node.NewKeeper(node.KeeperOptions{Provider: provider, Behaviour: behaviour, Client: client,
+		Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, Lookers: 1, Recorder: h.told})
+	if err != nil {
+		h.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(h.Context()), klog.Logger{}))
+	factory.StartWithContext(ctx)
+	ended := make(chan struct{})
+	go func() { keeper.Run(ctx); close(ended) }()
+	h.stop = func() { cancel(); <-ended; factory.Shutdown(); h.stop = func() {} }
+	h.pass(time.Second)
+}
+
+// RoundTrip counts what is written to Kubernetes.
+func (h *hamlet) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		h.patches.Add(1)
+	}
+	return h.cluster.Transport().RoundTrip(request)
+}
+
+func (h *hamlet) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// register makes a node as its kubelet does.
+func (h *hamlet) register(name string, change func(*corev1.Node)) {
+	h.Helper()
+	n := named(name, "")
+	n.Spec.Taints = []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
+	if change != nil {
+		change(n)
+	}
+	if err := h.cluster.Create(n); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// machine adds a server.
+func (h *hamlet) machine(spec emulator.MachineSpec) string {
+	h.Helper()
+	id, err := h.emulator.AddMachine(spec)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return id
+}
+
+// update changes a server as its owner does, by PUT.
+func (h *hamlet) update(id string, change func(*iaas.UpdateMachine)) {
+	h.Helper()
+	present, err := h.api().GetMachine(h.Context(), id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	update := iaas.UpdateMachine{Name: present.Name, Labels: present.Labels, Annotations: present.Annotations}
+	change(&update)
+	if _, err := h.api().UpdateMachine(h.Context(), id, update); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// node is a node as it is.
+func (h *hamlet) node(name string) *corev1.Node {
+	h.Helper()
+	for _, n := range h.cluster.Nodes() {
+		if n.Name == name {
+			return n
+		}
+	}
+	h.Fatalf("there is no node %s", name)
+	return nil
+}
+
+// edit changes a node.
+func (h *hamlet) edit(name string, change func(*corev1.Node)) {
+	h.Helper()
+	err := h.cluster.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object cluster.Object) {
+		if n, ok := object.(*corev1.Node); ok {
+			change(n)
+		}
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// waiting counts the nodes that are not initialised.
+func (h *hamlet) waiting() int {
+	count := 0
+	for _, n := range h.cluster.Nodes() {
+		for _, taint := range n.Spec.Taints {
+			if taint.Key == cloudproviderapi.TaintExternalCloudProvider {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// events are those since the last time, one a line.
+func (h *hamlet) events() string {
+	var told []string
+	for {
+		select {
+		case event := <-h.told.Events:
+			told = append(told, event)
+		default:
+			return strings.Join(told, "\n")
+		}
+	}
+}
+
+// count begins to count anew.
+func (h *hamlet) count() {
+	h.emulator.ResetCounters()
+	h.patches.Store(0)
+	h.events()
+}
+
+// within fails the test when a figure is not within its budget.
+func (h *hamlet) within(name string, figure float64) {
+	h.Helper()
+	b, err := budget.Named(name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Logf("%s: %s %s", name, budget.Format(figure), b.Unit)
+	if !b.Kept(figure) {
+		h.Errorf("%s (%s): %s %s, at most %s; calls %v", b.Name, b.Work, budget.Format(figure), b.Unit, budget.Format(b.Limit), h.emulator.Counters())
+	}
+}
+
+// spent are the calls since, without the token's.
+func (h *hamlet) spent() float64 {
+	return float64(h.calls() - h.emulator.Counters()["POST /oidc/token"])
+}

@@ -1,0 +1,89 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// machineLabels are how the keys of those labels of servers begin that nodes are told.
+func (c InstancesConfig) machineLabels() []string {
+	return slices.DeleteFunc([]string{c.LabelPrefix, c.TaintPrefix}, func(prefix string) bool { return prefix == "" })
+}
+
+// addSettings makes labels and taints of the server's labels with the configured prefixes. Whether Kubernetes takes them is not looked at
+// here.
+func (i *instances) addSettings(machine *node.Machine, server inventory.Machine) {
+	c := i.config.InstancesV2
+	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
+		value := server.Labels[key]
+		if name, is := cutPrefix(key, c.LabelPrefix); is {
+			if machine.Labels == nil {
+				machine.Labels = map[string]string{}
+			}
+			machine.Labels[name] = value
+		}
+		if name, is := cutPrefix(key, c.TaintPrefix); is {
+			machine.Taints = append(machine.Taints, taintOf(name, value))
+		}
+	}
+}
+
+// cutPrefix is strings.CutPrefix, but that nothing begins with "".
+func cutPrefix(key, prefix string) (rest string, is bool) {
+	if prefix == "" {
+		return "", false
+	}
+	return strings.CutPrefix(key, prefix)
+}
+
+// taintOf reads "<effect>" or "<value>.<effect>": labels of the cloud cannot have the colon that Kubernetes writes.
+func taintOf(key, text string) corev1.Taint {
+	value, effect := "", text
+	if at := strings.LastIndexByte(text, '.'); at >= 0 {
+		value, effect = text[:at], text[at+1:]
+	}
+	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+}
+
+// addType makes labels of what the server's machine type has. While that is not known, what was said before stays.
+func (i *instances) addType(ctx context.Context, machine *node.Machine, server inventory.Machine) {
+	if !i.config.InstancesV2.TypeLabels || server.Type == "" {
+		return
+	}
+	size, found, err := i.inventory.MachineTypeOf(ctx, server.Type)
+	if err != nil || !found {
+		machine.Unsure = append(machine.Unsure, labelCPUs, labelMemory)
+		machine.Problems = append(machine.Problems, typeProblem(server.Type, err))
+		return
+	}
+	if machine.Labels == nil {
+		machine.Labels = map[string]string{}
+	}
+	machine.Labels[labelCPUs] = strconv.Itoa(size.CPUs)
+	machine.Labels[labelMemory] = strconv.FormatFloat(float64(size.MemoryMiB)/mebibytes, 'f', -1, 64)
+}
+
+// mebibytes are in a gibibyte.
+const mebibytes = 1024
+
+// typeProblem says why processors and memory are not known.
+func typeProblem(machineType string, err error) node.Problem {
+	if err == nil {
+		return node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The cloud lists no machine type %s, so the labels %s and %s of this Node stay as they are.", machineType, labelCPUs, labelMemory)}
+	}
+	reason := node.CloudNotReachable
+	if problem, ok := errors.AsType[*node.Problem](problemOf(err)); ok {
+		reason = problem.Reason
+	}
+	return node.Problem{Reason: reason, Message: fmt.Sprintf("The labels %s and %s of this Node stay as they are: %v", labelCPUs, labelMemory, err)}
+}

@@ -1,0 +1,353 @@
+package thalassa
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+)
+
+const (
+	labelPrefix = "node-label.example.com/"
+	taintPrefix = "node-taint.example.com/"
+	byServer    = "example.com/server"
+)
+
+// TestNodesAreInitialised: with everything the cloud knows of their servers, and kept so when that changes.
+func TestNodesAreInitialised(t *testing.T) {
+	all := func(c *InstancesConfig) { c.LabelPrefix, c.TaintPrefix, c.TypeLabels = labelPrefix, taintPrefix, true }
+	inHamlet(t, emulator.Config{}, all, func(h *hamlet) {
+		id := h.machine(emulator.MachineSpec{Name: "a", Zone: "nl-01b", Type: "pgp-medium", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.9")},
+			Labels: map[string]string{labelPrefix + "team": "shop", taintPrefix + "gpu": "yes.NoSchedule", "other": "x"}})
+		h.register("a", nil)
+		h.pass(time.Second)
+		types, err := h.api().ListMachineTypes(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes := map[string][2]string{}
+		for _, one := range types {
+			sizes[one.Slug] = [2]string{fmt.Sprint(one.Vcpus), fmt.Sprint(float64(one.RamMb) / 1024)}
+		}
+		want := map[string]string{
+			"node.kubernetes.io/instance-type": "pgp-medium", "beta.kubernetes.io/instance-type": "pgp-medium",
+			"topology.kubernetes.io/zone": "nl-01b", "failure-domain.beta.kubernetes.io/zone": "nl-01b",
+			"topology.kubernetes.io/region": "nl-01", "failure-domain.beta.kubernetes.io/region": "nl-01",
+			labelCPUs: sizes["pgp-medium"][0], labelMemory: sizes["pgp-medium"][1], "team": "shop",
+		}
+		n := h.node("a")
+		if diff := cmp.Diff(want, n.Labels); diff != "" || n.Spec.ProviderID != providerID(id) {
+			t.Errorf("provider ID %s, labels (-want +got):\n%s", n.Spec.ProviderID, diff)
+		}
+		if diff := cmp.Diff([]corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}, n.Spec.Taints); diff != "" {
+			t.Errorf("taints (-want +got):\n%s", diff)
+		}
+		addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "a"}, {Type: corev1.NodeInternalIP, Address: "10.0.0.9"}}
+		if diff := cmp.Diff(addresses, n.Status.Addresses); diff != "" {
+			t.Errorf("addresses (-want +got):\n%s", diff)
+		}
+
+		h.update(id, func(u *iaas.UpdateMachine) {
+			u.Labels = map[string]string{labelPrefix + "team": "bank"}
+			large := "pgp-large"
+			u.MachineType = &large
+		})
+		h.pass(keepPeriod + time.Minute)
+		n = h.node("a")
+		want["team"], want[labelCPUs], want[labelMemory] = "bank", sizes["pgp-large"][0], sizes["pgp-large"][1]
+		want["node.kubernetes.io/instance-type"], want["beta.kubernetes.io/instance-type"] = "pgp-large", "pgp-large"
+		if diff := cmp.Diff(want, n.Labels); diff != "" || len(n.Spec.Taints) > 0 {
+			t.Errorf("later: taints %v, labels (-want +got):\n%s", n.Spec.Taints, diff)
+		}
+		h.config.InstancesV2.LabelPrefix, h.config.InstancesV2.TypeLabels = "", false
+		h.begin()
+		h.pass(keepPeriod)
+		for _, label := range []string{"team", labelCPUs, labelMemory} {
+			if value, left := h.node("a").Labels[label]; left {
+				t.Errorf("label %s=%s is left although nothing asks for it any more", label, value)
+			}
+		}
+		if len(h.node("a").Annotations) > 0 {
+			t.Errorf("annotations are left: %v", h.node("a").Annotations)
+		}
+	})
+}
+
+// TestZonesSwitchedOff: then the labels stay what they are, whoever set them.
+func TestZonesSwitchedOff(t *testing.T) {
+	inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.ZoneAndRegionEnabled = false }, func(h *hamlet) {
+		h.machine(emulator.MachineSpec{Name: "a"})
+		h.register("a", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelTopologyZone: "mine"} })
+		h.pass(2 * keepPeriod)
+		labels := h.node("a").Labels
+		_, region := labels[corev1.LabelTopologyRegion]
+		if h.waiting() > 0 || labels[corev1.LabelTopologyZone] != "mine" || region {
+			t.Errorf("labels %v", labels)
+		}
+	})
+}
+
+// TestTypesThatCannotBeListed stand in nobody's way, and are told; what was known before stays.
+func TestTypesThatCannotBeListed(t *testing.T) {
+	inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.TypeLabels = true }, func(h *hamlet) {
+		h.machine(emulator.MachineSpec{Name: "a"})
+		h.register("a", nil)
+		h.pass(time.Second)
+		before := h.node("a").Labels[labelCPUs]
+		h.events()
+		h.inject(fault.Rule{Operation: "GET /v1/machine-types", Effect: fault.Effect{Kind: fault.Forbidden}})
+		h.begin()
+		h.machine(emulator.MachineSpec{Name: "b"})
+		h.register("b", nil)
+		h.pass(keepPeriod)
+		if after := h.node("a").Labels[labelCPUs]; after != before || before == "" {
+			t.Errorf("the label %q became %q", before, after)
+		}
+		if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") != 2 || !strings.Contains(told, "need the right to read machine types") {
+			t.Errorf("told %s", told)
+		}
+	})
+}
+
+func (l *lab) inject(rule fault.Rule) {
+	l.Helper()
+	if _, err := l.emulator.Inject(rule); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// TestC4_46_WhyNodesAreNotInitialised: with other products only a line in a log says why the taint stays. The event on the node says it,
+// and the node is initialised by itself once that is put right.
+func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
+	far := emulator.DefaultSeed()
+	far.Organisations[0].VPCs = append(far.Organisations[0].VPCs, emulator.VPCSeed{Identity: "vpc-far", Name: "far", Region: emulator.DefaultRegion,
+		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}, Subnets: []emulator.SubnetSeed{{Identity: "subnet-far", Name: "far", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/17")}}}})
+	for name, tt := range map[string]struct {
+		node   func(*corev1.Node)
+		begin  func(*hamlet)
+		reason string
+		want   string
+		mend   func(*hamlet)
+	}{
+		"no server of that name": {nil, nil, node.MachineNotFound, "VPC vpc-emulator000000000001 has no server with the slug a. Give the server the name of this Node",
+			func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a"}) }},
+		"two of that name": {nil, func(h *hamlet) {
+			h.machine(emulator.MachineSpec{Name: "a"})
+			h.machine(emulator.MachineSpec{Name: "twin"})
+			h.tap().shown = func(_ string, object map[string]any) {
+				if object["slug"] == "twin" { // the emulator lets no two have the same slug in a VPC
+					object["slug"] = "a"
+				}
+			}
+		}, node.MachineAmbiguous, "2 servers of VPC vpc-emulator000000000001 have the slug a",
+			func(h *hamlet) {
+				if err := h.emulator.DeleteMachine("twin"); err != nil {
+					h.Fatal(err)
+				}
+			}},
+		"in another VPC": {nil, func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a", Subnet: "subnet-far"}) }, node.MachineElsewhere,
+			"the server with the slug a is in VPC vpc-far", func(h *hamlet) {
+				if err := h.emulator.DeleteMachine("a"); err != nil {
+					h.Fatal(err)
+				}
+				h.machine(emulator.MachineSpec{Name: "a"})
+			}},
+		"named, and in another VPC": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-far") },
+			func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"}) }, node.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
+		"named, and nowhere": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, nil, node.MachineNotFound, "has no server vm-gone, which this Node names", nil},
+		"replaced": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
+			node.MachineReplaced, "the server with the slug a is vm-new now. Delete this Node", nil},
+		"no address": {nil, func(h *hamlet) {
+			h.machine(emulator.MachineSpec{Name: "a"})
+			h.addressless("a")
+		}, node.MachineNoAddress, "has no address on its network interface", func(h *hamlet) { h.addressless("a", netip.MustParseAddr("10.0.0.77")) }},
+		"not permitted": {nil, func(h *hamlet) {
+			h.machine(emulator.MachineSpec{Name: "a"})
+			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Forbidden}})
+		}, node.CloudRefused, "check cloudCredentials and organisation", func(h *hamlet) { h.emulator.ClearFaults() }},
+		"away": {nil, func(h *hamlet) {
+			h.machine(emulator.MachineSpec{Name: "a"})
+			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Refuse, Status: 503}})
+		}, node.CloudNotReachable, "cloud API unavailable", func(h *hamlet) { h.emulator.ClearFaults() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHamlet(t, emulator.Config{Seed: far}, nil, func(h *hamlet) {
+				if tt.begin != nil {
+					tt.begin(h)
+					h.begin() // with what the test put between it and the cloud
+				}
+				h.register("a", tt.node)
+				h.count()
+				h.pass(30 * time.Minute)
+				told := h.events()
+				if strings.Count(told, "Warning") != 1 || !strings.Contains(told, "Warning "+tt.reason) || !strings.Contains(told, tt.want) {
+					t.Errorf("told %s\nwant %s %s", told, tt.reason, tt.want)
+				}
+				if calls := h.spent(); calls > 4*30 {
+					t.Errorf("%v calls in half an hour: %v", calls, h.emulator.Counters())
+				}
+				if h.waiting() != 1 || h.patches.Load() > 0 {
+					t.Errorf("%d nodes wait, %d writes", h.waiting(), h.patches.Load())
+				}
+				if tt.mend == nil {
+					return
+				}
+				tt.mend(h)
+				h.pass(3 * time.Minute)
+				if told := h.events(); h.waiting() > 0 || !strings.Contains(told, "Normal Synced") {
+					t.Errorf("not initialised three minutes after it is mended: %s", told)
+				}
+			})
+		})
+	}
+}
+
+// addressless gives a server these addresses, or none.
+func (h *hamlet) addressless(name string, addresses ...netip.Addr) {
+	h.Helper()
+	if err := h.emulator.SetMachineAddresses(name, addresses...); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestMachineAnnotation: it names the server only where it is switched on, and none that another node has.
+func TestMachineAnnotation(t *testing.T) {
+	on := func(c *InstancesConfig) { c.MachineAnnotation = byServer }
+	with := func(value string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Annotations = map[string]string{byServer: value} }
+	}
+	for name, tt := range map[string]struct {
+		settings func(*InstancesConfig)
+		value    string
+		want     string // reason
+	}{
+		"switched off":         {nil, "vm-1", node.MachineNotFound},
+		"an identity":          {on, "vm-1", ""},
+		"a provider ID":        {on, providerID("vm-1"), ""},
+		"of another node":      {on, "vm-taken", node.MachineTaken},
+		"of none":              {on, "vm-none", node.MachineNotFound},
+		"no identity":          {on, "../vpcs", node.InvalidSetting},
+		"another cloud's":      {on, "aws:///i-1", node.InvalidSetting},
+		"there is none, empty": {on, "", node.MachineNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHamlet(t, emulator.Config{}, tt.settings, func(h *hamlet) {
+				h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "one"})
+				h.machine(emulator.MachineSpec{Identity: "vm-taken", Name: "taken"})
+				h.register("taken", nil)
+				h.pass(time.Second)
+				h.events()
+				h.register("node-1", with(tt.value))
+				h.pass(time.Minute)
+				told := h.events()
+				switch {
+				case tt.want == "" && (h.waiting() > 0 || h.node("node-1").Spec.ProviderID != providerID("vm-1")):
+					t.Errorf("not initialised: %s", told)
+				case tt.want != "" && (h.waiting() != 1 || !strings.Contains(told, "Warning "+tt.want)):
+					t.Errorf("%d wait; told %s, want %s", h.waiting(), told, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestNameComesBeforeTheAnnotation: which a kubelet may write.
+func TestNameComesBeforeTheAnnotation(t *testing.T) {
+	inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.MachineAnnotation = byServer }, func(h *hamlet) {
+		h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "one"})
+		h.machine(emulator.MachineSpec{Identity: "vm-2", Name: "two"})
+		h.register("one", func(n *corev1.Node) { n.Annotations = map[string]string{byServer: "vm-2"} })
+		h.pass(time.Second)
+		if got := h.node("one").Spec.ProviderID; got != providerID("vm-1") {
+			t.Errorf("provider ID %s", got)
+		}
+	})
+}
+
+// TestTaintOf: the effect is after the last dot.
+func TestTaintOf(t *testing.T) {
+	for text, want := range map[string]corev1.Taint{
+		"NoSchedule": {Key: "k", Effect: "NoSchedule"}, "gpu.NoSchedule": {Key: "k", Value: "gpu", Effect: "NoSchedule"},
+		"1.2.NoExecute": {Key: "k", Value: "1.2", Effect: "NoExecute"}, "": {Key: "k"}, "gpu": {Key: "k", Effect: "gpu"},
+	} {
+		if got := taintOf("k", text); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+// TestBudgetsOfInitialisation: a thousand nodes cost a few lists, are initialised with two writes each, and then cost next to nothing.
+func TestBudgetsOfInitialisation(t *testing.T) {
+	const size = 1000
+	seed := emulator.DefaultSeed()
+	vpc := &seed.Organisations[0].VPCs[0]
+	vpc.CIDRs = append(vpc.CIDRs, netip.MustParsePrefix("fd00::/48"))
+	vpc.Subnets[0].CIDRs = append(vpc.Subnets[0].CIDRs, netip.MustParsePrefix("fd00::/64"))
+	inHamlet(t, emulator.Config{Seed: seed}, nil, func(h *hamlet) {
+		for i := range size {
+			h.machine(emulator.MachineSpec{Name: fmt.Sprintf("n-%04d", i), Addresses: []netip.Addr{
+				netip.AddrFrom4([4]byte{10, 0, byte(4 + i/200), byte(i%200 + 1)}), netip.MustParseAddr(fmt.Sprintf("fd00::%x", i+1))}})
+		}
+		h.begin()
+		h.count()
+		for i := range size {
+			h.register(fmt.Sprintf("n-%04d", i), nil)
+		}
+		h.pass(time.Minute)
+		if h.waiting() > 0 {
+			t.Fatalf("%d nodes wait: %s", h.waiting(), h.events())
+		}
+		h.within("initialise-calls", h.spent())
+		h.within("initialise-patches", float64(h.patches.Load())/size)
+
+		h.count()
+		const minutes = 15
+		h.pass(minutes * time.Minute)
+		h.within("kept-calls", h.spent()/minutes)
+		h.within("kept-writes", float64(h.patches.Load())+float64(len(h.events())))
+
+		h.count()
+		h.begin()
+		h.pass(time.Minute)
+		if h.patches.Load() > 0 || h.events() != "" {
+			t.Errorf("a restart makes %d writes, and tells %s", h.patches.Load(), h.events())
+		}
+	})
+}
+
+// TestBudgetOfJoins: 500 nodes at once, of which a fifth is there before lists show their servers.
+func TestBudgetOfJoins(t *testing.T) {
+	inHamlet(t, emulator.Config{}, nil, func(h *hamlet) {
+		h.machine(emulator.MachineSpec{Name: "first"})
+		h.register("first", nil)
+		h.pass(time.Minute)
+		h.count()
+		for i := range 400 {
+			h.machine(emulator.MachineSpec{Name: fmt.Sprint("n-", i)})
+		}
+		for i := range 500 {
+			h.register(fmt.Sprint("n-", i), nil)
+			if i%50 == 0 {
+				h.pass(100 * time.Millisecond)
+			}
+		}
+		h.pass(2 * time.Second)
+		for i := range 100 {
+			h.machine(emulator.MachineSpec{Name: fmt.Sprint("n-", i+400)})
+		}
+		h.pass(time.Minute)
+		if h.waiting() > 0 {
+			t.Fatalf("%d nodes wait", h.waiting())
+		}
+		h.within("joins-calls", h.spent())
+	})
+}
