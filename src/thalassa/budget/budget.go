@@ -48,8 +48,24 @@ func All() []Budget {
 		{Name: "rush-seconds", Work: "200 new Services at once have addresses, when the cloud takes 30 s for each, at 50 requests a second", Limit: 60, Unit: "s"},
 		{Name: "rush-refusals", Work: "the same at 10 requests a second, in a cloud that takes no more: refusals (429)", Limit: 0, Unit: "calls"},
 	}
+	all = append(all, lifeCycle()...)
 	all = append(all, measured("", city, 5, 0.2, 512, 128)...)
 	return append(all, measured("metropolis-", metropolis, 25, 1, 1024, 640)...)
+}
+
+// lifeCycle are the budgets of looking whether the servers of nodes are there.
+func lifeCycle() []Budget {
+	const nodes = "5,000 nodes"
+	return []Budget{
+		{Name: "life-quiet-calls", Work: "a minute of looking whether the servers of " + nodes + " are there", Limit: 1, Unit: "calls"},
+		{Name: "life-quiet-writes", Work: "five such minutes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
+		{Name: "life-some-calls", Work: "the same while 1 % of " + nodes + " are not ready", Limit: 1, Unit: "calls"},
+		{Name: "life-some-writes", Work: "five such minutes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
+		{Name: "life-all-calls", Work: "the same while all of " + nodes + " are not ready", Limit: 1, Unit: "calls"},
+		{Name: "life-all-writes", Work: "five such minutes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
+		{Name: "life-gone-seconds", Work: "1 % of " + nodes + ", which are not ready, are removed after their servers were deleted", Limit: 145, Unit: "s"},
+		{Name: "life-gone-calls", Work: "the same: for each of the nodes", Limit: 1.5, Unit: "calls"},
+	}
 }
 
 // measured are the budgets of a cluster of some size: seconds, MiB and MiB a minute.
