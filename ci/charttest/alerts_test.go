@@ -212,6 +212,20 @@ func serviceScenes() []scene {
 	}
 }
 
+func nodeScenes() []scene {
+	const kept = "ThalassaCCMNodesNotRemoved"
+	blocked := func(pod, reason, samples string) string {
+		return "  node_lifecycle_deletions_blocked" + pod + `, reason="` + reason + `"} ` + samples + "\n"
+	}
+	return []scene{
+		{kept, "too many at once", blocked(podA, "allowance", "3x120"), time.Hour, true, nil},
+		{kept, "one reason after the other", blocked(podA, "not_vouched", "1x30 0x90") + blocked(podA, "list_doubtful", "0x30 1x90"), 40 * time.Minute, true, nil},
+		{kept, "it passed", blocked(podA, "contradicted", "0x10 1x40 0x100"), 40 * time.Minute, false, nil},
+		{kept, "their owners asked for it", blocked(podA, "kept", "2x120") + blocked(podA, "dry_run", "2x120"), time.Hour, false, nil},
+		{kept, "those of one elsewhere", blocked(elsewhere, "allowance", "2x120"), time.Hour, false, nil},
+	}
+}
+
 // TestAlertsFollowControllers: without load balancers nothing is wrong with them, and without nodes nobody lists machines.
 func TestAlertsFollowControllers(t *testing.T) {
 	ofServices := []string{"ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans"}
@@ -219,13 +233,14 @@ func TestAlertsFollowControllers(t *testing.T) {
 	for name, test := range map[string]struct {
 		sets          []string
 		services, old bool
-		patrol        bool
+		patrol, nodes bool
 	}{
-		"all":                           {nil, true, true, true},
-		"no load balancers":             {[]string{noServices}, false, true, false},
-		"no nodes":                      {[]string{noNodes}, true, true, true},
-		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false, false},
-		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false, false},
+		"all":                           {nil, true, true, true, true},
+		"no load balancers":             {[]string{noServices}, false, true, false, true},
+		"no nodes":                      {[]string{noNodes}, true, true, true, false},
+		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false, false, false},
+		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false, false, false},
+		"no node life cycle":            {[]string{"controllers.cloud-node-lifecycle-controller=false"}, true, true, true, false},
 	} {
 		alerts := alerting(t, test.sets...)
 		for _, alert := range ofServices {
@@ -235,6 +250,9 @@ func TestAlertsFollowControllers(t *testing.T) {
 		}
 		if (alerts["ThalassaCCMPatrolOverdue"] != nil) != test.patrol {
 			t.Errorf("%s: there is an alert about looks for drift: %v, want %v", name, !test.patrol, test.patrol)
+		}
+		if (alerts["ThalassaCCMNodesNotRemoved"] != nil) != test.nodes {
+			t.Errorf("%s: there is an alert about Nodes that are not removed: %v, want %v", name, !test.nodes, test.nodes)
 		}
 		if (alerts["ThalassaCCMInventoryOld"] != nil) != test.old {
 			t.Errorf("%s: there is an alert about old lists: %v, want %v", name, !test.old, test.old)
@@ -246,7 +264,7 @@ func TestAlertsFollowControllers(t *testing.T) {
 // the same of a sibling release's pods is none of ours.
 func TestAlerts(t *testing.T) {
 	seen := map[string]map[bool]bool{}
-	for _, s := range slices.Concat(leaderScenes(), apiScenes(), programScenes(), serviceScenes()) {
+	for _, s := range slices.Concat(leaderScenes(), apiScenes(), programScenes(), serviceScenes(), nodeScenes()) {
 		t.Run(s.alert+" "+s.what, func(t *testing.T) {
 			rule := alerting(t, s.sets...)[s.alert]
 			if rule == nil {

@@ -79,6 +79,13 @@
 ) .) }}
 {{- end }}
 {{- end }}
+{{- if (include "thalassa-ccm.work" .root | fromJson).lifecycle }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMNodesNotRemoved" "severity" "warning" "for" "30m"
+  "expr" (printf `sum by (namespace) (node_lifecycle_deletions_blocked{%s, reason!~"kept|dry_run"}) > 0` .pods)
+  "summary" "The machines of some Nodes are missing, and something speaks against removing the Nodes."
+) .) }}
+{{- end }}
 {{- with include "thalassa-ccm.followed" .root }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMInventoryOld" "severity" "warning" "for" "15m"

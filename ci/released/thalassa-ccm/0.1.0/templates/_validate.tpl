@@ -145,7 +145,9 @@ cloudConfig.cluster is required: it is a name no other cluster of the organisati
   "loadBalancer.enabled" true "loadBalancer.creationPollInterval" 5 "loadBalancer.creationPollTimeout" 300 "loadBalancer.driftPeriod" 300
   "loadBalancer.drift" "repair" "loadBalancer.removeOrphans" false "loadBalancer.class" "" "loadBalancer.onlyClass" false
   "loadBalancer.defaults" dict "loadBalancer.nodeSecurityGroup" ""
-  "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true
+  "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true "instancesV2.typeLabels" false
+  "instancesV2.labelPrefix" "" "instancesV2.taintPrefix" "" "instancesV2.machineAnnotation" ""
+  "instancesV2.removalGracePeriod" 60 "instancesV2.maxRemovals" 20 "instancesV2.removalWindow" 600 "instancesV2.dryRun" false
   "inventory.machineAge" 60 "inventory.balancerAge" 300
   "api.callTimeout" 30 "api.requestsPerSecond" 50 "api.burst" 100
 -}}
