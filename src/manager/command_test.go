@@ -9,13 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/app"
 	fakecloud "k8s.io/cloud-provider/fake"
-	"k8s.io/cloud-provider/names"
-	"k8s.io/cloud-provider/options"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2/ktesting"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
@@ -171,39 +166,6 @@ func TestUnderscoresInFlags(t *testing.T) {
 	if err == nil || !strings.Contains(stderr, "reading --cloud-config=cloud.yaml: read") {
 		t.Errorf("--cloud_config is not --cloud-config:\n%s", stderr)
 	}
-}
-
-// TestFlagsOfTheLibrary proves that whoever comes from another cloud controller
-// manager keeps every flag with its default.
-func TestFlagsOfTheLibrary(t *testing.T) {
-	different := map[string]string{
-		"concurrent-service-syncs": "10",
-		"kube-api-burst":           "100",
-		"kube-api-qps":             "50",
-		"cloud-provider":           "only",
-	}
-	defaults, err := options.NewCloudControllerManagerOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs := app.NewCloudControllerManagerCommand(defaults, nil, app.DefaultInitFuncConstructors,
-		names.CCMControllerAliases(), cliflag.NamedFlagSets{}, nil)
-	ours := NewCommand(testBuild, failing("only", nil))
-	theirs.Flags().VisitAll(func(want *pflag.Flag) {
-		got := ours.Flags().Lookup(want.Name)
-		if got == nil {
-			t.Errorf("--%s is missing", want.Name)
-			return
-		}
-		value := want.DefValue
-		if changed, ok := different[want.Name]; ok {
-			value = changed
-		}
-		if got.DefValue != value || got.Shorthand != want.Shorthand || got.Deprecated != want.Deprecated {
-			t.Errorf("--%s: default %q, shorthand %q, deprecated %q; want %q, %q, %q", want.Name,
-				got.DefValue, got.Shorthand, got.Deprecated, value, want.Shorthand, want.Deprecated)
-		}
-	})
 }
 
 func TestFlagsAreLoggedWithoutPasswords(t *testing.T) {

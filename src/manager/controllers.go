@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/config"
-	cloudnode "k8s.io/cloud-provider/controllers/node"
 	"k8s.io/cloud-provider/controllers/route"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/component-base/metrics/prometheus/controllers"
@@ -98,7 +97,7 @@ func table() map[string]controller {
 	return map[string]controller{
 		names.CloudNodeController: {
 			account: "node-controller", watches: []watch{watchNodes},
-			check: needsInstances, construct: newNodeController,
+			check: needsInstances, construct: newNodeController, describe: node.DescribedKeeper,
 		},
 		names.CloudNodeLifecycleController: {
 			account: "node-controller", watches: []watch{watchNodes},
@@ -167,14 +166,21 @@ func needsRoutes(cloud cloudprovider.Interface, settings *config.CloudController
 }
 
 func newNodeController(env environment) (loop, error) {
-	c, err := cloudnode.NewCloudNodeController(env.informers.Core().V1().Nodes(), env.client, env.cloud,
-		env.settings.NodeStatusUpdateFrequency.Duration,
-		env.settings.NodeController.ConcurrentNodeSyncs,
-		env.settings.NodeController.ConcurrentNodeStatusUpdates)
+	provider, behaviour, _ := node.ProviderOf(env.cloud)
+	c, err := node.NewKeeper(node.KeeperOptions{
+		Provider: provider, Behaviour: behaviour, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Period:  env.settings.NodeStatusUpdateFrequency.Duration,
+		Workers: int(env.settings.NodeController.ConcurrentNodeSyncs),
+		Lookers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
+	})
 	if err != nil {
 		return loop{}, err
 	}
-	return loop{run: func(ctx context.Context) { c.RunWithContext(ctx, env.metrics) }}, nil
+	return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
+		env.metrics.ControllerStarted("cloud-node") // the library's name for it
+		defer env.metrics.ControllerStopped("cloud-node")
+		c.Run(ctx)
+	}}, nil
 }
 
 func newNodeLifecycleController(env environment) (loop, error) {

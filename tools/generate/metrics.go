@@ -146,6 +146,8 @@ func metricsGroups() []struct{ prefix, title, note string } {
 		{"cloudprovider_thalassa_api_", "Calls to the cloud", "Each attempt of a call counts."},
 		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "They exist when the configuration names files with secrets: `cloudCredentials.directory` or `caBundle`."},
 		{"cloudprovider_thalassa_", "What is known of the cloud", "A standby knows the VPC only."},
+		{"node_keeper_", "What Nodes say", "On the leader. [Nodes](../guides/nodes.md) explains the reasons."},
+		{"node_controller_", "What Nodes say, under the library's names", "The node controller of Kubernetes' library has them, too, so that what is built on them goes on."},
 		{"node_lifecycle_", "The life cycle of Nodes", "On the leader. [Why a Node was, or was not, removed](../guides/node-removal.md) explains the reasons."},
 		{"cloud_node_lifecycle_controller_", "The life cycle of Nodes, under the library's names", "The library's controller has them, too. Machines of lists are not counted: those cost no call of their own."},
 		{"service_lb_", "Services", "On the leader. [Services and their load balancers](../guides/services.md) says what drift and orphans are."},
@@ -190,12 +192,13 @@ const metricsLabels = `
 | Label | Values |
 |---|---|
 | ` + "`request`" + ` | method and path of a request, as in ` + "`GET /v1/loadbalancers/{id}`" + ` |
-| ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `unavailable`, `malformed`, `refused` or `other`; why a Node is not removed: see [the guide](../guides/node-removal.md#why-this-one-is-still-there)" + ` |
-| ` + "`result`" + ` | of a look at a Service: ` + "`done`, `waiting` (for the cloud) or `failed`; of a write to the cloud: `done` or `failed`; of new secrets: `adopted`, `refused`, `untried` or `unreadable`; of a removal: `done`, `failed` or `dry_run`; of a question for one machine: `success` (it is there), `instance_not_found`, `error` or `canceled`" + ` |
+| ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `unavailable`, `malformed`, `refused` or `other`; why a Node is not removed: see [the guide](../guides/node-removal.md#why-this-one-is-still-there); why it does not say what it should: the [reason of its event](events.md)" + ` |
+| ` + "`result`" + ` | of a look at a Service: ` + "`done`, `waiting` (for the cloud) or `failed`; of a write to the cloud, or of a Node: `done` or `failed`; of new secrets: `adopted`, `refused`, `untried` or `unreadable`; of a removal: `done`, `failed` or `dry_run`; of a question for one machine: `success` (it is there), `instance_not_found`, `error` or `canceled`" + ` |
 | ` + "`cause`" + ` | why something is written: ` + "`service` (it is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing did) or `removal`" + ` |
 | ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`" + ` |
 | ` + "`kind`" + ` | of what is written, differs, is left behind or known: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
 | ` + "`state`" + ` | the cloud's word for a load balancer, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + ` |
+| ` + "`part`" + ` | ` + "`node` (provider ID, taints, labels) or `status` (addresses, and labels together with them)" + ` |
 | ` + "`operation`" + ` | ` + "`instance_exists`" + ` |
 | ` + "`version`, `revision`, `committed`, `go_version`" + ` | of the build |
 `
