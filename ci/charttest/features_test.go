@@ -40,12 +40,12 @@ func TestPermissionsFollowControllers(t *testing.T) {
 	always := map[string][]string{
 		"events": {"create", "patch"}, "authentication.k8s.io/tokenreviews": {"create"}, "authorization.k8s.io/subjectaccessreviews": {"create"},
 	}
-	noLifecycle := map[string][]string{"nodes": {"get", "list", "patch", "update", "watch"}, "nodes/status": {"patch"},
+	noLifecycle := map[string][]string{"nodes": {"list", "patch", "watch"}, "nodes/status": {"patch"},
 		"services": {"list", "watch"}, "services/status": {"patch"}, "discovery.k8s.io/endpointslices": {"list", "watch"}}
 	onlyLifecycle := map[string][]string{"nodes": {"delete", "get", "list", "patch", "watch"}}
 	onlyServices := map[string][]string{"nodes": {"list", "watch"}, "services": {"list", "watch"}, "services/status": {"patch"},
 		"discovery.k8s.io/endpointslices": {"list", "watch"}}
-	onlyNodes := map[string][]string{"nodes": {"delete", "get", "list", "patch", "update", "watch"}, "nodes/status": {"patch"}}
+	onlyNodes := map[string][]string{"nodes": {"delete", "get", "list", "patch", "watch"}, "nodes/status": {"patch"}}
 	for name, test := range map[string]struct {
 		sets []string
 		want map[string][]string
@@ -80,7 +80,7 @@ func TestAccountsOfControllers(t *testing.T) {
 	for name, want := range map[string]map[string][]string{
 		"thalassa-ccm": {"nodes": {"list", "watch"}, "services": {"list", "watch"}, "events": {"create"}, "discovery.k8s.io/endpointslices": {"list", "watch"},
 			"authentication.k8s.io/tokenreviews": {"create"}, "authorization.k8s.io/subjectaccessreviews": {"create"}},
-		"thalassa-ccm-node-controller":         {"nodes": {"delete", "get", "patch", "update"}, "nodes/status": {"patch"}, "events": events},
+		"thalassa-ccm-node-controller":         {"nodes": {"delete", "get", "patch"}, "nodes/status": {"patch"}, "events": events},
 		"thalassa-ccm-service-controller":      {"services/status": {"patch"}, "events": events},
 		"thalassa-ccm-cloud-provider-thalassa": {"events": events},
 	} {

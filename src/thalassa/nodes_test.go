@@ -128,16 +128,58 @@ func (l *lab) inject(rule fault.Rule) {
 // TestC4_46_WhyNodesAreNotInitialised: with other products only a line in a log says why the taint stays. The event on the node says it,
 // and the node is initialised by itself once that is put right.
 func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
+	for name, tt := range obstacles() {
+		t.Run(name, func(t *testing.T) {
+			inHamlet(t, emulator.Config{Seed: twoVPCs()}, nil, func(h *hamlet) {
+				if tt.begin != nil {
+					tt.begin(h)
+					h.begin() // with what the test put between it and the cloud
+				}
+				h.register("a", tt.node)
+				h.count()
+				h.pass(30 * time.Minute)
+				told := h.events()
+				if strings.Count(told, "Warning") != 1 || !strings.Contains(told, "Warning "+tt.reason) || !strings.Contains(told, tt.want) {
+					t.Errorf("told %s\nwant %s %s", told, tt.reason, tt.want)
+				}
+				if calls := h.spent(); calls > 4*30 {
+					t.Errorf("%v calls in half an hour: %v", calls, h.emulator.Counters())
+				}
+				if h.waiting() != 1 || h.patches.Load() > 0 {
+					t.Errorf("%d nodes wait, %d writes", h.waiting(), h.patches.Load())
+				}
+				if tt.mend == nil {
+					return
+				}
+				tt.mend(h)
+				h.pass(3 * time.Minute)
+				if told := h.events(); h.waiting() > 0 || !strings.Contains(told, "Normal Synced") {
+					t.Errorf("not initialised three minutes after it is mended: %s", told)
+				}
+			})
+		})
+	}
+}
+
+// twoVPCs is a cloud with another VPC.
+func twoVPCs() emulator.Seed {
 	far := emulator.DefaultSeed()
 	far.Organisations[0].VPCs = append(far.Organisations[0].VPCs, emulator.VPCSeed{Identity: "vpc-far", Name: "far", Region: emulator.DefaultRegion,
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}, Subnets: []emulator.SubnetSeed{{Identity: "subnet-far", Name: "far", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/17")}}}})
-	for name, tt := range map[string]struct {
-		node   func(*corev1.Node)
-		begin  func(*hamlet)
-		reason string
-		want   string
-		mend   func(*hamlet)
-	}{
+	return far
+}
+
+// obstacle is why a node is not initialised.
+type obstacle struct {
+	node   func(*corev1.Node) // how its kubelet registers it; nil: without anything
+	begin  func(*hamlet)
+	reason string
+	want   string // in the message
+	mend   func(*hamlet)
+}
+
+func obstacles() map[string]obstacle {
+	return map[string]obstacle{
 		"no server of that name": {nil, nil, node.MachineNotFound, "VPC vpc-emulator000000000001 has no server with the slug a. Give the server the name of this Node",
 			func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a"}) }},
 		"two of that name": {nil, func(h *hamlet) {
@@ -178,36 +220,6 @@ func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Refuse, Status: 503}})
 		}, node.CloudNotReachable, "cloud API unavailable", func(h *hamlet) { h.emulator.ClearFaults() }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inHamlet(t, emulator.Config{Seed: far}, nil, func(h *hamlet) {
-				if tt.begin != nil {
-					tt.begin(h)
-					h.begin() // with what the test put between it and the cloud
-				}
-				h.register("a", tt.node)
-				h.count()
-				h.pass(30 * time.Minute)
-				told := h.events()
-				if strings.Count(told, "Warning") != 1 || !strings.Contains(told, "Warning "+tt.reason) || !strings.Contains(told, tt.want) {
-					t.Errorf("told %s\nwant %s %s", told, tt.reason, tt.want)
-				}
-				if calls := h.spent(); calls > 4*30 {
-					t.Errorf("%v calls in half an hour: %v", calls, h.emulator.Counters())
-				}
-				if h.waiting() != 1 || h.patches.Load() > 0 {
-					t.Errorf("%d nodes wait, %d writes", h.waiting(), h.patches.Load())
-				}
-				if tt.mend == nil {
-					return
-				}
-				tt.mend(h)
-				h.pass(3 * time.Minute)
-				if told := h.events(); h.waiting() > 0 || !strings.Contains(told, "Normal Synced") {
-					t.Errorf("not initialised three minutes after it is mended: %s", told)
-				}
-			})
-		})
 	}
 }
 

@@ -106,28 +106,24 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- $specified := include "thalassa-ccm.allSpecified" . -}}
 {{- if and (or $work.nodes $work.lifecycle) (not $specified) }}
-# Node controller: patches labels. Node life cycle controller: patches the shutdown taint.
+# Node controller: patches provider ID, labels, taints and the annotation that remembers
+# them. Node life cycle controller: patches the shutdown taint.
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [get, patch]
-{{- end }}
-{{- if and $work.nodes (not $specified) }}
-# Node controller: updates provider ID, labels and the "uninitialized" taint.
-- apiGroups: [""]
-  resources: [nodes]
-  verbs: [update]
+  verbs: [patch]
 {{- end }}
 {{- if $work.nodes }}
-# Node controller: addresses. Needed by k8s.io/cloud-provider, controllers/node.
+# Node controller: addresses, and labels together with them.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
 {{- end }}
 {{- if and $work.lifecycle (not $specified) }}
-# Node life cycle controller: removes Nodes whose machine no longer exists.
+# Node life cycle controller: reads a Node once more, and removes it, when its machine no
+# longer exists.
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [delete]
+  verbs: [get, delete]
 {{- end }}
 {{- end -}}
 
