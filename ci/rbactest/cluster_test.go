@@ -75,6 +75,7 @@ cloudConfig:
   cluster: rbac
   endpoint: %s
   loadBalancer: {creationPollInterval: 1, driftPeriod: 1}
+  instancesV2: {removalGracePeriod: 1}
   inventory: {machineAge: 1, balancerAge: 1}
 credentials: {existingSecret: cloud}
 extraArgs: {node-monitor-period: 1s, node-status-update-frequency: 1s}

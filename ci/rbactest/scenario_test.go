@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -342,6 +344,53 @@ func (s *story) serviceGone() {
 	})
 }
 
+// protect lets nobody delete the Node until release is called.
+func (s *story) protect(name string) (release func()) {
+	s.t.Helper()
+	admission, rule := s.client.AdmissionregistrationV1(), "protect-"+name
+	_, err := admission.ValidatingAdmissionPolicies().Create(s.t.Context(), &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: rule},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				ResourceNames: []string{name},
+				RuleWithOperations: admissionv1.RuleWithOperations{Operations: []admissionv1.OperationType{admissionv1.Delete},
+					Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}}},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "not yet"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(s.t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: rule},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: rule, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		ctx := context.WithoutCancel(s.t.Context())
+		err := errors.Join(admission.ValidatingAdmissionPolicyBindings().Delete(ctx, rule, metav1.DeleteOptions{}),
+			admission.ValidatingAdmissionPolicies().Delete(ctx, rule, metav1.DeleteOptions{}))
+		if err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.t.Cleanup(release)
+	controlplanetest.Eventually(s.t, patience, "node "+name+" is protected", func(ctx context.Context) error {
+		err := s.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		switch {
+		case apierrors.IsInvalid(err):
+			return nil
+		case err == nil:
+			return errors.New("its deletion is not refused")
+		}
+		return err
+	})
+	return release
+}
+
 // removeServers switches the second server off and then deletes it. No kubelet keeps its Node ready.
 func (s *story) removeServers() {
 	s.t.Helper()
@@ -356,12 +405,12 @@ func (s *story) removeServers() {
 		}
 		return err
 	})
-	s.patchNode(name, `{"metadata":{"finalizers":["example.com/slow"]}}`) // so that it takes more than one attempt
+	release := s.protect(name) // so that it takes more than one attempt
 	if err := s.cloud.DeleteMachine(s.machines[1]); err != nil {
 		s.t.Fatal(err)
 	}
 	s.event("default", eventDeleting, 2)
-	s.patchNode(name, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/slow"]}}`)
+	release()
 	controlplanetest.Eventually(s.t, patience, "node "+name+" has gone", func(ctx context.Context) error {
 		_, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -168,7 +168,7 @@ func nodeKeys() []config.Key {
 		{Path: path + "machineAnnotation", Since: "0.1.0", Example: "example.com/server",
 			Effect: "The annotation of a node that names its server, by identity, when no server is called like the node. Who may write annotations of nodes, as each kubelet may of its own, can then choose the server, though none that another node has.",
 			Rule:   config.Matching(labelKeyPattern, "the name of an annotation: letters, digits and - _ ., perhaps with a domain and a slash before")},
-		{Path: path + "removalGracePeriod", Since: "0.1.0", Example: "300", Rule: config.Whole(10, day, "seconds"),
+		{Path: path + "removalGracePeriod", Since: "0.1.0", Example: "300", Rule: config.Whole(1, day, "seconds"),
 			Effect: "The time between the two looks that must both say that a server is gone before its node is removed."},
 		{Path: path + "maxRemovals", Since: "0.1.0", Example: "10", Rule: config.Whole(0, 100, "percent"),
 			Effect: "The share of all nodes that may be removed within removalWindow; of more, none is until somebody has looked. One node always may."},
