@@ -36,7 +36,7 @@ type shownMetric struct{ kind, help string }
 func ownMetrics(text string) map[string]shownMetric {
 	found := map[string]shownMetric{}
 	for _, match := range regexp.MustCompile(`(?m)^# HELP (\S+) (.*)\n# TYPE \S+ (\w+)$`).FindAllStringSubmatch(text, -1) {
-		for _, prefix := range []string{"cloudprovider_", "service_lb_", "service_controller_", "cloud_controller_manager_"} {
+		for _, prefix := range []string{"cloudprovider_", "service_lb_", "service_controller_", "node_lifecycle_", "cloud_node_lifecycle_controller_", "cloud_controller_manager_"} {
 			if strings.HasPrefix(match[1], prefix) {
 				found[match[1]] = shownMetric{kind: match[3], help: strings.ReplaceAll(match[2], `\\`, `\`)}
 			}

@@ -1,0 +1,127 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// looks asks for a machine, and wants it to be there or not, for so many lists.
+func (w *world) looks(id string, notBefore time.Time, want bool, lists int) {
+	w.Helper()
+	w.emulator.ResetCounters()
+	_, found, err := w.MachineSince(w.Context(), id, time.Minute, notBefore)
+	if got := w.emulator.Counters()["GET /v1/machines"]; found != want || err != nil || got != lists {
+		w.Errorf("machine %s is there: %v, error %v, %d lists; want %v, %d lists", id, found, err, got, want, lists)
+	}
+}
+
+// TestMachineSince: that a machine is missing comes from a list that began late enough, and one such serves everybody.
+func TestMachineSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		here, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "here"})
+		w.ok(err)
+		far, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "far", Subnet: farSubnet})
+		w.ok(err)
+		w.looks(here, time.Now(), true, 1)
+		<-time.After(10 * time.Second)
+		now := time.Now()
+		w.looks(here, now, true, 0)
+		w.looks("m-gone", time.Time{}, false, 0)
+		w.looks("m-gone", now.Add(-10*time.Second), false, 0)
+		w.looks("m-gone", now, false, 1)
+		<-time.After(time.Second)
+		w.looks("m-gone", now, false, 0)
+		w.looks("m-other", now, false, 0)
+		w.looks(far, now, false, 0) // of another VPC: only AskMachine tells
+		w.ok(w.emulator.DeleteMachine(here))
+		w.looks(here, time.Now(), true, 0)
+		<-time.After(time.Minute)
+		w.looks(here, now, false, 1)
+	})
+}
+
+// TestFailedLooks: a list that failed is not asked for again by each of thousands of nodes, and not for long.
+func TestFailedLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1, Effect: fault.Effect{Kind: fault.Forbidden}}); err != nil {
+			t.Fatal(err)
+		}
+		w.emulator.ResetCounters()
+		for range 1000 {
+			if _, found, err := w.MachineSince(t.Context(), "m-1", time.Minute, time.Now()); found || !errors.Is(err, client.ErrForbidden) {
+				t.Fatalf("found %v, error %v", found, err)
+			}
+		}
+		if lists := w.emulator.Counters()["GET /v1/machines"]; lists != 1 {
+			t.Errorf("%d lists, want 1", lists)
+		}
+		<-time.After(failureMemory)
+		w.looks("m-1", time.Now(), false, 1)
+	})
+}
+
+// TestImpatientLook: who does not wait says nothing about the cloud.
+func TestImpatientLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1, Effect: fault.Effect{Kind: fault.Latency, Delay: 10 * time.Second}}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, _, err := w.MachineSince(ctx, "m-1", time.Minute, time.Time{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want that of the context", err)
+		}
+		if _, found, err := w.MachineSince(t.Context(), "m-1", time.Minute, time.Time{}); found || err != nil {
+			t.Errorf("found %v, error %v", found, err)
+		}
+	})
+}
+
+// TestAskMachine: only what the cloud says of exactly that machine counts, and one elsewhere is not gone.
+func TestAskMachine(t *testing.T) { synctest.Test(t, askMachine) }
+
+func askMachine(t *testing.T) {
+	t.Helper()
+	w := newWorld(t, emulator.Config{Delays: emulator.Delays{MachineDelete: time.Hour}})
+	here, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "here"})
+	w.ok(err)
+	far, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "far", Subnet: farSubnet})
+	w.ok(err)
+	if m, found, err := w.AskMachine(t.Context(), here); m.ID != here || !found || err != nil {
+		t.Errorf("one that is there: %+v, %v, %v", m, found, err)
+	}
+	if _, found, err := w.AskMachine(t.Context(), "m-gone"); found || err != nil {
+		t.Errorf("one that is not there: %v, %v", found, err)
+	}
+	if _, _, err := w.AskMachine(t.Context(), far); !errors.Is(err, client.ErrMalformed) {
+		t.Errorf("one in another VPC: error %v", err)
+	}
+	w.ok(w.emulator.DeleteMachine(here))
+	if m, found, err := w.AskMachine(t.Context(), here); m.State != "deleting" || !found || err != nil {
+		t.Errorf("one that is being deleted: %+v, %v, %v", m, found, err)
+	}
+	shown, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "shown"})
+	w.ok(err)
+	w.ok(w.emulator.SetMachineStatus(shown, "deleted"))
+	if _, found, err := w.AskMachine(t.Context(), shown); found || err != nil {
+		t.Errorf("one that is deleted and still shown: %v, %v", found, err)
+	}
+	for _, kind := range []fault.Kind{fault.Empty, fault.NoContent, fault.NotJSON, fault.Forbidden} {
+		id, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines/{id}", Effect: fault.Effect{Kind: kind}})
+		w.ok(err)
+		if _, _, err := w.AskMachine(t.Context(), "m-gone"); err == nil {
+			t.Errorf("the answer %s counts as that it is gone", kind)
+		}
+		w.emulator.ClearFaults(id)
+	}
+}
