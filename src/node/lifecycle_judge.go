@@ -109,6 +109,7 @@ func judge(h history, s sight, grace time.Duration) (history, step) {
 		return h, s.burden()
 	case Gone:
 		return h.miss(s, grace)
+	case Unknown:
 	}
 	return h, strange
 }

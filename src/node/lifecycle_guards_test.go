@@ -1,0 +1,175 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestNodeRegisteredAgain at the very moment at which it would be removed.
+func TestNodeRegisteredAgain(t *testing.T) {
+	for name, happens := range map[string]func(*lifeRig){
+		"another Node of that name": func(r *lifeRig) {
+			r.made++
+			again := skyNode("b")
+			again.UID = types.UID(fmt.Sprintf("uid-%d", r.made))
+			r.want("replacing it", r.cluster.Replace(again), nil)
+		},
+		"the Node is ready": func(r *lifeRig) { r.report("b", corev1.ConditionTrue); r.silence("b") },
+		"the Node changes":  func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
+		"the Node is ready within the same second": func(r *lifeRig) {
+			r.change("b", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
+		},
+		"the kubelet reports": func(r *lifeRig) { r.report("b", corev1.ConditionFalse); r.silence("b") },
+		"it is to be kept": func(r *lifeRig) {
+			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} })
+		},
+		"it names another one": func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Spec.ProviderID = "sky://c" }) },
+	} {
+		for when, method := range map[string]string{"before it is read": http.MethodGet, "before it is deleted": http.MethodDelete} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+					happened := 0
+					r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method && happened == 0 {
+							happened++
+							happens(r)
+						}
+						return next.RoundTrip(request)
+					}
+					r.sky.machine("b", Gone)
+					r.silence("b")
+					r.pass(skyAge + lifeSoon)
+					r.want("times that it happened", happened, 1)
+					if name == "the Node changes" && method == http.MethodGet { // as it was read, it is as dead as before
+						r.want("Nodes", r.names(), "a c")
+						return
+					}
+					r.want("Nodes", r.names(), "a b c")
+					r.change("b", func(n *corev1.Node) { n.Labels, n.Spec.ProviderID = nil, "sky://b" })
+					r.silence("b")
+					r.pass(2*newcomerGrace + lifeSoon)
+					r.want("Nodes later", r.names(), "a c")
+				})
+			})
+		}
+	}
+}
+
+// TestOnlyOurs: foreign Nodes, and those that say nothing, are not touched; those that are opted out are not removed.
+func TestOnlyOurs(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		strangers := map[string]func(*corev1.Node){
+			"foreign":    func(n *corev1.Node) { n.Spec.ProviderID = "metal://1" },
+			"unnamed":    func(n *corev1.Node) { n.Spec.ProviderID = "" },
+			"labelled":   func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} },
+			"annotated":  func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "yes"} },
+			"unlabelled": func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "false"} },
+		}
+		for name, change := range strangers {
+			node := skyNode(name)
+			change(node)
+			r.register(node)
+			r.silence(name)
+		}
+		leaving := skyNode("leaving")
+		leaving.Finalizers = []string{"example.com/theirs"}
+		r.register(leaving)
+		r.silence("leaving")
+		r.want("deleting it", r.cluster.Delete(leaving), nil)
+		r.pass(newcomerGrace + lifeSoon + time.Hour/2)
+		r.want("Nodes", r.names(), "a annotated b c foreign labelled leaving unnamed")
+		r.want("opted out", r.blocked(blockedKept), 2.0)
+		told := strings.Join(r.told(), "\n")
+		for part, want := range map[string]int{"has the annotation or label example.com/keep-node": 2, "DeletingNode": 1} {
+			if count := strings.Count(told, part); count != want {
+				r.Errorf("%d times %s in the events, want %d:\n%s", count, part, want, told)
+			}
+		}
+		if count := strings.Count(told, "NodeNotRemoved"); count != 2 {
+			r.Errorf("%d events about Nodes that stay, want 2:\n%s", count, told)
+		}
+		r.change("labelled", func(n *corev1.Node) { n.Labels = nil })
+		r.pass(lifeSoon)
+		r.want("Nodes when one is not opted out any more", r.names(), "a annotated b c foreign leaving unnamed")
+	})
+}
+
+// TestRemovalsStop: of many at once only a share goes within the window, and somebody is told, once.
+func TestRemovalsStop(t *testing.T) {
+	var names []string
+	for n := range 50 {
+		names = append(names, fmt.Sprintf("n%02d", n))
+	}
+	inLife(t, names, func(r *lifeRig) {
+		for _, name := range names[:30] {
+			r.sky.machine(name, Gone)
+		}
+		r.silence(names[:30]...)
+		r.pass(skyAge + lifeSoon + time.Minute)
+		r.want("Nodes, when 20 % are gone", len(r.cluster.Nodes()), 40)
+		r.want("blocked", r.blocked(blockedAllowance), 20.0)
+		told := strings.Join(r.told(), "\n")
+		for part, want := range map[string]int{"NodeRemovalsStopped": 1, "NodeNotRemoved": 20, "Normal DeletingNode": 10} {
+			if count := strings.Count(told, part); count != want {
+				r.Errorf("%d events %s, want %d:\n%s", count, part, want, told)
+			}
+		}
+		calls := r.sky.calls()
+		r.pass(r.behaviour.RemovalWindow - 3*time.Minute)
+		r.want("Nodes before the window ends", len(r.cluster.Nodes()), 40)
+		r.want("events meanwhile", len(r.told()), 0)
+		t.Log(calls, "and then", r.sky.calls())
+		r.pass(r.behaviour.RemovalWindow)
+		r.want("Nodes in the next one", len(r.cluster.Nodes()), 32) // 20 % of those that were left
+		r.pass(4*r.behaviour.RemovalWindow + lifeSoon)
+		r.want("Nodes in the end", len(r.cluster.Nodes()), 20)
+	})
+}
+
+// TestDryRun says what would be removed, once, and removes nothing.
+func TestDryRun(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.behaviour.DryRun = true
+		r.start()
+		r.sky.machine("b", Gone)
+		r.silence("b")
+		r.pass(time.Hour)
+		r.want("Nodes", r.names(), "a b c")
+		r.want("would be removed", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
+		r.want("blocked", r.blocked(blockedDryRun), 1.0)
+		r.toldOnce("dry run")
+	})
+}
+
+// TestNotPermitted: a chart that lost a right is told of, and the Node goes when it has it again.
+func TestNotPermitted(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
+		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodDelete {
+				return nil, refused
+			}
+			return next.RoundTrip(request)
+		}
+		r.sky.machine("b", Gone)
+		r.silence("b")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes", r.names(), "a b c")
+		r.want("blocked", r.blocked(blockedKubernetes), 1.0)
+		r.want("failed", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalFailed)), 1.0)
+		r.toldOnce("DeletingNodeFailed", "no such right")
+		r.network = nil
+		r.pass(r.behaviour.RemovalWindow + lifeSoon)
+		r.want("Nodes when it is permitted", r.names(), "a c")
+	})
+}

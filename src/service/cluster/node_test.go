@@ -1,0 +1,80 @@
+package cluster_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+)
+
+// TestWritesOfNodes are about the Node that is meant, in the state that is meant, and about nothing but the part that is meant.
+func TestWritesOfNodes(t *testing.T) {
+	c := cluster.New()
+	client, err := cluster.Client(c.Transport())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "first"}}); err != nil {
+		t.Fatal(err)
+	}
+	nodes := client.CoreV1().Nodes()
+	patch := func(name string, kind types.PatchType, text string, parts ...string) error {
+		_, err := nodes.Patch(t.Context(), name, kind, []byte(text), metav1.PatchOptions{}, parts...)
+		return err
+	}
+	const taints = `"spec":{"taints":[{"key":"x","effect":"NoSchedule"}]}`
+	for _, kind := range []types.PatchType{types.StrategicMergePatchType, types.MergePatchType} {
+		for what, meta := range map[string]string{"another UID": `"uid":"second"`, "an old state": `"resourceVersion":"0"`} {
+			if err := patch("a", kind, `{"metadata":{`+meta+`},`+taints+`}`); !apierrors.IsConflict(err) {
+				t.Errorf("a patch of %s: %v", what, err)
+			}
+		}
+	}
+	if err := patch("a", types.StrategicMergePatchType, `{"metadata":{"uid":"first"},`+taints+`,"status":{"phase":"Running"}}`); err != nil {
+		t.Fatal(err)
+	}
+	if node := c.Nodes()[0]; len(node.Spec.Taints) != 1 || node.Status.Phase != "" {
+		t.Errorf("after a patch of the spec: %+v", node)
+	}
+	if err := patch("a", types.MergePatchType, `{"spec":{"taints":null},"status":{"phase":"Running"}}`, "status"); err != nil {
+		t.Fatal(err)
+	}
+	if node := c.Nodes()[0]; len(node.Spec.Taints) != 1 || node.Status.Phase != "Running" {
+		t.Errorf("after a patch of the status: %+v", node)
+	}
+	if err := patch("b", types.MergePatchType, `{}`); !apierrors.IsNotFound(err) {
+		t.Errorf("a patch of no Node: %v", err)
+	}
+	if err := patch("a", types.MergePatchType, `{"spec":1}`); !apierrors.IsBadRequest(err) {
+		t.Errorf("a patch that is none: %v", err)
+	}
+}
+
+func TestDeletionsOfNodes(t *testing.T) {
+	c := cluster.New()
+	client, err := cluster.Client(c.Transport())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "first"}}); err != nil {
+		t.Fatal(err)
+	}
+	nodes := client.CoreV1().Nodes()
+	other, old, uid, version := types.UID("second"), "0", types.UID("first"), c.Nodes()[0].ResourceVersion
+	for what, wanted := range map[string]metav1.Preconditions{"another UID": {UID: &other}, "an old state": {UID: &uid, ResourceVersion: &old}} {
+		if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &wanted}); !apierrors.IsConflict(err) {
+			t.Errorf("deleting %s: %v", what, err)
+		}
+	}
+	wanted := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &wanted}); err != nil || len(c.Nodes()) > 0 {
+		t.Errorf("deleting it: %v, left %v", err, c.Nodes())
+	}
+	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("deleting it again: %v", err)
+	}
+}
