@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
@@ -47,12 +48,9 @@ func sameSet(a, b []corev1.NodeAddress) bool {
 }
 
 func inWords(addresses []corev1.NodeAddress) string {
-	var text string
-	for i, a := range addresses {
-		if i > 0 {
-			text += ", "
-		}
-		text += a.Address
+	all := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		all = append(all, a.Address)
 	}
-	return text
+	return strings.Join(all, ", ")
 }

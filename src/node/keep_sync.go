@@ -97,14 +97,10 @@ func refused(err error) error {
 // difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours.
 func (k *Keeper) difference(ctx context.Context, node *corev1.Node) (difference, error) {
 	machine, err := k.find(ctx, node)
-	switch {
-	case errors.Is(err, ErrNotOurs):
+	if errors.Is(err, ErrNotOurs) || guest(node) && (err != nil || !sameMachine(node, machine)) {
 		return difference{}, nil
-	case guest(node):
-		if err != nil || !sameMachine(node, machine) {
-			return difference{}, nil
-		}
-	case err != nil:
+	}
+	if err != nil {
 		return difference{}, err
 	}
 	d, problem := compare(node, machine, k.behaviour.Domain)

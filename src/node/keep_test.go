@@ -486,7 +486,7 @@ func TestGate(t *testing.T) {
 			}
 		}
 		g.note(away)
-		r.want("closed", g.closed() == error(away) && !g.open(), true)
+		r.want("closed", errors.Is(g.closed(), away) && !g.open(), true)
 		<-time.After(minRetryDelay)
 		r.want("the first may try", g.closed(), nil)
 		r.want("the second waits", g.closed() != nil, true)
