@@ -137,8 +137,8 @@ func TestReading(t *testing.T) {
 	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("Pods: %v", err)
 	}
-	if err := client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) {
-		t.Errorf("a Node deleted by a process: %v", err)
+	if err := services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) {
+		t.Errorf("a Service deleted by a process: %v", err)
 	}
 	if len(c.Nodes()) != 1 || len(c.EndpointSlices()) != 1 {
 		t.Errorf("nodes %v, slices %v", c.Nodes(), c.EndpointSlices())
