@@ -17,7 +17,7 @@ import (
 // TestTrials lets machines come and go, and the cloud say anything, at random: no Node with a living machine is ever deleted, and
 // every dead one goes in the end.
 func TestTrials(t *testing.T) {
-	const seeds = 60
+	const seeds = 25
 	removed := 0
 	for seed := range uint64(seeds) {
 		inLife(t, []string{"m000", "m001", "m002", "m003"}, func(r *lifeRig) {
