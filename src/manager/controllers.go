@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -16,14 +14,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/config"
-	"k8s.io/cloud-provider/controllers/route"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	cmapp "k8s.io/controller-manager/app"
 	"k8s.io/klog/v2"
-	netutils "k8s.io/utils/net"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
@@ -109,7 +106,7 @@ func table() map[string]controller {
 		},
 		names.NodeRouteController: {
 			account: "route-controller", watches: []watch{watchNodes},
-			check: needsRoutes, construct: newRouteController,
+			check: needsRoutes, construct: newRouteController, describe: route.Described,
 		},
 	}
 }
@@ -152,17 +149,6 @@ func needsLoadBalancers(cloud cloudprovider.Interface, _ *config.CloudController
 		return skipError("the cloud has no load balancers")
 	}
 	return nil
-}
-
-func needsRoutes(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
-	if !settings.KubeCloudShared.ConfigureCloudRoutes {
-		return skipError("--configure-cloud-routes=false")
-	}
-	if _, ok := cloud.Routes(); !ok {
-		return skipError("the cloud has no routes")
-	}
-	_, err := parseClusterCIDR(settings.KubeCloudShared.ClusterCIDR)
-	return err
 }
 
 func newNodeController(env environment) (loop, error) {
@@ -217,38 +203,4 @@ func newServiceController(env environment) (loop, error) {
 		defer env.metrics.ControllerStopped("service")
 		c.Run(ctx, workers)
 	}}, nil
-}
-
-func newRouteController(env environment) (loop, error) {
-	routes, _ := env.cloud.Routes()
-	cidrs, err := parseClusterCIDR(env.settings.KubeCloudShared.ClusterCIDR)
-	if err != nil {
-		return loop{}, err
-	}
-	c, err := route.New(routes, env.client, env.informers.Core().V1().Nodes(),
-		env.settings.KubeCloudShared.ClusterName, cidrs)
-	if err != nil {
-		return loop{}, err
-	}
-	period := env.settings.KubeCloudShared.RouteReconciliationPeriod.Duration
-	return loop{run: func(ctx context.Context) { c.Run(ctx, period, env.metrics) }}, nil
-}
-
-// parseClusterCIDR reads --cluster-cidr: one network, or one of each family.
-func parseClusterCIDR(list string) ([]*net.IPNet, error) {
-	if strings.TrimSpace(list) == "" {
-		return nil, errors.New("missing --cluster-cidr: the cloud configures routes to the pod networks; " +
-			"set it, or turn routes off with --configure-cloud-routes=false")
-	}
-	cidrs, err := netutils.ParseCIDRs(strings.Split(strings.TrimSpace(list), ","))
-	if err != nil {
-		return nil, fmt.Errorf("reading --cluster-cidr=%s: %w", list, err)
-	}
-	if len(cidrs) == 1 {
-		return cidrs, nil
-	}
-	if dual, err := netutils.IsDualStackCIDRs(cidrs); err != nil || !dual || len(cidrs) > 2 {
-		return nil, fmt.Errorf("reading --cluster-cidr=%s: give one network, or one IPv4 and one IPv6 network", list)
-	}
-	return cidrs, nil
 }

@@ -80,14 +80,14 @@ func TestClusterCIDR(t *testing.T) {
 		"IPv4":         {"10.0.0.0/8", []string{"10.0.0.0/8"}, ""},
 		"IPv6":         {" fd00::/64 ", []string{"fd00::/64"}, ""},
 		"dual stack":   {"10.0.0.0/8,fd00::/64", []string{"10.0.0.0/8", "fd00::/64"}, ""},
-		"empty":        {" ", nil, "missing --cluster-cidr"},
+		"empty":        {" ", nil, "missing --cluster-cidr: set it"},
 		"no network":   {"10.0.0.0", nil, "reading --cluster-cidr=10.0.0.0:"},
 		"one family":   {"10.0.0.0/9,10.128.0.0/9", nil, "give one network, or one IPv4 and one IPv6 network"},
 		"three of two": {"10.0.0.0/9,10.128.0.0/9,fd00::/64", nil, "give one network, or one IPv4 and one IPv6 network"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			cidrs, err := parseClusterCIDR(test.list)
+			cidrs, err := parseClusterCIDR(test.list, "set it")
 			if test.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
 					t.Errorf("error %v, want one with %q", err, test.wantErr)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	metricsfeatures "k8s.io/component-base/metrics/features"
-	cmfeatures "k8s.io/controller-manager/pkg/features"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
@@ -52,6 +51,8 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 	}
 	defaults.ServiceController.ConcurrentServiceSyncs = serviceSyncs
 	defaults.Generic.ClientConnection.QPS, defaults.Generic.ClientConnection.Burst = kubernetesRate, kubernetesBurst
+	// 0 leaves it to the cloud's configuration; the library's 10 s is only for a controller that cannot watch.
+	defaults.KubeCloudShared.RouteReconciliationPeriod.Duration = 0
 	if len(providers) == 1 {
 		defaults.KubeCloudShared.CloudProvider.Name = providers[0].Name
 	}
@@ -64,9 +65,8 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 }
 
 // registerFeatures adds the gates of the libraries that leave this to the
-// program, and turns route reconciliation by watch on: the periodic one costs
-// the cloud six calls a minute for nothing. It works once per process, before
-// --feature-gates is bound; a second command finds everything done.
+// program. It works once per process, before --feature-gates is bound; a second
+// command finds everything done.
 func registerFeatures() error {
 	gate := utilfeature.DefaultMutableFeatureGate
 	if _, done := gate.GetAll()[logsapi.ContextualLogging]; !done {
@@ -74,11 +74,7 @@ func registerFeatures() error {
 			return fmt.Errorf("registering feature gates: %w", err)
 		}
 	}
-	watchRoutes := cmfeatures.CloudControllerManagerWatchBasedRoutesReconciliation
-	if gate.Enabled(watchRoutes) || gate.ExplicitlySet(watchRoutes) {
-		return nil
-	}
-	return gate.OverrideDefault(watchRoutes, true)
+	return nil
 }
 
 // validate checks all flags and returns the provider they choose.

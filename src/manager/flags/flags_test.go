@@ -25,6 +25,8 @@ func TestFlagsOfTheLibrary(t *testing.T) {
 		"kube-api-burst":           "100",
 		"kube-api-qps":             "50",
 		"cloud-provider":           "only",
+		// As the cloud is configured.
+		"route-reconciliation-period": "0s",
 	}
 	ours := manager.NewCommand(build.Info{}, manager.Provider{Name: "only", New: func(context.Context, string) (cloudprovider.Interface, error) { return nil, nil }})
 	defaults, err := options.NewCloudControllerManagerOptions()

@@ -1,0 +1,123 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// classicPeriod is the time between two looks for drift in a cloud that has no opinion on it.
+const classicPeriod = 5 * time.Minute
+
+// Changer is a cloudprovider.Routes that can make a route lead to another Node, or to another address of it, in one step.
+type Changer interface {
+	// ChangeRoute replaces from, which is as ListRoutes returned it, by to, which has the same destination.
+	ChangeRoute(ctx context.Context, clusterName string, from, to *cloudprovider.Route) error
+}
+
+// ProviderOf returns the provider behind what a cloud has for routes: itself if it is one, else one that calls the methods of
+// k8s.io/cloud-provider with the cluster's name.
+func ProviderOf(routes cloudprovider.Routes, cluster string) Provider {
+	if provider, ok := routes.(Provider); ok {
+		return provider
+	}
+	return classic{routes, cluster}
+}
+
+// classic is a cloud that is only known by k8s.io/cloud-provider's interface. It has one table, and all routes that it lists are the
+// cluster's.
+type classic struct {
+	cloudprovider.Routes
+	cluster string
+}
+
+// Behaviour implements Provider.
+func (classic) Behaviour() Behaviour { return Behaviour{DriftPeriod: classicPeriod} }
+
+// Look implements Provider. Such a cloud keeps no list, so each look is a new one.
+func (c classic) Look(ctx context.Context, cluster Cluster, _ time.Duration) ([]Table, error) {
+	routes, err := c.ListRoutes(ctx, c.cluster)
+	if err != nil {
+		return nil, fmt.Errorf("listing routes: %w", err)
+	}
+	nodes := map[types.NodeName]*corev1.Node{}
+	for _, node := range cluster.Nodes {
+		nodes[types.NodeName(node.Name)] = node
+	}
+	table := Table{Used: true}
+	for _, r := range routes {
+		destination, err := netip.ParsePrefix(r.DestinationCIDR)
+		if err != nil {
+			continue // whatever it is, it is not one of pods
+		}
+		table.Routes = append(table.Routes, Found{
+			Destination: destination.Masked(), Gateway: gatewayOf(r, nodes[r.TargetNode], destination), Managed: true, Handle: r,
+		})
+	}
+	return []Table{table}, nil
+}
+
+// gatewayOf is the address that a route leads to. A cloud that says nothing of addresses leads to the Node's, whatever they are.
+func gatewayOf(r *cloudprovider.Route, node *corev1.Node, destination netip.Prefix) netip.Addr {
+	if r.Blackhole || node == nil {
+		return netip.Addr{}
+	}
+	own := gateways(node, destination)
+	if !r.EnableNodeAddresses {
+		return first(own)
+	}
+	shown := gateways(&corev1.Node{Status: corev1.NodeStatus{Addresses: r.TargetNodeAddresses}}, destination)
+	if at := slices.IndexFunc(shown, func(a netip.Addr) bool { return slices.Contains(own, a) }); at >= 0 {
+		return shown[at]
+	}
+	return first(shown)
+}
+
+// Vacant implements Provider: nothing depends on it, since all routes are the cluster's.
+func (classic) Vacant(context.Context, []netip.Addr) ([]netip.Addr, error) { return nil, nil }
+
+// Create implements Provider.
+func (c classic) Create(ctx context.Context, _ string, r Route) error {
+	return c.CreateRoute(ctx, c.cluster, string(r.Node.UID), libraryRoute(r))
+}
+
+// Change implements Provider. Without a Changer there is no route for a moment: two of one destination are more than most clouds allow.
+func (c classic) Change(ctx context.Context, table string, from Found, to Route) error {
+	before, ok := from.Handle.(*cloudprovider.Route)
+	changer, can := c.Routes.(Changer)
+	if ok && can {
+		return changer.ChangeRoute(ctx, c.cluster, before, libraryRoute(to))
+	}
+	if err := c.Delete(ctx, table, from); err != nil {
+		return err
+	}
+	return c.Create(ctx, table, to)
+}
+
+// Delete implements Provider.
+func (c classic) Delete(ctx context.Context, _ string, r Found) error {
+	route, ok := r.Handle.(*cloudprovider.Route)
+	if !ok {
+		return fmt.Errorf("deleting the route to %s: it is not one that was listed", r.Destination)
+	}
+	return c.DeleteRoute(ctx, c.cluster, route)
+}
+
+// Replace implements Provider: it is never asked, for there are no exclusive tables.
+func (classic) Replace(context.Context, string, []netip.Prefix, []Route) error {
+	return fmt.Errorf("replacing all routes: %w", errors.ErrUnsupported)
+}
+
+// libraryRoute is a route in the words of k8s.io/cloud-provider.
+func libraryRoute(r Route) *cloudprovider.Route {
+	return &cloudprovider.Route{
+		TargetNode: types.NodeName(r.Node.Name), TargetNodeAddresses: r.Node.Status.Addresses, DestinationCIDR: r.Destination.String(),
+	}
+}

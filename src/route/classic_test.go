@@ -1,0 +1,132 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// library is a cloud that has no more than k8s.io/cloud-provider asks for.
+type library struct {
+	mu     sync.Mutex
+	routes []*cloudprovider.Route
+	did    []string
+	failed error
+}
+
+func (l *library) ListRoutes(_ context.Context, cluster string) ([]*cloudprovider.Route, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cluster != "k1" {
+		return nil, errors.New("another cluster")
+	}
+	return slices.Clone(l.routes), l.failed
+}
+
+func (l *library) CreateRoute(_ context.Context, _, hint string, r *cloudprovider.Route) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.did = append(l.did, "create "+hint+" "+string(r.TargetNode)+" "+r.DestinationCIDR)
+	l.routes = append(l.routes, r)
+	return nil
+}
+
+func (l *library) DeleteRoute(_ context.Context, _ string, r *cloudprovider.Route) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.did = append(l.did, "delete "+string(r.TargetNode)+" "+r.DestinationCIDR)
+	l.routes = slices.DeleteFunc(l.routes, func(one *cloudprovider.Route) bool { return one == r })
+	return nil
+}
+
+func (l *library) done() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer func() { l.did = nil }()
+	return strings.Join(l.did, ", ")
+}
+
+// changing can change routes, too.
+type changing struct{ library }
+
+func (c *changing) ChangeRoute(_ context.Context, _ string, from, to *cloudprovider.Route) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.did = append(c.did, "change "+string(from.TargetNode)+" to "+string(to.TargetNode)+" "+to.DestinationCIDR)
+	*from = *to
+	return nil
+}
+
+// TestAnyCloud that k8s.io/cloud-provider knows is served.
+func TestAnyCloud(t *testing.T) {
+	inRig(t, func(r *rig) {
+		cloud := &library{}
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
+		cloud.routes = []*cloudprovider.Route{
+			{TargetNode: "gone", DestinationCIDR: "10.244.9.0/24"}, {TargetNode: "gone", DestinationCIDR: "192.168.0.0/24"},
+			{TargetNode: "b", DestinationCIDR: "10.244.2.0/24"}, {TargetNode: "a", DestinationCIDR: "10.244.8.0/24", Blackhole: true},
+			{TargetNode: "a", DestinationCIDR: "strange"},
+		}
+		r.startWith(ProviderOf(cloud, "k1"))
+		done := cloud.done()
+		for _, want := range []string{"create uid-a a 10.244.1.0/24", "delete gone 10.244.9.0/24", "delete a 10.244.8.0/24"} {
+			if !strings.Contains(done, want) {
+				t.Errorf("done: %s; want %q", done, want)
+			}
+		}
+		wantIs(r, "writes", strings.Count(done, ",")+1, 3)
+		wantIs(r, "condition", r.condition("a"), created)
+		r.later()
+		wantIs(r, "writes when nothing differs", cloud.done(), "")
+		r.leave("a")
+		r.settle()
+		wantIs(r, "writes when a is gone", cloud.done(), "delete a 10.244.1.0/24")
+	})
+}
+
+// TestAddressesOfAnyCloud: one that shows addresses is compared by them, and changed in one step if it can.
+func TestAddressesOfAnyCloud(t *testing.T) {
+	shown := func() []*cloudprovider.Route {
+		return []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24", EnableNodeAddresses: true,
+			TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}}}
+	}
+	inRig(t, func(r *rig) {
+		cloud := &changing{library{routes: shown()}}
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.startWith(ProviderOf(cloud, "k1"))
+		wantIs(r, "writes", cloud.done(), "change a to a 10.244.1.0/24")
+	})
+	inRig(t, func(r *rig) {
+		cloud := &library{routes: shown()}
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.startWith(ProviderOf(cloud, "k1"))
+		wantIs(r, "writes", cloud.done(), "delete a 10.244.1.0/24, create uid-a a 10.244.1.0/24")
+	})
+}
+
+// TestProviderIsFound: what is a Provider already is not wrapped.
+func TestProviderIsFound(t *testing.T) {
+	both := struct {
+		*plain
+		*library
+	}{newPlain(), &library{}}
+	if _, wrapped := ProviderOf(both, "k1").(classic); wrapped {
+		t.Error("a provider is used through the library's interface")
+	}
+	c := classic{&library{}, "k1"}
+	if err := c.Replace(t.Context(), "", nil, nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("replacing all routes of any cloud: %v", err)
+	}
+	if err := c.Delete(t.Context(), "", Found{}); err == nil {
+		t.Error("a route that was never listed is deleted")
+	}
+	if _, err := (classic{&library{failed: errors.New("away")}, "k1"}).Look(t.Context(), Cluster{}, 0); err == nil {
+		t.Error("a list that failed is an answer")
+	}
+}

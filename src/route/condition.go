@@ -1,0 +1,98 @@
+package route
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reasons of the condition NodeNetworkUnavailable, as in k8s.io/cloud-provider.
+const (
+	reasonCreated    = "RouteCreated"
+	reasonNotCreated = "NoRouteCreated"
+)
+
+// state is what the condition of a Node says. States can be compared with ==.
+type state struct {
+	status  corev1.ConditionStatus
+	reason  string
+	message string
+}
+
+// stateOf is what it should say of a Node that lacks routes for these reasons.
+func stateOf(lacking []notice) state {
+	if len(lacking) == 0 {
+		return state{corev1.ConditionFalse, reasonCreated, "Every network of the pods of this Node has its route"}
+	}
+	reasons := make([]string, 0, len(lacking))
+	for _, one := range lacking {
+		if !strings.Contains(strings.Join(reasons, ", "), one.reason) {
+			reasons = append(reasons, one.reason)
+		}
+	}
+	return state{corev1.ConditionTrue, reasonNotCreated, "Pods of this Node lack routes, see its events: " + strings.Join(reasons, ", ")}
+}
+
+// available is what the condition of a Node says now.
+func available(node *corev1.Node) state {
+	for _, one := range node.Status.Conditions {
+		if one.Type == corev1.NodeNetworkUnavailable {
+			return state{one.Status, one.Reason, one.Message}
+		}
+	}
+	return state{}
+}
+
+// same says whether nothing has to be written. Messages of success differ from version to version, which is worth no write.
+func (s state) same(other state) bool {
+	return s == other || (s.status == other.status && s.reason == other.reason && s.reason == reasonCreated)
+}
+
+// settle makes the condition of a Node true, in one patch, unless it is already. A Node that is gone needs none.
+func (c *Controller) settle(ctx context.Context, node *corev1.Node, lacking []notice) error {
+	wanted := stateOf(lacking)
+	if wanted.same(available(node)) || c.memory.stale(node.UID, node.ResourceVersion, wanted) {
+		return nil
+	}
+	patch, err := patchOf(node, wanted)
+	if err != nil {
+		return err
+	}
+	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it is gone, or another one of its name is there: that brings a pass of its own
+	case err != nil:
+		return fmt.Errorf("setting NodeNetworkUnavailable of node %s: %w", node.Name, err)
+	}
+	c.memory.notePatched(node.UID, node.ResourceVersion, wanted)
+	return nil
+}
+
+// patchOf is a patch of one condition, for this very Node.
+func patchOf(node *corev1.Node, wanted state) ([]byte, error) {
+	now := metav1.NewTime(time.Now())
+	condition := corev1.NodeCondition{
+		Type: corev1.NodeNetworkUnavailable, Status: wanted.status, Reason: wanted.reason, Message: wanted.message, LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	for _, one := range node.Status.Conditions {
+		if one.Type == condition.Type && one.Status == condition.Status {
+			condition.LastTransitionTime = one.LastTransitionTime
+		}
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": node.UID},
+		"status":   map[string]any{"conditions": []corev1.NodeCondition{condition}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("writing the condition of node %s: %w", node.Name, err)
+	}
+	return patch, nil
+}

@@ -1,0 +1,182 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// component is the source of the events, as in k8s.io/cloud-provider.
+const component = "route_controller"
+
+// What the work is for: keys of the queue, and values of a label of the library's metric.
+const (
+	nodeChange = "node_change"
+	periodic   = "periodic"
+)
+
+// window is for how long changes of Nodes are collected before a pass.
+const window = time.Second
+
+// Pauses after failures: 5, 10, 20, … 300 seconds.
+const (
+	minRetryDelay = 5 * time.Second
+	maxRetryDelay = 300 * time.Second
+)
+
+// Options are what a Controller is made from.
+type Options struct {
+	Provider Provider
+	Client   kubernetes.Interface
+	Nodes    coreinformers.NodeInformer
+	// CIDRs are the networks of all pods: one, or one of each family.
+	CIDRs []netip.Prefix
+	// Period is the time between two looks for drift; 0 leaves it to the provider.
+	Period time.Duration
+	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
+	Recorder record.EventRecorder
+}
+
+// Controller keeps the routes to the pods of Nodes as they should be.
+type Controller struct {
+	provider Provider
+	client   kubernetes.Interface
+	nodes    corelisters.NodeLister
+	cidrs    []netip.Prefix
+	period   time.Duration
+	recorder record.EventRecorder
+	metrics  *metrics
+	queue    workqueue.TypedDelayingInterface[string]
+	synced   cache.InformerSynced
+	memory   *memory
+}
+
+// New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
+func New(o Options) (*Controller, error) {
+	c := &Controller{
+		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, recorder: o.Recorder,
+		metrics: newMetrics(), memory: newMemory(),
+		// The name is that of the library's route controller, and so are those of the queue's metrics.
+		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
+	}
+	if c.period <= 0 {
+		c.period = o.Provider.Behaviour().DriftPeriod
+	}
+	registered, err := o.Nodes.Informer().AddEventHandler(c.nodeEvents())
+	if err != nil {
+		return nil, fmt.Errorf("watching for the route controller: %w", err)
+	}
+	c.synced = registered.HasSynced
+	return c, nil
+}
+
+// nodeEvents queues a pass when a Node comes, goes, or is routed to in another way. What happens within a moment is one pass.
+func (c *Controller) nodeEvents() cache.ResourceEventHandler {
+	changed := func() { c.queue.AddAfter(nodeChange, window) }
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(any, bool) { changed() },
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*corev1.Node)
+			is, also := after.(*corev1.Node)
+			if ok && also && !sameForUs(was, is) {
+				changed()
+			}
+		},
+		DeleteFunc: func(any) { changed() },
+	}
+}
+
+// sameForUs says whether nothing differs that this controller looks at, or would put back.
+func sameForUs(was, is *corev1.Node) bool {
+	return was.UID == is.UID && slices.Equal(podCIDRs(was), podCIDRs(is)) && slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
+		available(was) == available(is)
+}
+
+// Run works until ctx ends, and then until the writes under way are done.
+func (c *Controller) Run(ctx context.Context) {
+	if c.recorder == nil {
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		defer broadcaster.Shutdown()
+		broadcaster.StartStructuredLogging(0)
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
+		c.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+			c.work(ctx)
+		}
+	}()
+	c.tick(ctx)
+	c.queue.ShutDown()
+	<-ended
+}
+
+// tick queues a look for drift from time to time, until ctx ends.
+func (c *Controller) tick(ctx context.Context) {
+	if c.period <= 0 {
+		<-ctx.Done()
+		return
+	}
+	for ticker := time.NewTicker(c.period); ; {
+		select {
+		case <-ctx.Done():
+			ticker.Stop()
+			return
+		case <-ticker.C:
+			c.queue.Add(periodic)
+		}
+	}
+}
+
+// work makes one pass after the other until the queue is shut down.
+func (c *Controller) work(ctx context.Context) {
+	c.queue.Add(nodeChange) // without Nodes, too, there may be routes that nobody wants any more
+	for {
+		trigger, down := c.queue.Get()
+		if down {
+			return
+		}
+		if ctx.Err() == nil {
+			c.serve(ctx, trigger)
+		}
+		c.queue.Done(trigger)
+	}
+}
+
+// serve makes a pass, and says when the next one is due if something failed.
+func (c *Controller) serve(ctx context.Context, trigger string) {
+	if pause := c.memory.pause(); pause > 0 {
+		c.queue.AddAfter(trigger, pause)
+		return
+	}
+	result, err := c.pass(ctx, trigger)
+	if ctx.Err() != nil {
+		return
+	}
+	c.metrics.passed(trigger, result.changed, err, result.failed)
+	if err != nil {
+		c.memory.lookFailed()
+		klog.FromContext(ctx).Error(err, "The routes of the cloud cannot be compared with the Nodes; nothing is removed meanwhile, and it is tried again", "after", c.memory.pause())
+		c.queue.AddAfter(trigger, c.memory.pause())
+		return
+	}
+	c.memory.looked()
+	if result.retry > 0 {
+		c.queue.AddAfter(nodeChange, result.retry)
+	}
+}

@@ -1,0 +1,192 @@
+package route
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// vacantGrace is the time between two looks that say that nobody has an address, before a route to it counts as left behind.
+const vacantGrace = time.Minute
+
+// memory is what a process knows of earlier passes. All of it can be lost: then less is removed, and more is told twice.
+type memory struct {
+	mu sync.Mutex
+	// owned are this cluster's routes; nil before the first pass.
+	owned map[pair]bool
+	// vacant is since when looks found nobody at a route's end.
+	vacant map[pair]time.Time
+	// failing are writes that are not tried again before their time.
+	failing map[pair]failure
+	limiter workqueue.TypedRateLimiter[pair]
+	// told are the notices of each Node that its owner has been told.
+	told map[types.UID][]notice
+	// patched is what the condition of a Node was made, and at which of its versions.
+	patched map[types.UID]patched
+	// Looks that fail are repeated ever more rarely.
+	failures  int
+	notBefore time.Time
+}
+
+// failure is until when a write is not tried again, and why.
+type failure struct {
+	until time.Time
+	why   notice
+}
+
+// patched is a condition that was written, and the version of the Node that it was written upon.
+type patched struct {
+	version string
+	wanted  state
+}
+
+func newMemory() *memory {
+	return &memory{
+		vacant: map[pair]time.Time{}, failing: map[pair]failure{}, told: map[types.UID][]notice{}, patched: map[types.UID]patched{},
+		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pair](minRetryDelay, maxRetryDelay),
+	}
+}
+
+// lookFailed lets the next look wait.
+func (m *memory) lookFailed() {
+	m.notBefore = time.Now().Add(min(maxRetryDelay, minRetryDelay<<min(m.failures, 10)))
+	m.failures++
+}
+
+// looked is after a look that succeeded.
+func (m *memory) looked() { m.failures = 0 }
+
+// pause is how long the next look has to wait.
+func (m *memory) pause() time.Duration { return max(0, time.Until(m.notBefore)) }
+
+// noteVacant remembers which of the strangers lead to nobody; the others are not doubted any more.
+func (m *memory) noteVacant(strangers []pair, vacant func(pair) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.vacant
+	m.vacant = map[pair]time.Time{}
+	for _, s := range strangers {
+		if !vacant(s) {
+			continue
+		}
+		m.vacant[s] = time.Now()
+		if since, known := before[s]; known {
+			m.vacant[s] = since
+		}
+	}
+}
+
+// abandoned are the routes that led to nobody for long enough, by two looks at least.
+func (m *memory) abandoned() map[pair]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := map[pair]bool{}
+	for route, since := range m.vacant {
+		if time.Since(since) >= vacantGrace {
+			found[route] = true
+		}
+	}
+	return found
+}
+
+// known are this cluster's routes as of the latest pass, with what was made since.
+func (m *memory) known() map[pair]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.owned)
+}
+
+// keep makes these the routes that are known. What fails to be removed stays known.
+func (m *memory) keep(p plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owned = maps.Clone(p.owned)
+	for _, o := range p.removals {
+		m.owned[o.key()] = true
+	}
+}
+
+// own adds a route that was made.
+func (m *memory) own(route pair) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owned[route] = true
+}
+
+// wait is how long a write has to wait that has failed.
+func (m *memory) wait(key pair) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(0, time.Until(m.failing[key].until))
+}
+
+// failed lets a write wait, longer each time, and says how long.
+func (m *memory) failed(key pair, why notice) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pause := m.limiter.When(key)
+	m.failing[key] = failure{until: time.Now().Add(pause), why: why}
+	return pause
+}
+
+// reason is why a write failed that waits.
+func (m *memory) reason(key pair) notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failing[key].why
+}
+
+// succeeded forgets failures of a write.
+func (m *memory) succeeded(key pair) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.failing, key)
+	m.limiter.Forget(key)
+}
+
+// forget drops what is remembered of writes and Nodes that there are no more.
+func (m *memory) forget(p plan, alive map[types.UID]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	wanted := map[pair]bool{}
+	for _, operations := range append(slices.Collect(maps.Values(p.additions)), p.removals) {
+		for _, o := range operations {
+			wanted[o.key()] = true
+		}
+	}
+	for key := range m.failing {
+		if wholeTable := !key.destination.IsValid(); !wanted[key] && !wholeTable {
+			delete(m.failing, key)
+			m.limiter.Forget(key)
+		}
+	}
+	maps.DeleteFunc(m.told, func(uid types.UID, _ []notice) bool { return !alive[uid] })
+	maps.DeleteFunc(m.patched, func(uid types.UID, _ patched) bool { return !alive[uid] })
+}
+
+// news are those of a Node's notices that its owner has not been told. What is no longer so is told again when it comes back.
+func (m *memory) news(node types.UID, notices []notice) []notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.told[node]
+	m.told[node] = notices
+	return slices.DeleteFunc(slices.Clone(notices), func(n notice) bool { return slices.Contains(before, n) })
+}
+
+// stale says that the condition of a Node was written, and the Node as we know it is from before.
+func (m *memory) stale(node types.UID, version string, wanted state) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, known := m.patched[node]
+	return known && last == patched{version, wanted}
+}
+
+func (m *memory) notePatched(node types.UID, version string, wanted state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.patched[node] = patched{version, wanted}
+}

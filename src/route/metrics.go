@@ -1,0 +1,93 @@
+package route
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// subsystem begins the names of our own metrics, librarySubsystem those of the library's.
+const (
+	subsystem        = "node_route"
+	librarySubsystem = "route_controller"
+)
+
+// Outcomes of a pass, as values of a label of the library's metric.
+const (
+	outcomeChanged = "changed"
+	outcomeNoop    = "noop"
+	outcomeError   = "error"
+)
+
+// metrics are what Prometheus is told about routes.
+type metrics struct {
+	syncs  *prometheus.CounterVec // the library's
+	writes *prometheus.CounterVec
+	drift  prometheus.Counter
+	routes *prometheus.GaugeVec
+	latest prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		syncs: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "route_sync_total",
+			Help: "Comparisons of the cloud's routes with the Nodes, by what they were for (periodic or node_change) and how they ended (changed, noop or error)."},
+			[]string{"outcome", "trigger"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
+			Help: "Writes of routes to the cloud."}, []string{"verb", "result"}),
+		drift: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
+			Help: "Routes that were removed although their Nodes need them, not by this process."}),
+		routes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "routes",
+			Help: "Routes at the latest comparison: in place, missing, left over, and those inside the cluster's networks that are others'."}, []string{"state"}),
+		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "pass_timestamp_seconds",
+			Help: "When the cloud's routes were last compared with the Nodes; 0 before the first time."}),
+	}
+}
+
+// passed counts a comparison.
+func (m *metrics) passed(trigger string, changed bool, err error, failed bool) {
+	result := outcomeNoop
+	switch {
+	case err != nil || failed:
+		result = outcomeError
+	case changed:
+		result = outcomeChanged
+	}
+	m.syncs.WithLabelValues(result, trigger).Inc()
+	if err == nil {
+		m.latest.SetToCurrentTime()
+	}
+}
+
+// wrote counts a write to the cloud.
+func (m *metrics) wrote(v verb, err error) {
+	result := "done"
+	if err != nil {
+		result = "failed"
+	}
+	m.writes.WithLabelValues(string(v), result).Inc()
+}
+
+// found shows what a comparison found, before anything was written.
+func (m *metrics) found(p plan) {
+	missing, wrong := 0, 0
+	for _, operations := range p.additions {
+		missing += len(operations)
+		for _, o := range operations {
+			if o.verb == change {
+				wrong++
+			}
+		}
+	}
+	for state, count := range map[string]int{"in-place": len(p.owned) - wrong, "missing": missing, "left-over": len(p.removals), "foreign": len(p.strangers)} {
+		m.routes.WithLabelValues(state).Set(float64(count))
+	}
+}
+
+// Collectors are the controller's metrics.
+func (c *Controller) Collectors() []prometheus.Collector { return c.metrics.all() }
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.syncs, m.writes, m.drift, m.routes, m.latest}
+}
+
+// Described are metrics like those of a controller, with nothing to tell, for whoever describes them.
+func Described() []prometheus.Collector { return newMetrics().all() }

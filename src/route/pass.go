@@ -1,0 +1,316 @@
+package route
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+// parallel is how many routes are written at a time.
+const parallel = 10
+
+// outcome is how a pass ended.
+type outcome struct {
+	mu      sync.Mutex
+	changed bool
+	failed  bool
+	retry   time.Duration   // when something is to be tried again; 0: never
+	full    map[string]bool // tables that take no more routes
+}
+
+// later asks for another pass after a pause.
+func (o *outcome) later(pause time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if pause > 0 && (o.retry == 0 || pause < o.retry) {
+		o.retry = pause
+	}
+}
+
+// wrote notes how a write ended.
+func (o *outcome) wrote(table string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	problem, told := errors.AsType[*Problem](err)
+	switch {
+	case err == nil:
+		o.changed = true
+	case told && problem.Exhausted:
+		o.failed, o.full[table] = true, true
+	default:
+		o.failed = true
+	}
+}
+
+func (o *outcome) isFull(table string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.full[table]
+}
+
+// pass compares once and writes what differs. The error is that it could not be compared: nothing was written then.
+func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error) {
+	result := &outcome{full: map[string]bool{}}
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return result, fmt.Errorf("listing nodes: %w", err)
+	}
+	cluster := Cluster{CIDRs: c.cidrs, Nodes: nodes}
+	d := demandOf(cluster)
+	p, tables, err := c.compare(ctx, cluster, d, trigger)
+	if err != nil {
+		c.tellUnknown(nodes, err)
+		return result, err
+	}
+	c.tellRestored(d, p)
+	if c.replaceAll(ctx, tables, d, p, result) {
+		if p, _, err = c.compare(ctx, cluster, d, nodeChange); err != nil {
+			return result, err
+		}
+	}
+	c.memory.forget(p, uidsOf(nodes))
+	c.memory.keep(p)
+	c.additions(ctx, nodes, d, p, result)
+	c.removals(ctx, tables, p, result)
+	c.metrics.found(p)
+	return result, ctx.Err()
+}
+
+func uidsOf(nodes []*corev1.Node) map[types.UID]bool {
+	alive := make(map[types.UID]bool, len(nodes))
+	for _, node := range nodes {
+		alive[node.UID] = true
+	}
+	return alive
+}
+
+// compare looks at the cloud and plans.
+func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, trigger string) (plan, []Table, error) {
+	age := cmp.Or(max(c.period, 0), maxAge)
+	if trigger == periodic {
+		age = 0
+	}
+	tables, err := c.provider.Look(ctx, cluster, age)
+	if err != nil {
+		return plan{}, nil, err
+	}
+	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known(), vacant: c.memory.abandoned()}
+	p := planOf(tables, d, k)
+	if trigger != periodic {
+		return p, tables, nil
+	}
+	if err := c.doubt(ctx, p); err != nil {
+		return plan{}, nil, err
+	}
+	return p, tables, nil
+}
+
+// maxAge bounds the age of what Nodes are compared with when nobody looks for drift.
+const maxAge = time.Hour
+
+// doubt asks whether somebody is where strangers' routes lead to. The answer counts from the next look on.
+func (c *Controller) doubt(ctx context.Context, p plan) error {
+	addresses := p.doubtful()
+	if len(addresses) == 0 {
+		c.memory.noteVacant(nil, nil)
+		return nil
+	}
+	vacant, err := c.provider.Vacant(ctx, addresses)
+	if err != nil {
+		return fmt.Errorf("asking who has the addresses that routes of others lead to: %w", err)
+	}
+	c.memory.noteVacant(p.strangers, func(s pair) bool { return slices.Contains(vacant, s.gateway) })
+	return nil
+}
+
+// replaceAll writes exclusive tables that need more than one write as a whole. It says whether any was.
+func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p plan, result *outcome) (replaced bool) {
+	for _, table := range tables {
+		key := pair{table: table.ID}
+		if !table.Exclusive || !table.Used || p.writes(table.ID) < 2 || c.memory.wait(key) > 0 {
+			continue
+		}
+		routes := d.routes(table)
+		err := c.provider.Replace(ctx, table.ID, c.cidrs, routes)
+		c.metrics.wrote(replace, err)
+		if err != nil { // one route that is refused must not hold up the others, so they are written one by one
+			c.memory.failed(key, notice{})
+			klog.FromContext(ctx).Error(err, "The routes of a table could not be replaced at once; they are written one by one", "table", table.Name)
+			continue
+		}
+		c.memory.succeeded(key)
+		result.wrote(table.ID, nil)
+		replaced = true
+	}
+	return replaced
+}
+
+// routes are all that a table should have inside the cluster's networks. Where a Node has no address now, what is there stays.
+func (d demand) routes(table Table) []Route {
+	var routes []Route
+	for _, w := range d.wants {
+		present := slices.IndexFunc(table.Routes, func(f Found) bool { return f.Destination == w.destination && f.Gateway.IsValid() })
+		route := w.route()
+		if present >= 0 && (len(w.gateways) == 0 || slices.Contains(w.gateways, table.Routes[present].Gateway)) {
+			route.Gateway = table.Routes[present].Gateway
+		}
+		if route.Gateway.IsValid() {
+			routes = append(routes, route)
+		}
+	}
+	return routes
+}
+
+// inParallel does something with each, some at a time, until ctx ends.
+func inParallel[T any](ctx context.Context, all []T, do func(T)) {
+	var crew sync.WaitGroup
+	turns := make(chan struct{}, parallel)
+	for _, one := range all {
+		select {
+		case <-ctx.Done():
+			crew.Wait()
+			return
+		case turns <- struct{}{}:
+		}
+		crew.Go(func() {
+			defer func() { <-turns }()
+			do(one)
+		})
+	}
+	crew.Wait()
+}
+
+// additions gives Nodes the routes they lack, and says on each how it is.
+func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d demand, p plan, result *outcome) {
+	wanting := map[string]bool{}
+	for _, w := range d.wants {
+		wanting[w.node.Name] = true
+	}
+	for name := range d.notices {
+		wanting[name] = true
+	}
+	var concerned []*corev1.Node
+	for _, node := range nodes {
+		if wanting[node.Name] {
+			concerned = append(concerned, node)
+		}
+	}
+	inParallel(ctx, concerned, func(node *corev1.Node) {
+		lacking := slices.Concat(d.notices[node.Name], p.conflicts[node.Name])
+		for _, o := range p.additions[node.Name] {
+			if problem, failed := c.addition(ctx, o, result); failed {
+				lacking = append(lacking, problem)
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		for _, n := range c.memory.news(node.UID, lacking) {
+			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
+		}
+		if err := c.settle(ctx, node, lacking); err != nil {
+			klog.FromContext(ctx).Error(err, "A Node does not say whether it has its routes; it is tried again", "node", node.Name)
+			result.later(minRetryDelay)
+		}
+	})
+}
+
+// addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route.
+func (c *Controller) addition(ctx context.Context, o operation, result *outcome) (why notice, failed bool) {
+	key := o.key()
+	if pause := c.memory.wait(key); pause > 0 {
+		result.later(pause)
+		return c.memory.reason(key), true
+	}
+	var err error
+	switch {
+	case o.verb == change:
+		err = c.provider.Change(ctx, o.table.ID, o.found, o.route)
+	case result.isFull(o.table.ID):
+		err = &Problem{Reason: QuotaExceeded, Exhausted: true, Err: errFull}
+	default:
+		err = c.provider.Create(ctx, o.table.ID, o.route)
+	}
+	if !errors.Is(err, errFull) {
+		c.metrics.wrote(o.verb, err)
+	}
+	result.wrote(o.table.ID, err)
+	if err == nil {
+		c.memory.succeeded(key)
+		c.memory.own(key)
+		return notice{}, false
+	}
+	why = noticeOf(o, err)
+	result.later(c.memory.failed(key, why))
+	return why, true
+}
+
+// errFull says that the table refused a route a moment ago.
+var errFull = errors.New("the cloud has just refused another route: there is no room for more")
+
+func noticeOf(o operation, err error) notice {
+	reason := reasonFailed
+	if problem, told := errors.AsType[*Problem](err); told {
+		reason = problem.Reason
+	}
+	return notice{reason, fmt.Sprintf("Could not create the route to %s by %s in route table %s: %v. It is tried again.", o.route.Destination, o.route.Gateway, o.table.Name, err)}
+}
+
+// removals takes away what nobody wants. A table that is not used any more keeps its routes until those that replace them are there.
+func (c *Controller) removals(ctx context.Context, tables []Table, p plan, result *outcome) {
+	added := !result.failed
+	inParallel(ctx, p.removals, func(o operation) {
+		if pause := c.memory.wait(o.key()); pause > 0 || (!o.table.Used && !added) {
+			result.later(pause)
+			return
+		}
+		err := c.provider.Delete(ctx, o.table.ID, o.found)
+		c.metrics.wrote(o.verb, err)
+		result.wrote(o.table.ID, err)
+		if err == nil {
+			c.memory.succeeded(o.key())
+			klog.FromContext(ctx).Info("Removed the route of a Node that is gone, or has another one", "destination", o.found.Destination, "gateway", o.found.Gateway, "table", o.table.Name)
+			return
+		}
+		pause := c.memory.failed(o.key(), notice{})
+		result.later(pause)
+		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be removed; it is tried again", "destination", o.found.Destination, "gateway", target(o.found), "table", o.table.Name, "after", pause)
+	})
+}
+
+// tellUnknown says on Nodes that wait for routes why nothing happens.
+func (c *Controller) tellUnknown(nodes []*corev1.Node, err error) {
+	why := notice{reasonUnknown, fmt.Sprintf("It is not known which routes there are: %v. It is tried again.", err)}
+	for _, node := range nodes {
+		if len(podCIDRs(node)) == 0 || available(node).reason == reasonCreated {
+			continue
+		}
+		for _, n := range c.memory.news(node.UID, []notice{why}) {
+			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
+		}
+	}
+}
+
+// tellRestored says which routes were there at the latest pass, and are not now, although their Nodes want them.
+func (c *Controller) tellRestored(d demand, p plan) {
+	known := c.memory.known()
+	for _, w := range d.wants {
+		for _, o := range p.additions[w.node.Name] {
+			if o.route.Destination != w.destination || o.verb != create || !known[o.key()] || c.memory.wait(o.key()) > 0 {
+				continue
+			}
+			c.metrics.drift.Inc()
+			c.recorder.Eventf(w.node, corev1.EventTypeWarning, reasonRestored,
+				"The route to %s in route table %s was removed, not by this cluster. It is made again: as long as the Node is there, its pods need it.", w.destination, o.table.Name)
+		}
+	}
+}

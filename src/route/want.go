@@ -1,0 +1,139 @@
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// want is a route that a Node needs in every table that is used.
+type want struct {
+	node        *corev1.Node
+	destination netip.Prefix
+	// gateways are the Node's addresses of the destination's family, the preferred one first; there may be none.
+	gateways []netip.Addr
+}
+
+// route is what is created for it.
+func (w want) route() Route {
+	return Route{Destination: w.destination, Gateway: first(w.gateways), Node: w.node}
+}
+
+// notice is what a Node's owner should know. Notices can be compared with ==.
+type notice struct{ reason, message string }
+
+// Reasons of events. The first is that of k8s.io/cloud-provider.
+const (
+	reasonFailed    = "FailedToCreateRoute"
+	reasonConflict  = "RouteConflict"         // somebody else's route has the destination
+	reasonNoAddress = "NoNodeAddress"         // of the destination's family
+	reasonOutside   = "PodCIDROutsideCluster" // not within --cluster-cidr
+	reasonTaken     = "PodCIDRTaken"          // by another Node
+	reasonInvalid   = "InvalidPodCIDR"
+	reasonRestored  = "RouteRestored" // somebody deleted or changed it
+	reasonUnknown   = "RoutesNotKnown"
+)
+
+// demand is what all Nodes want.
+type demand struct {
+	wants []want
+	// notices are why Nodes do not get what they want, by the Node's name.
+	notices map[string][]notice
+	// addresses are all that Nodes have.
+	addresses map[netip.Addr]bool
+	// destinations are all that Nodes want, also those that they do not get.
+	destinations map[netip.Prefix]bool
+}
+
+// demandOf is what the Nodes want. Of two Nodes with the same network, the older one gets its route.
+func demandOf(cluster Cluster) demand {
+	d := demand{notices: map[string][]notice{}, addresses: map[netip.Addr]bool{}, destinations: map[netip.Prefix]bool{}}
+	nodes := slices.SortedFunc(slices.Values(cluster.Nodes), func(a, b *corev1.Node) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	taken := map[netip.Prefix]string{}
+	for _, node := range nodes {
+		for _, address := range addressesOf(node, corev1.NodeInternalIP, corev1.NodeExternalIP) {
+			d.addresses[address] = true
+		}
+		for _, text := range podCIDRs(node) {
+			d.add(node, text, cluster.CIDRs, taken)
+		}
+	}
+	return d
+}
+
+// add is one network of a Node.
+func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix, taken map[netip.Prefix]string) {
+	tell := func(reason, format string, values ...any) {
+		d.notices[node.Name] = append(d.notices[node.Name], notice{reason, fmt.Sprintf(format, values...)})
+	}
+	destination, err := netip.ParsePrefix(text)
+	if err != nil {
+		tell(reasonInvalid, "No route: %q in spec.podCIDRs is no network. It cannot be changed: delete the Node, and let it register again.", text)
+		return
+	}
+	destination = destination.Masked()
+	d.destinations[destination] = true
+	owner, twice := taken[destination]
+	w := want{node: node, destination: destination, gateways: gateways(node, destination)}
+	switch {
+	case !inside(destination, cidrs):
+		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to elsewhere are not touched. Make --cluster-cidr the network that pods have their addresses from.", destination)
+		return
+	case twice:
+		tell(reasonTaken, "No route to %s: node %s has the same network for its pods. Find out what gives networks to Nodes twice, delete one of the two, and let it register again.", destination, owner)
+		return
+	case len(w.gateways) == 0:
+		tell(reasonNoAddress, "No route to %s: the Node has no internal %s address that it could lead to. Give its machine one.", destination, family(destination))
+	}
+	taken[destination] = node.Name
+	d.wants = append(d.wants, w)
+}
+
+// podCIDRs are the networks of a Node's pods.
+func podCIDRs(node *corev1.Node) []string {
+	if len(node.Spec.PodCIDRs) == 0 && node.Spec.PodCIDR != "" {
+		return []string{node.Spec.PodCIDR}
+	}
+	return node.Spec.PodCIDRs
+}
+
+// gateways are the addresses of a Node that a route to the destination can lead to.
+func gateways(node *corev1.Node, destination netip.Prefix) []netip.Addr {
+	return slices.DeleteFunc(addressesOf(node, corev1.NodeInternalIP), func(a netip.Addr) bool { return a.Is4() != destination.Addr().Is4() })
+}
+
+func addressesOf(node *corev1.Node, kinds ...corev1.NodeAddressType) []netip.Addr {
+	var found []netip.Addr
+	for _, one := range node.Status.Addresses {
+		address, err := netip.ParseAddr(one.Address)
+		if err == nil && slices.Contains(kinds, one.Type) {
+			found = append(found, address.Unmap())
+		}
+	}
+	return found
+}
+
+// inside says whether all of a network is in one of the others.
+func inside(network netip.Prefix, cidrs []netip.Prefix) bool {
+	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool { return c.Bits() <= network.Bits() && c.Contains(network.Addr()) })
+}
+
+func family(network netip.Prefix) string {
+	if network.Addr().Is4() {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
+// first is the zero Addr if there is none.
+func first(addresses []netip.Addr) netip.Addr {
+	if len(addresses) == 0 {
+		return netip.Addr{}
+	}
+	return addresses[0]
+}
