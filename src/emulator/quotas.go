@@ -14,6 +14,7 @@ const (
 	quotaVPCs          = "vpcs"
 	quotaSubnets       = "subnets"
 	quotaRouteTables   = "route-tables"
+	quotaRoutes        = "route-table-routes"
 	quotaNATGateways   = "nat-gateways"
 	quotaReservedIPs   = "reserved-ips"
 	quotaMachines      = "machines"
@@ -50,6 +51,7 @@ func quotaKinds() []quotaKind {
 		{name: quotaVPCs, description: "VPCs", standard: standardLimit, count: func(o *organisation) int { return o.vpcs.len() }},
 		{name: quotaSubnets, description: "Subnets", standard: standardLimit, count: func(o *organisation) int { return o.subnets.len() }},
 		{name: quotaRouteTables, description: "Route tables", standard: standardLimit, count: func(o *organisation) int { return o.routeTables.len() }},
+		{name: quotaRoutes, description: "Routes of one route table", standard: standardLimit, count: mostRoutes, perObject: true},
 		{name: quotaNATGateways, description: "NAT gateways", standard: standardLimit, count: func(o *organisation) int { return o.natGateways.len() }},
 		{name: quotaSecurityGroups, description: "Security groups", standard: standardLimit, count: func(o *organisation) int { return o.securityGroups.len() }},
 		{name: quotaReservedIPs, description: "Reserved IPs", standard: standardLimit, count: func(o *organisation) int { return o.reservedIPs.len() }},
@@ -72,6 +74,14 @@ func requestedPeerings(o *organisation) int {
 		}
 	}
 	return requested
+}
+
+func mostRoutes(o *organisation) int {
+	most := 0
+	for t := range o.routeTables.all() {
+		most = max(most, t.routes.len())
+	}
+	return most
 }
 
 func mostListeners(o *organisation) int {

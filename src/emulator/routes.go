@@ -166,18 +166,28 @@ func (e *Emulator) createRoute(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := c.sentRoute(t, nil)
+	r, err := e.sentRoute(c, t, nil)
 	if err != nil {
+		return reply{}, err
+	}
+	if err := c.org.admitTo(quotaRoutes, t.routes.len()); err != nil {
 		return reply{}, err
 	}
 	t.addRoute(r)
 	t.touch(c.now)
+	switch e.switches.RouteAnswer {
+	case AnswerTable:
+		return created(r.identity, t.view(c.now)), nil
+	case AnswerNothing:
+		return done(r.identity), nil
+	case AnswerRoute:
+	}
 	return created(r.identity, r.view(c.now)), nil
 }
 
 // sentRoute is the route of a request's body; the one that it replaces, if any,
 // may have the same destination.
-func (c *call) sentRoute(t *routeTable, replaced *routeEntry) (*routeEntry, error) {
+func (e *Emulator) sentRoute(c *call, t *routeTable, replaced *routeEntry) (*routeEntry, error) {
 	in, err := decode[wire.RouteInput](c)
 	if err != nil {
 		return nil, err
@@ -186,7 +196,7 @@ func (c *call) sentRoute(t *routeTable, replaced *routeEntry) (*routeEntry, erro
 	if err != nil {
 		return nil, err
 	}
-	if taken, found := t.routes.find(r.destination.String()); found && taken != replaced {
+	if taken, found := t.routes.find(r.destination.String()); found && taken != replaced && !e.switches.DuplicateRoutes {
 		return nil, t.destinationTaken(r)
 	}
 	return r, nil
@@ -202,7 +212,7 @@ func (e *Emulator) updateRoute(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	after, err := c.sentRoute(t, before)
+	after, err := e.sentRoute(c, t, before)
 	if err != nil {
 		return reply{}, err
 	}
@@ -210,6 +220,13 @@ func (e *Emulator) updateRoute(c *call) (reply, error) {
 	t.removeRoute(before)
 	t.addRoute(after)
 	t.touch(c.now)
+	switch e.switches.RouteAnswer {
+	case AnswerTable:
+		return changed(after.identity, t.view(c.now)), nil
+	case AnswerNothing:
+		return done(after.identity), nil
+	case AnswerRoute:
+	}
 	return changed(after.identity, after.view(c.now)), nil
 }
 
@@ -224,19 +241,14 @@ func (e *Emulator) replaceRoutes(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	var next collection[*routeEntry]
-	for i, route := range in.Routes {
-		r, err := c.newRoute(t, fmt.Sprintf("routes[%d].", i), route)
-		if err != nil {
+	next, err := e.nextRoutes(c, t, in.Routes)
+	if err != nil {
+		return reply{}, err
+	}
+	if before := t.routes.len(); next.len() > before {
+		if err := c.org.admitTo(quotaRoutes, next.len()-1); err != nil {
 			return reply{}, err
 		}
-		if next.hasSlug(r.destination.String()) {
-			return reply{}, conflict("field \"routes[%d].destinationCidrBlock\": %s is there twice", i, r.destination)
-		}
-		if before, stays := t.routes.find(r.destination.String()); stays {
-			r.identity = before.identity
-		}
-		next.add(r)
 	}
 	for before := range t.routes.all() {
 		t.removeRoute(before)
@@ -248,6 +260,25 @@ func (e *Emulator) replaceRoutes(c *call) (reply, error) {
 	answer := many(t.routeViews(c.now))
 	answer.identity = t.Identity
 	return answer, nil
+}
+
+// nextRoutes are the routes of a batch.
+func (e *Emulator) nextRoutes(c *call, t *routeTable, batch []wire.RouteInput) (next collection[*routeEntry], err error) {
+	for i, route := range batch {
+		r, err := c.newRoute(t, fmt.Sprintf("routes[%d].", i), route)
+		if err != nil {
+			return next, err
+		}
+		twice := next.hasSlug(r.destination.String())
+		if twice && !e.switches.DuplicateRoutes {
+			return next, conflict("field \"routes[%d].destinationCidrBlock\": %s is there twice", i, r.destination)
+		}
+		if before, stays := t.routes.find(r.destination.String()); stays && !twice {
+			r.identity = before.identity
+		}
+		next.add(r)
+	}
+	return next, nil
 }
 
 func (e *Emulator) deleteRoute(c *call) (reply, error) {

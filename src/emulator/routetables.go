@@ -55,8 +55,13 @@ func (e *Emulator) routeTableOperations() map[string]handler {
 }
 
 func (e *Emulator) listRouteTables(c *call) (reply, error) {
-	return listed(c, &c.org.routeTables, (*routeTable).traits,
-		func(t *routeTable) wire.RouteTable { return t.view(c.now) })
+	return listed(c, &c.org.routeTables, (*routeTable).traits, func(t *routeTable) wire.RouteTable {
+		view := t.view(c.now)
+		if e.switches.BareRouteTables {
+			view.Routes, view.AssociatedSubnets = nil, nil
+		}
+		return view
+	})
 }
 
 func (c *call) routeTable() (*routeTable, error) {

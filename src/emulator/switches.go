@@ -82,6 +82,13 @@ type Switches struct {
 	// LoadbalancerHostnames gives load balancers a hostname besides their
 	// addresses. Nothing resolves it.
 	LoadbalancerHostnames bool
+	// DuplicateRoutes accepts several routes of a route table with the same
+	// destination.
+	DuplicateRoutes bool
+	// RouteAnswer is what creating and changing one route answers with.
+	RouteAnswer RouteAnswer
+	// BareRouteTables leaves routes and subnets out where route tables are listed.
+	BareRouteTables bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
@@ -111,7 +118,22 @@ const (
 	RefuseListeners InlineListeners = "refused"
 )
 
+// RouteAnswer is what creating and changing one route answers with.
+type RouteAnswer string
+
+// The answers. The zero value means AnswerRoute.
+const (
+	AnswerRoute RouteAnswer = "route"
+	// AnswerTable is the route table with all its routes.
+	AnswerTable RouteAnswer = "table"
+	// AnswerNothing has no content, see DoneStatus.
+	AnswerNothing RouteAnswer = "nothing"
+)
+
 func (s Switches) validate() error {
+	if !slices.Contains([]RouteAnswer{"", AnswerRoute, AnswerTable, AnswerNothing}, s.RouteAnswer) {
+		return fmt.Errorf("switch RouteAnswer is %q: use %q, %q or %q", s.RouteAnswer, AnswerRoute, AnswerTable, AnswerNothing)
+	}
 	if !slices.Contains([]UpdateMode{"", Replace, Merge}, s.Updates) {
 		return fmt.Errorf("switch Updates is %q: use %q or %q", s.Updates, Replace, Merge)
 	}

@@ -27,16 +27,16 @@ const (
 
 // options are the flags.
 type options struct {
-	listen, certFile, keyFile, readyFile string
-	plainHTTP, verbose, version          bool
-	plane, network, seed                 string
-	netnsName, netnsClient               string
-	machines                             int
-	delays                               emulator.Delays
-	switches                             emulator.Switches
-	updates, inline, doneBody            string
-	faultRules                           []string
-	faultFile                            string
+	listen, certFile, keyFile, readyFile   string
+	plainHTTP, verbose, version            bool
+	plane, network, seed                   string
+	netnsName, netnsClient                 string
+	machines                               int
+	delays                                 emulator.Delays
+	switches                               emulator.Switches
+	updates, inline, doneBody, routeAnswer string
+	faultRules                             []string
+	faultFile                              string
 }
 
 // New makes the command. It serves until its context ends. The version is what
@@ -132,6 +132,9 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.switches.NullRemovesHealthCheck, "null-removes-health-check", false, "remove a health check that is null in a PUT, also with --updates=merge")
 	flags.BoolVar(&o.switches.ApplicationProtocols, "application-protocols", false, "accept http, https, grpc and quic as protocols of listeners and target groups")
 	flags.BoolVar(&o.switches.LoadbalancerHostnames, "load-balancer-hostnames", false, "give load balancers a hostname besides their addresses")
+	flags.BoolVar(&o.switches.DuplicateRoutes, "duplicate-routes", false, "accept several routes of a route table with the same destination")
+	flags.StringVar(&o.routeAnswer, "route-answer", string(emulator.AnswerRoute), "what creating and changing a route answers with: route, table or nothing")
+	flags.BoolVar(&o.switches.BareRouteTables, "bare-route-tables", false, "leave routes and subnets out of lists of route tables")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil, "query keys that lists ignore; matchLabels stands for all label filters")
 }
 
@@ -156,7 +159,7 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level}))
 	o.switches.Updates = emulator.UpdateMode(o.updates)
-	o.switches.DoneBody = emulator.DoneBody(o.doneBody)
+	o.switches.DoneBody, o.switches.RouteAnswer = emulator.DoneBody(o.doneBody), emulator.RouteAnswer(o.routeAnswer)
 	o.switches.InlineListeners = emulator.InlineListeners(o.inline)
 	cfg := emulator.Config{Switches: o.switches, Delays: o.delays, Logger: log}
 	var err error
