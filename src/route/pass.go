@@ -140,7 +140,7 @@ func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p
 			continue
 		}
 		routes := d.routes(table)
-		err := c.provider.Replace(ctx, table.ID, c.cidrs, routes)
+		err := c.provider.Replace(context.WithoutCancel(ctx), table.ID, c.cidrs, routes)
 		c.metrics.wrote(replace, err)
 		if err != nil { // one route that is refused must not hold up the others, so they are written one by one
 			c.memory.failed(key, notice{})
@@ -207,6 +207,9 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 	inParallel(ctx, concerned, func(node *corev1.Node) {
 		lacking := slices.Concat(d.notices[node.Name], p.conflicts[node.Name])
 		for _, o := range p.additions[node.Name] {
+			if ctx.Err() != nil {
+				return
+			}
 			if problem, failed := c.addition(ctx, o, result); failed {
 				lacking = append(lacking, problem)
 			}
@@ -224,7 +227,8 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 	})
 }
 
-// addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route.
+// addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route. What has begun is finished,
+// also when the process is told to end.
 func (c *Controller) addition(ctx context.Context, o operation, result *outcome) (why notice, failed bool) {
 	key := o.key()
 	if pause := c.memory.wait(key); pause > 0 {
@@ -234,11 +238,11 @@ func (c *Controller) addition(ctx context.Context, o operation, result *outcome)
 	var err error
 	switch {
 	case o.verb == change:
-		err = c.provider.Change(ctx, o.table.ID, o.found, o.route)
+		err = c.provider.Change(context.WithoutCancel(ctx), o.table.ID, o.found, o.route)
 	case result.isFull(o.table.ID):
 		err = &Problem{Reason: QuotaExceeded, Exhausted: true, Err: errFull}
 	default:
-		err = c.provider.Create(ctx, o.table.ID, o.route)
+		err = c.provider.Create(context.WithoutCancel(ctx), o.table.ID, o.route)
 	}
 	if !errors.Is(err, errFull) {
 		c.metrics.wrote(o.verb, err)
@@ -273,7 +277,7 @@ func (c *Controller) removals(ctx context.Context, tables []Table, p plan, resul
 			result.later(pause)
 			return
 		}
-		err := c.provider.Delete(ctx, o.table.ID, o.found)
+		err := c.provider.Delete(context.WithoutCancel(ctx), o.table.ID, o.found)
 		c.metrics.wrote(o.verb, err)
 		result.wrote(o.table.ID, err)
 		if err == nil {

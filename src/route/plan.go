@@ -27,7 +27,7 @@ type knowledge struct {
 // owns says whether a route may be changed and removed.
 func (k knowledge) owns(t Table, f Found) bool {
 	p := pair{t.ID, f.Destination, f.Gateway}
-	return inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || k.addresses[f.Gateway] || k.owned[p] || k.vacant[p])
+	return Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || k.addresses[f.Gateway] || k.owned[p] || k.vacant[p])
 }
 
 // verb is what is done to a route.
@@ -77,7 +77,7 @@ func planOf(tables []Table, d demand, k knowledge) plan {
 		present := map[netip.Prefix][]Found{}
 		for _, f := range table.Routes {
 			present[f.Destination] = append(present[f.Destination], f)
-			if inside(f.Destination, k.cidrs) && !k.owns(table, f) {
+			if Inside(f.Destination, k.cidrs) && !k.owns(table, f) {
 				p.strangers = append(p.strangers, pair{table.ID, f.Destination, f.Gateway})
 			}
 		}

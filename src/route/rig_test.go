@@ -123,7 +123,7 @@ func (p *plain) Replace(_ context.Context, table string, cidrs []netip.Prefix, r
 			return p.replaceRefused
 		}
 		t := p.table(table)
-		t.Routes = slices.DeleteFunc(t.Routes, func(f Found) bool { return inside(f.Destination, cidrs) })
+		t.Routes = slices.DeleteFunc(t.Routes, func(f Found) bool { return Inside(f.Destination, cidrs) })
 		for _, r := range routes {
 			p.made++
 			t.Routes = append(t.Routes, Found{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})

@@ -81,7 +81,7 @@ func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix, taken
 	owner, twice := taken[destination]
 	w := want{node: node, destination: destination, gateways: gateways(node, destination)}
 	switch {
-	case !inside(destination, cidrs):
+	case !Inside(destination, cidrs):
 		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to elsewhere are not touched. Make --cluster-cidr the network that pods have their addresses from.", destination)
 		return
 	case twice:
@@ -102,6 +102,11 @@ func podCIDRs(node *corev1.Node) []string {
 	return node.Spec.PodCIDRs
 }
 
+// Gateway is the address of a Node that a new route to the destination leads to; the zero Addr if it has none of that family.
+func Gateway(node *corev1.Node, destination netip.Prefix) netip.Addr {
+	return first(gateways(node, destination))
+}
+
 // gateways are the addresses of a Node that a route to the destination can lead to.
 func gateways(node *corev1.Node, destination netip.Prefix) []netip.Addr {
 	return slices.DeleteFunc(addressesOf(node, corev1.NodeInternalIP), func(a netip.Addr) bool { return a.Is4() != destination.Addr().Is4() })
@@ -118,8 +123,8 @@ func addressesOf(node *corev1.Node, kinds ...corev1.NodeAddressType) []netip.Add
 	return found
 }
 
-// inside says whether all of a network is in one of the others.
-func inside(network netip.Prefix, cidrs []netip.Prefix) bool {
+// Inside says whether all of a network is in one of the others.
+func Inside(network netip.Prefix, cidrs []netip.Prefix) bool {
 	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool { return c.Bits() <= network.Bits() && c.Contains(network.Addr()) })
 }
 

@@ -38,6 +38,7 @@ type Cloud struct {
 	instances *instances
 	nodes     *node.Library
 	balancers *balancers
+	routes    *routes
 	library   *servicecontroller.Library
 	readiness readiness
 	reloader  *reloader // nil when the configuration refers to no files
@@ -99,6 +100,7 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 	return &Cloud{
 		config: c, client: api, inventory: known,
 		instances: servers, nodes: node.NewLibrary(servers, c.InstancesV2.behaviour()),
+		routes:    &routes{config: c, inventory: known},
 		balancers: balancers, library: servicecontroller.NewLibrary(balancers, c.LoadBalancer.behaviour(), &record.FakeRecorder{}),
 	}, nil
 }
@@ -183,8 +185,8 @@ func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 // Clusters is not offered.
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
-// Routes is not offered.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
+// Routes returns the routes to the pods of nodes, if they are switched on.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, c.config.Routes.Enabled }
 
 // ProviderName is the scheme of providerIDs.
 func (c *Cloud) ProviderName() string { return ProviderName }

@@ -32,6 +32,7 @@ type Config struct {
 	AdditionalLabels map[string]string  `yaml:"additionalLabels"` // put on all cloud objects
 	LoadBalancer     LoadBalancerConfig `yaml:"loadBalancer"`
 	InstancesV2      InstancesConfig    `yaml:"instancesV2"`
+	Routes           RoutesConfig       `yaml:"routes"`
 	Inventory        InventoryConfig    `yaml:"inventory"`
 	API              APIConfig          `yaml:"api"`
 }
@@ -76,6 +77,14 @@ type InstancesConfig struct {
 	DryRun             bool   `yaml:"dryRun"`             // say which nodes would be removed, and remove none
 }
 
+// RoutesConfig is about routes to the pods of nodes.
+type RoutesConfig struct {
+	Enabled     bool   `yaml:"enabled"`
+	Table       string `yaml:"table"`       // identity or slug of the route table; empty: those of the nodes' subnets
+	Exclusive   bool   `yaml:"exclusive"`   // nobody else has routes in Table within the cluster's networks
+	DriftPeriod int    `yaml:"driftPeriod"` // seconds between two looks for changes made by hand; 0: never
+}
+
 // InventoryConfig is how old answers may be that come from memory.
 type InventoryConfig struct {
 	MachineAge  int `yaml:"machineAge"`  // seconds, for what nodes are told
@@ -96,6 +105,7 @@ func DefaultConfig() Config {
 		CloudCredentials: CloudCredentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile, Lifetime: 3600}},
 		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
 		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
+		Routes:           RoutesConfig{DriftPeriod: 300},
 		Inventory:        InventoryConfig{MachineAge: inSeconds(inventory.MachineAge), BalancerAge: inSeconds(inventory.BalancerAge)},
 		API:              APIConfig{CallTimeout: inSeconds(client.DefaultCallTimeout), RequestsPerSecond: client.DefaultRate, Burst: client.DefaultBurst},
 	}
@@ -150,6 +160,9 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 	}
 	if c.Insecure && c.CABundle != "" {
 		file.Add("insecure", "true beside caBundle", "want only one of the two: a certificate that is not verified needs no bundle to verify it with")
+	}
+	if c.Routes.Exclusive && c.Routes.Table == "" {
+		file.Add("routes.exclusive", "true without routes.table", "want the route table that is only this cluster's in routes.table")
 	}
 	c.LoadBalancer.checkDefaults(file)
 	c.InstancesV2.checkPrefixes(file)

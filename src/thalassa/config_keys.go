@@ -35,7 +35,7 @@ const (
 // ConfigKeys are all keys of the cloud-config file. Checks, reference page and JSON schema are made of them.
 func ConfigKeys() []config.Key {
 	keys := append(cloudKeys(), credentialKeys()...)
-	return slices.Concat(keys, balancerKeys(), nodeKeys(), pacingKeys())
+	return slices.Concat(keys, balancerKeys(), nodeKeys(), pacingKeys(), routeKeys())
 }
 
 // cloudKeys say where the cloud is and what there is ours.
@@ -192,6 +192,21 @@ func pacingKeys() []config.Key {
 			Effect: "How many calls a second the whole process makes at most."},
 		{Path: "api.burst", Since: "0.1.0", Example: "20", Rule: config.Whole(1, 10000, "calls"),
 			Effect: "How many calls may be made at once after a pause; with 1 they are evenly spread."},
+	}
+}
+
+// routeKeys say where routes to pods are.
+func routeKeys() []config.Key {
+	return []config.Key{
+		{Path: "routes.enabled", Since: "0.1.0", Example: "true",
+			Effect: "Makes routes to the pods of nodes in the VPC, so that no overlay network is needed. The flag --cluster-cidr says which network the pods have."},
+		{Path: "routes.table", Since: "0.1.0", Example: "rtb-0123456789", Default: "the route tables of all subnets that nodes are in",
+			Effect: "The route table that the routes are in.",
+			Rule:   config.Matching(identityPattern, "the identity or slug of a route table in the VPC"+identityLetters)},
+		{Path: "routes.exclusive", Since: "0.1.0", Example: "true",
+			Effect: "Says that nobody else has routes in routes.table within the pods' network: what is there and not a node's is removed, and many routes are written at once. Routes to elsewhere stay, but what others write into that table at the same moment is lost."},
+		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
+			Effect: "The time between two looks for routes that were changed by hand; 0 never looks. The flag --route-reconciliation-period, if it is set, wins."},
 	}
 }
 

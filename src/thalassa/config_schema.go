@@ -6,7 +6,7 @@ import "github.com/thalassa-cloud/thalassa-ccm/src/config"
 // is not required, so a file without credentials passes.
 func ConfigSchema() ([]byte, error) {
 	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", DefaultConfig(), ConfigKeys(),
-		oneCredential(), notInsecureWithBundle(), within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
+		oneCredential(), notInsecureWithBundle(), exclusiveTable(), within("loadBalancer", within("defaults", Annotations().DefaultsSchema())))
 }
 
 // oneCredential allows the keys of one form, and all of them, or none at all.
@@ -36,6 +36,12 @@ func notInsecureWithBundle() config.Schema {
 		{"required": []string{"insecure"}, "properties": config.Schema{"insecure": config.Schema{"const": true}}},
 		given("caBundle"),
 	}}}
+}
+
+// exclusiveTable wants a table that can be exclusive.
+func exclusiveTable() config.Schema {
+	exclusive := config.Schema{"type": "object", "required": []string{"exclusive"}, "properties": config.Schema{"exclusive": config.Schema{"const": true}}}
+	return within("routes", config.Schema{"anyOf": []config.Schema{{"not": exclusive}, given("table")}})
 }
 
 // within states a condition about a section.

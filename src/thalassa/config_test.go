@@ -53,6 +53,7 @@ func TestConfigDefaults(t *testing.T) {
 		CloudCredentials: CloudCredentials{PersonalAccessToken: "s3cret"},
 		LoadBalancer:     LoadBalancerConfig{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300, DriftPeriod: 300, Drift: driftRepair},
 		InstancesV2:      InstancesConfig{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
+		Routes:           RoutesConfig{DriftPeriod: 300},
 		Inventory:        InventoryConfig{MachineAge: 60, BalancerAge: 300},
 		API:              APIConfig{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
@@ -169,6 +170,9 @@ func TestConfigProblems(t *testing.T) {
 			"additionalLabels.b: found text with a blank or a line end in it, " + labels,
 			"additionalLabels.e: found text, " + labels,
 		}},
+		{"exclusive without a table", required + "routes: {exclusive: true}", []string{
+			"routes.exclusive: found true without routes.table, want the route table that is only this cluster's in routes.table",
+		}},
 		{"verified and not", required + "insecure: true\ncaBundle: /ca.crt", []string{
 			"insecure: found true beside caBundle, want only one of the two: a certificate that is not verified needs no bundle to verify it with",
 		}},
@@ -254,6 +258,9 @@ func exampleFile(t *testing.T, entry config.Entry) string {
 		section = section[key].(map[string]any)
 	}
 	section[keys[len(keys)-1]] = value
+	if entry.Path == "routes.exclusive" {
+		section["table"] = "rtb-1"
+	}
 	text, err := yaml.Marshal(file)
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ func (a ages) Collect(found chan<- prometheus.Metric) {
 		"machine": a.machines.madeAt(), "load balancer": a.balancers.madeAt(), "target group": a.groups.madeAt(), "VPC": a.vpcs.madeAt(),
 		"security group": a.securityGroups.kind.madeAt(), "reserved IP": a.reservedIPs.kind.madeAt(),
 		"machine type": a.machineTypes.kind.madeAt(),
+		"route table":  a.routing.madeAt(),
 	} {
 		if !made.IsZero() {
 			found <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, time.Since(made).Seconds(), kind)

@@ -1,6 +1,6 @@
 // Package inventory is what is known of the cloud: machines, load balancers, target groups and the VPC, each read as one list
-// and shared by everybody, so that no code path costs a call per node or per Service. Security groups, reserved IPs and quotas are read
-// in the same way, but only when somebody asks: not every cluster needs them, and not all credentials have the right to.
+// and shared by everybody, so that no code path costs a call per node or per Service. Security groups, reserved IPs, route tables and
+// quotas are read in the same way, but only when somebody asks: not every cluster needs them, and not all credentials have the right to.
 //
 // Readers say how old an answer may be. An answer without the object means "it was not there", an error means "not known";
 // nobody may take the second for the first.
@@ -43,6 +43,7 @@ type Inventory struct {
 	groups    *kind[TargetGroup]
 	vpcs      *kind[VPC]
 	quotas    *kind[Quota]
+	routing   *kind[routing]
 
 	securityGroups securityGroups
 	reservedIPs    lookup[ReservedIP]
@@ -91,6 +92,7 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	i.groups.ask = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
 	i.machineTypes = i.newMachineTypes()
+	i.routing = i.newRouting()
 	i.vpcs = newKind("VPC "+scope.VPC, i.getVPC, func(v VPC) string { return v.ID }, func(VPC) []string { return nil })
 	return i
 }

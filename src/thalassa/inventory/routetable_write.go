@@ -1,0 +1,92 @@
+package inventory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// CreateRoute adds a route to a route table. What the cloud answers with is not documented: where it does not show the route, the next
+// reader lists anew.
+func (i *Inventory) CreateRoute(ctx context.Context, table string, destination netip.Prefix, gateway netip.Addr) error {
+	answer, err := client.Post[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), bodyTo(destination, gateway))
+	if err != nil {
+		return i.routeRefused(err)
+	}
+	var item routeItem
+	if json.Unmarshal(answer, &item) == nil && item.Identity != "" && item.object().Destination == destination {
+		i.routing.create(routeIn(table, item.object()))
+		return nil
+	}
+	i.routing.distrust()
+	return nil
+}
+
+// ChangeRoute makes a route of a route table lead to another address.
+func (i *Inventory) ChangeRoute(ctx context.Context, table, id string, destination netip.Prefix, gateway netip.Addr) error {
+	body := bodyTo(destination, gateway)
+	if _, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table)+"/"+id, body); err != nil {
+		return i.routeRefused(err)
+	}
+	i.routing.put(routeIn(table, routeItem{Identity: id, routeBody: body}.object()))
+	return nil
+}
+
+// DeleteRoute removes a route of a route table. One that is gone is a success, which the next reader sees confirmed by a list.
+func (i *Inventory) DeleteRoute(ctx context.Context, table, id string) error {
+	err := client.Delete(client.Optional(ctx), i.cloud, routesOf(table)+"/"+id)
+	if err != nil && !isGone(err) {
+		return i.routeRefused(err)
+	}
+	i.routing.drop(routeIn(table, Route{ID: id}).id())
+	if err != nil {
+		i.routing.distrust()
+	}
+	return nil
+}
+
+// ReplaceRoutes makes the routes of a route table those that it has and that stay, and new ones, in one write. What it has is read just
+// before, so that what others write at the same moment is lost: it is for tables that nobody else writes to.
+func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(Route) bool, added map[netip.Prefix]netip.Addr) error {
+	current, err := i.getRouteTable(ctx, table)
+	if err != nil {
+		return err
+	}
+	bodies := []routeBody{} // never null
+	for _, route := range current.Routes {
+		if stays(route.object()) {
+			bodies = append(bodies, route.routeBody)
+		}
+	}
+	for destination, gateway := range added {
+		bodies = append(bodies, bodyTo(destination, gateway))
+	}
+	batch := map[string]any{"routes": bodies}
+	if _, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), batch); err != nil {
+		return i.routeRefused(err)
+	}
+	for _, route := range current.Routes {
+		i.routing.drop(routeIn(table, route.object()).id()) // so that nobody asks for those that are gone
+	}
+	i.routing.distrust()
+	return nil
+}
+
+func bodyTo(destination netip.Prefix, gateway netip.Addr) routeBody {
+	return routeBody{Destination: destination.String(), Address: gateway.String()}
+}
+
+// routeRefused passes the error of a write on, and does not trust the copy any more when it may be wrong: that a destination is taken may
+// be told as any refusal.
+func (i *Inventory) routeRefused(err error) error {
+	if doubtful(err) || errors.Is(err, client.ErrBadRequest) {
+		i.routing.distrust()
+	}
+	if errors.Is(err, client.ErrUnauthorised) {
+		return needing(err, "write route tables")
+	}
+	return err
+}

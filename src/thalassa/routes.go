@@ -1,0 +1,224 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// routes are those to the pods of nodes, in the VPC's route tables. A route cannot lead to a machine there, only to an address.
+type routes struct {
+	config    Config
+	inventory *inventory.Inventory
+}
+
+var _ route.Provider = (*routes)(nil)
+
+// Behaviour implements route.Provider.
+func (r *routes) Behaviour() route.Behaviour {
+	return route.Behaviour{DriftPeriod: seconds(r.config.Routes.DriftPeriod)}
+}
+
+// Look implements route.Provider.
+func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Duration) ([]route.Table, error) {
+	if maxAge <= 0 {
+		maxAge = inventory.Anew
+	}
+	all, err := r.inventory.RouteTables(ctx, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	used, certain, err := r.used(ctx, all, cluster.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	var tables []route.Table
+	for _, table := range all {
+		if used[table.ID] || certain {
+			tables = append(tables, route.Table{
+				ID: table.ID, Name: nameOf(table), Used: used[table.ID], Exclusive: used[table.ID] && r.config.Routes.Exclusive, Routes: foundIn(table),
+			})
+		}
+	}
+	return tables, nil
+}
+
+// used are the route tables that nodes need their routes in. Certain says that they need them in no other.
+func (r *routes) used(ctx context.Context, all []inventory.RouteTable, nodes []*corev1.Node) (used map[string]bool, certain bool, err error) {
+	used = map[string]bool{}
+	if named := r.config.Routes.Table; named != "" {
+		at := slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.ID == named })
+		if at < 0 {
+			at = slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.Slug == named })
+		}
+		if at < 0 {
+			return nil, false, fmt.Errorf("routes.table %q of the cloud-config is not in VPC %s, which has the route tables %s", named, r.config.VPCIdentity, namesOf(all))
+		}
+		used[all[at].ID] = true
+		return used, true, nil
+	}
+	subnets, certain, err := r.subnets(ctx, nodes)
+	if err != nil {
+		return nil, false, err
+	}
+	for subnet := range subnets {
+		table, err := tableOf(all, subnet)
+		if err != nil {
+			return nil, false, err
+		}
+		used[table] = true
+	}
+	return used, certain, nil
+}
+
+// subnets are the identities of those that nodes are in. Certain says that there are no others: a node without an address is in one
+// that nobody knows. It is an error if there are nodes, and none of them is in the VPC: then something is wrong, and nothing follows.
+func (r *routes) subnets(ctx context.Context, nodes []*corev1.Node) (used map[string]bool, certain bool, err error) {
+	vpc, err := r.inventory.VPC(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("looking up the subnets of nodes: %w", err)
+	}
+	used, certain = map[string]bool{}, len(nodes) > 0
+	var lost []string
+	for _, node := range nodes {
+		found := false
+		for _, subnet := range vpc.Subnets {
+			if hasAddressIn(node, subnet.CIDRs) {
+				used[subnet.ID], found = true, true
+			}
+		}
+		if !found {
+			certain, lost = false, append(lost, node.Name)
+		}
+	}
+	if len(nodes) > 0 && len(used) == 0 {
+		return nil, false, fmt.Errorf("no node has an internal address in a subnet of VPC %s, not even node %s: check vpcIdentity in the cloud-config, and that nodes have their addresses", r.config.VPCIdentity, lost[0])
+	}
+	return used, certain, nil
+}
+
+func hasAddressIn(node *corev1.Node, networks []netip.Prefix) bool {
+	for _, one := range node.Status.Addresses {
+		address, err := netip.ParseAddr(one.Address)
+		if err != nil || one.Type != corev1.NodeInternalIP {
+			continue
+		}
+		if slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Unmap()) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// tableOf is the identity of a subnet's route table: the one that says so, else the default of the VPC.
+func tableOf(all []inventory.RouteTable, subnet string) (string, error) {
+	at := slices.IndexFunc(all, func(t inventory.RouteTable) bool { return slices.Contains(t.Subnets, subnet) })
+	if at < 0 {
+		at = slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.Default })
+	}
+	if at < 0 {
+		return "", fmt.Errorf("subnet %s: the cloud shows no route table of it, only %s; it is looked at again by itself; if that lasts, name one in routes.table of the cloud-config", subnet, namesOf(all))
+	}
+	return all[at].ID, nil
+}
+
+func nameOf(table inventory.RouteTable) string { return fmt.Sprintf("%s (%s)", table.ID, table.Slug) }
+
+func namesOf(tables []inventory.RouteTable) string {
+	if len(tables) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, table := range tables {
+		names = append(names, nameOf(table))
+	}
+	return strings.Join(names, ", ")
+}
+
+// foundIn are the routes of a table. What has no destination that can be read is nobody's business.
+func foundIn(table inventory.RouteTable) []route.Found {
+	var found []route.Found
+	for _, one := range table.Routes {
+		if one.Destination.IsValid() {
+			found = append(found, route.Found{Destination: one.Destination, Gateway: one.Gateway, Handle: one.ID})
+		}
+	}
+	return found
+}
+
+// Vacant implements route.Provider.
+func (r *routes) Vacant(ctx context.Context, addresses []netip.Addr) ([]netip.Addr, error) {
+	taken, err := r.inventory.AddressOwners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(taken) == 0 {
+		return nil, fmt.Errorf("VPC %s shows no machine with an address, not even those of nodes: %w", r.config.VPCIdentity, client.ErrMalformed)
+	}
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
+		_, has := taken[a]
+		return has
+	}), nil
+}
+
+// Create implements route.Provider.
+func (r *routes) Create(ctx context.Context, table string, wanted route.Route) error {
+	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", wanted.Node.Name, wanted.Destination))
+	return refusalOf(r.inventory.CreateRoute(ctx, table, wanted.Destination, wanted.Gateway))
+}
+
+// Change implements route.Provider. The route keeps its identity.
+func (r *routes) Change(ctx context.Context, table string, from route.Found, to route.Route) error {
+	id, err := identityOf(from)
+	if err != nil {
+		return err
+	}
+	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name, to.Destination, to.Gateway, from.Gateway))
+	return r.inventory.ChangeRoute(ctx, table, id, to.Destination, to.Gateway)
+}
+
+// Delete implements route.Provider.
+func (r *routes) Delete(ctx context.Context, table string, found route.Found) error {
+	id, err := identityOf(found)
+	if err != nil {
+		return err
+	}
+	ctx = client.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", found.Destination, found.Gateway))
+	return r.inventory.DeleteRoute(ctx, table, id)
+}
+
+// Replace implements route.Provider.
+func (r *routes) Replace(ctx context.Context, table string, networks []netip.Prefix, wanted []route.Route) error {
+	added := make(map[netip.Prefix]netip.Addr, len(wanted))
+	for _, one := range wanted {
+		added[one.Destination] = one.Gateway
+	}
+	ctx = client.WithCause(ctx, fmt.Sprintf("the pods of Nodes are in %d networks", len(wanted)))
+	return r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool { return !route.Inside(one.Destination, networks) }, added)
+}
+
+func identityOf(found route.Found) (string, error) {
+	id, ok := found.Handle.(string)
+	if !ok || id == "" {
+		return "", fmt.Errorf("the cloud shows no identity of the route to %s, without which it cannot be written: %w", found.Destination, client.ErrMalformed)
+	}
+	return id, nil
+}
+
+// refusalOf says of a refused creation whether another one would be refused, too. Which status tells of a quota is not documented.
+func refusalOf(err error) error {
+	if errors.Is(err, client.ErrQuota) {
+		return &route.Problem{Reason: route.QuotaExceeded, Exhausted: true, Err: err}
+	}
+	return err
+}

@@ -1,0 +1,414 @@
+package thalassa
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+)
+
+const routeCreated, noRouteCreated = "False RouteCreated", "True NoRouteCreated"
+
+// answers are all ways in which the cloud may treat what no source tells of routes.
+func answers() map[string]emulator.Switches {
+	return map[string]emulator.Switches{
+		"as guessed":           {},
+		"duplicates":           {DuplicateRoutes: true},
+		"answers with tables":  {RouteAnswer: emulator.AnswerTable},
+		"answers with nothing": {RouteAnswer: emulator.AnswerNothing},
+		"a list for nothing":   {RouteAnswer: emulator.AnswerNothing, DoneStatus: 200, DoneBody: emulator.ListBody},
+		"bare lists":           {BareRouteTables: true},
+		"no filters":           {IgnoredFilters: []string{"vpc"}},
+		"conflicts are 400":    {ConflictStatus: 400, CreateStatus: 200},
+		"merging":              {Updates: emulator.Merge, DoneStatus: 202},
+	}
+}
+
+// TestRoutesOfNodes come, change and go with their Nodes, whatever the cloud does that nobody tells.
+func TestRoutesOfNodes(t *testing.T) {
+	for name, switches := range answers() {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, switches, func(l *land) {
+				a := l.join("a", "10.244.1.0/24", "fd00:244:0:1::/64")
+				l.begin()
+				both := "10.244.1.0/24 by " + a[0] + ", fd00:244:0:1::/64 by " + a[1]
+				l.is("routes", l.has(mainTable), both)
+				l.is("routes of the other table, in whose subnet no node is", l.has(sideTable), "")
+				l.is("condition", l.condition("a"), routeCreated)
+
+				b := l.join("b", "10.244.2.0/24")
+				l.wait(3 * time.Second)
+				l.is("routes with b", l.has(mainTable), strings.Replace(both, ", fd", ", 10.244.2.0/24 by "+b[0]+", fd", 1))
+				l.emulator.ResetCounters()
+				l.begin()
+				l.wait(2 * aPeriod)
+				if writes := l.writes(); len(writes) > 0 {
+					l.Errorf("writes after a restart: %v", writes)
+				}
+				l.leave("b")
+				l.wait(3 * time.Second)
+				l.is("routes without b, whose machine is still there", l.has(mainTable), both)
+				l.leave("a")
+				c := l.join("c", "10.244.1.0/24")
+				l.wait(3 * time.Second)
+				l.is("routes with c in the place of a", l.has(mainTable), "10.244.1.0/24 by "+c[0])
+				l.is("events", l.events(), "")
+			})
+		})
+	}
+}
+
+// TestDriftOfRoutes: what somebody removes is back within the period.
+func TestDriftOfRoutes(t *testing.T) {
+	for name, switches := range answers() {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, switches, func(l *land) {
+				a := l.join("a", "10.244.1.0/24")
+				l.begin()
+				l.wait(aPeriod)
+				l.loses(mainTable, "10.244.1.0/24")
+				l.wait(aPeriod)
+				l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+				l.is("events", l.events(), "RouteRestored")
+			})
+		})
+	}
+}
+
+// TestRoutesCost one list for each look, and one write for each route.
+func TestRoutesCost(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		l.join("first", "10.244.0.0/24")
+		l.begin()
+		l.wait(time.Minute)
+		l.counted()
+		const many = 200
+		for i := range many {
+			l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i+1))
+		}
+		l.counted()
+		l.wait(10 * time.Second)
+		l.is("calls when many join at once", l.counted(), fmt.Sprintf("POST /v1/route-tables/{id}/routes %d", many))
+		l.wait(time.Hour - 70*time.Second)
+		l.is("calls of a quiet hour", l.counted(), "GET /v1/route-tables 12")
+	})
+}
+
+// TestStart costs a list, and one more call for each table as long as there is no route at all: then the list may be one without routes.
+func TestStart(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		l.join("a", "10.244.1.0/24")
+		l.counted()
+		l.begin()
+		l.is("calls of the first start", l.counted(), "GET /v1/route-tables 1, GET /v1/route-tables/{id} 2, GET /v1/vpcs/{id} 1, POST /v1/route-tables/{id}/routes 1")
+		l.begin()
+		l.is("calls of the second", l.counted(), "GET /v1/route-tables 1, GET /v1/vpcs/{id} 1")
+	})
+}
+
+// TestTablesOfSubnets: each table that a subnet of nodes uses has all routes. One that none uses any more loses them.
+func TestTablesOfSubnets(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		b := l.joinIn(sideSubnet, "b", "10.244.2.0/24")
+		l.begin()
+		both := "10.244.1.0/24 by " + a[0] + ", 10.244.2.0/24 by " + b[0]
+		l.is("routes of one", l.has(mainTable), both)
+		l.is("routes of the other", l.has(sideTable), both)
+		l.leave("b")
+		l.wait(3 * time.Second)
+		l.is("routes of one", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+		l.is("routes of the other", l.has(sideTable), "")
+		l.joinIn(sideSubnet, "control") // has no pods of its own, but reaches others
+		l.wait(3 * time.Second)
+		l.is("routes of the other with a node that needs none", l.has(sideTable), "10.244.1.0/24 by "+a[0])
+
+		empty := "" // gives the side subnet the default table
+		if _, err := l.api().UpdateSubnet(l.Context(), sideSubnet, iaas.UpdateSubnet{Name: "side", AssociatedRouteTableIdentity: &empty}); err != nil {
+			l.Fatal(err)
+		}
+		l.wait(aPeriod)
+		l.is("routes of the table that its subnet left", l.has(sideTable), "")
+		l.is("routes of the table that it came to", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+	})
+}
+
+// TestConfiguredTable has the routes, and no other does any more. One that is not there is said on the nodes that wait.
+func TestConfiguredTable(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		l.begin()
+		l.config.Routes.Table = "missing"
+		b := l.join("b", "10.244.2.0/24")
+		l.begin()
+		l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+		l.is("events", l.events(), "RoutesNotKnown")
+		for _, reference := range []string{"side", sideTable} {
+			l.config.Routes.Table = reference
+			l.begin()
+			l.wait(3 * time.Second)
+			l.is("routes", l.has(sideTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
+			l.is("routes of the other table", l.has(mainTable), "")
+		}
+	})
+}
+
+// TestForeignRoutesOfTheVPC are not touched, and told where they are in the way.
+func TestForeignRoutesOfTheVPC(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		other, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "firewall"})
+		if err != nil {
+			l.Fatal(err)
+		}
+		machine, err := l.api().GetMachine(l.Context(), other)
+		if err != nil {
+			l.Fatal(err)
+		}
+		address := machine.Interfaces[0].IPAddresses[0]
+		gateway, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true})
+		if err != nil || gateway.Identity == "" {
+			l.Fatal(err)
+		}
+		l.byHand(mainTable, "10.99.0.0/16", address)
+		l.byHand(mainTable, "10.244.1.0/24", address)
+		l.byHand(mainTable, "10.244.77.0/24", address)
+		before := l.has(mainTable)
+		l.join("a", "10.244.1.0/24")
+		l.begin()
+		l.wait(5 * aPeriod)
+		l.is("routes", l.has(mainTable), before)
+		l.is("condition", l.condition("a"), noRouteCreated)
+		l.is("events", l.events(), "RouteConflict")
+	})
+}
+
+// TestLeftBehind: what a node left that went while no process ran is removed once its machine is gone, and its address nobody's.
+func TestLeftBehind(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a, b := l.join("a", "10.244.1.0/24"), l.join("b", "10.244.2.0/24")
+		l.begin()
+		l.stop()
+		l.leave("b")
+		l.begin()
+		l.wait(3 * aPeriod)
+		l.is("routes while b's machine is there", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
+		if err := l.emulator.DeleteMachine("b"); err != nil {
+			l.Fatal(err)
+		}
+		l.disturb("GET /v1/machines", 2, fault.Effect{Kind: fault.Refuse, Status: http.StatusForbidden})
+		l.wait(aPeriod)
+		l.is("routes while machines cannot be listed", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
+		l.wait(4 * aPeriod)
+		l.is("routes without b's machine", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+	})
+}
+
+// TestExclusive: a table that is only this cluster's is written as a whole. Routes to elsewhere stay.
+func TestExclusive(t *testing.T) {
+	for name, switches := range answers() {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, switches, func(l *land) {
+				l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
+				if _, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true}); err != nil {
+					l.Fatal(err)
+				}
+				a := l.join("a", "10.244.1.0/24")
+				l.byHand(mainTable, "10.244.66.0/24", a[0])
+				l.byHand(mainTable, "10.99.0.0/16", a[0])
+				var want []string
+				for i := range 20 {
+					address := l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.1%02d.0/24", i))
+					want = append(want, fmt.Sprintf("10.244.1%02d.0/24 by %s", i, address[0]))
+				}
+				l.counted()
+				l.begin()
+				if counted := l.counted(); !strings.Contains(counted, "PUT /v1/route-tables/{id}/routes 1") || strings.Contains(counted, "POST") {
+					l.Errorf("calls: %s", counted)
+				}
+				l.is("routes", l.has(mainTable), "0.0.0.0/0 by something else, 10.244.1.0/24 by "+a[0]+", "+strings.Join(want, ", ")+", 10.99.0.0/16 by "+a[0])
+				l.wait(aPeriod)
+				if writes := l.writes(); len(writes) > 0 {
+					l.Errorf("writes when nothing differs: %v", writes)
+				}
+			})
+		})
+	}
+}
+
+// TestRouteQuota: one refusal is enough, and each node that waits is told.
+func TestRouteQuota(t *testing.T) {
+	for _, status := range []int{403, 409, 422, 429} {
+		inLand(t, emulator.Switches{QuotaStatus: status}, func(l *land) {
+			if err := l.emulator.SetQuota("", "route-table-routes", 1); err != nil {
+				l.Fatal(err)
+			}
+			for i := range 20 {
+				l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i))
+			}
+			l.counted()
+			l.begin()
+			if writes := l.writes(); len(writes) > 15 {
+				l.Errorf("status %d: %d writes with room for one", status, len(writes))
+			}
+			if told := strings.Count(l.events(), "RouteQuotaExceeded"); told != 19 {
+				l.Errorf("status %d: %d nodes are told", status, told)
+			}
+			if err := l.emulator.SetQuota("", "route-table-routes", 100); err != nil {
+				l.Fatal(err)
+			}
+			l.wait(10 * time.Minute)
+			if routes := strings.Count(l.has(mainTable), "by"); routes != 20 {
+				l.Errorf("status %d: %d routes with room for all", status, routes)
+			}
+		})
+	}
+}
+
+// TestRoutesWithoutPermission are told with the right that is missing.
+func TestRoutesWithoutPermission(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		l.join("a", "10.244.1.0/24")
+		l.disturb("POST /v1/route-tables/{id}/routes", 0, fault.Effect{Kind: fault.Forbidden})
+		l.begin()
+		event := <-l.told.Events
+		if !strings.Contains(event, "FailedToCreateRoute") || !strings.Contains(event, "need the right to write route tables") {
+			l.Errorf("told: %s", event)
+		}
+		l.is("condition", l.condition("a"), noRouteCreated)
+		_ = l.cloud.Ready() // asks
+		l.wait(time.Second)
+		if err := l.cloud.Ready(); err != nil {
+			l.Errorf("the process is not ready because of it: %v", err)
+		}
+	})
+}
+
+// TestRoutesSurviveTheCloud: lists that fail, are partial, empty or old, and answers that get lost, remove and double nothing.
+func TestRoutesSurviveTheCloud(t *testing.T) {
+	const list = "GET /v1/route-tables"
+	effects := map[string]struct {
+		operation string
+		effect    fault.Effect
+	}{
+		"no lists":          {list, fault.Effect{Kind: fault.Refuse, Status: 503}},
+		"no permission":     {list, fault.Effect{Kind: fault.Forbidden}},
+		"cut off":           {list, fault.Effect{Kind: fault.Truncate}},
+		"partial":           {list, fault.Effect{Kind: fault.Partial}},
+		"empty":             {list, fault.Effect{Kind: fault.Empty}},
+		"old":               {"GET *", fault.Effect{Kind: fault.Stale, Delay: 20 * time.Second}},
+		"lost creations":    {"POST /v1/route-tables/{id}/routes", fault.Effect{Kind: fault.Drop}},
+		"refused":           {"POST /v1/route-tables/{id}/routes", fault.Effect{Kind: fault.Refuse, Status: 500}},
+		"lost deletions":    {"DELETE *", fault.Effect{Kind: fault.Drop}},
+		"late deletions":    {"DELETE *", fault.Effect{Kind: fault.DeleteLag, Delay: 20 * time.Second}},
+		"no subnets":        {"GET /v1/vpcs/{id}", fault.Effect{Kind: fault.Refuse, Status: 502}},
+		"a page of a proxy": {"*", fault.Effect{Kind: fault.NotJSON}},
+	}
+	for name, tt := range effects {
+		for _, switches := range []emulator.Switches{{}, {DuplicateRoutes: true}} {
+			t.Run(fmt.Sprintf("%s, duplicates %v", name, switches.DuplicateRoutes), func(t *testing.T) {
+				inLand(t, switches, func(l *land) {
+					a := l.join("a", "10.244.1.0/24")
+					l.join("b", "10.244.2.0/24")
+					l.begin()
+					first := l.identity(mainTable, "10.244.1.0/24")
+					c := l.join("c", "10.244.3.0/24")
+					l.disturb(tt.operation, 4, tt.effect)
+					l.leave("b")
+					l.wait(5 * time.Minute)
+					l.emulator.ClearFaults()
+					l.wait(2 * aPeriod)
+					l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.3.0/24 by "+c[0])
+					l.is("route of a node that was there all the time", l.identity(mainTable, "10.244.1.0/24"), first)
+				})
+			})
+		}
+	}
+}
+
+// TestCrashesBetweenRoutes: a process that ends after any write leaves what the next one completes.
+func TestCrashesBetweenRoutes(t *testing.T) {
+	for writes := range 6 {
+		for _, happened := range []bool{false, true} {
+			for _, exclusive := range []bool{false, true} {
+				inLand(t, emulator.Switches{}, func(l *land) {
+					if exclusive {
+						l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
+					}
+					l.byHand(mainTable, "10.244.9.0/24", "10.0.0.200")
+					var want []string
+					for i := range 4 {
+						address := l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i))
+						want = append(want, fmt.Sprintf("10.244.%d.0/24 by %s", i, address[0]))
+					}
+					alive := l.network
+					l.network = &failing{next: alive, writes: writes, happened: happened}
+					l.begin()
+					l.wait(aPeriod)
+					l.network = alive
+					l.begin()
+					l.wait(3 * aPeriod)
+					l.is(fmt.Sprintf("routes after a crash at write %d, happened %v, exclusive %v", writes, happened, exclusive), l.has(mainTable), strings.Join(want, ", "))
+				})
+			}
+		}
+	}
+}
+
+// TestNodesElsewhere: when no node is where the configuration says, something is wrong, and nothing is changed.
+func TestNodesElsewhere(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		l.begin()
+		l.leave("a")
+		l.register("far", "m-far", []string{"172.16.0.1"}, "10.244.2.0/24")
+		l.begin()
+		l.wait(aPeriod)
+		l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+		l.is("events", l.events(), "RoutesNotKnown")
+	})
+}
+
+// TestRoutesAreOff unless asked for.
+func TestRoutesAreOff(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	if _, on := l.cloud.Routes(); on {
+		l.Error("routes are on without being asked for")
+	}
+}
+
+// TestLibraryRoutes: the methods of k8s.io/cloud-provider make, list and remove the same routes.
+func TestLibraryRoutes(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a")
+		l.byHand(mainTable, "10.99.0.0/16", "10.0.0.250")
+		routes, _ := l.cloud.Routes()
+		wanted := &cloudprovider.Route{TargetNode: "a", TargetNodeAddresses: internal(a), DestinationCIDR: "fd00:244:0:1::/64"}
+		if err := routes.CreateRoute(l.Context(), "test", "hint", wanted); err != nil {
+			l.Fatal(err)
+		}
+		l.is("routes", l.has(mainTable), "10.99.0.0/16 by 10.0.0.250, fd00:244:0:1::/64 by "+a[1])
+		listed, err := routes.ListRoutes(l.Context(), "test")
+		if err != nil || len(listed) != 1 || listed[0].TargetNode != "a" || listed[0].DestinationCIDR != wanted.DestinationCIDR || listed[0].TargetNodeAddresses[0].Address != a[1] {
+			l.Fatalf("listed %+v, error %v", listed, err)
+		}
+		if err := routes.DeleteRoute(l.Context(), "test", listed[0]); err != nil {
+			l.Fatal(err)
+		}
+		l.is("routes", l.has(mainTable), "10.99.0.0/16 by 10.0.0.250")
+		for _, bad := range []*cloudprovider.Route{{DestinationCIDR: "x"}, {TargetNode: "a", DestinationCIDR: "10.244.0.0/24"}} {
+			if err := routes.CreateRoute(l.Context(), "test", "", bad); err == nil {
+				l.Errorf("%+v is created", bad)
+			}
+		}
+		if err := routes.DeleteRoute(l.Context(), "test", &cloudprovider.Route{Name: "x"}); err == nil {
+			l.Error("a route is deleted that was never listed")
+		}
+	})
+}
