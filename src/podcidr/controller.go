@@ -1,0 +1,250 @@
+// Package podcidr gives each Node the networks of its pods, spec.podCIDRs, from those of the cluster: one, or one of each family. It does
+// what kube-controller-manager does with --allocate-node-cidrs, for clusters in which that one does not, under the same flags and event
+// reasons, and lets a Node have a network of another size.
+//
+// A network is given once: what Nodes have is occupied before anything is given, from a list that is no older than the start; each write
+// is made on the condition that nobody has changed the Node; a network is free again when its Node is gone. Networks cannot be changed
+// once they are set, so that what is there is never touched, whoever set it.
+package podcidr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// component is the source of the events, and the name of the queue in metrics.
+const component = "node-ipam-controller"
+
+// Reasons of events. The first two are those of kube-controller-manager.
+const (
+	reasonExhausted = "CIDRNotAvailable"
+	reasonFailed    = "CIDRAssignmentFailed"
+	reasonMask      = "InvalidNodeCIDRMask"
+	reasonOverlap   = "PodCIDROverlaps"
+)
+
+// Pauses after failures: 5, 10, 20, … 300 seconds.
+const (
+	minRetryDelay = 5 * time.Second
+	maxRetryDelay = 300 * time.Second
+)
+
+// workers is how many Nodes are written at a time.
+const workers = 10
+
+// Options are what a Controller is made from.
+type Options struct {
+	Client kubernetes.Interface
+	Nodes  coreinformers.NodeInformer
+	// CIDRs are the networks of all pods: one, or one of each family. Nodes get theirs in this order.
+	CIDRs []netip.Prefix
+	Masks Masks
+	// Domain begins the names of the label and annotation by which a Node has another mask; "" is none.
+	Domain string
+	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
+	Recorder record.EventRecorder
+}
+
+// Controller gives Nodes the networks of their pods.
+type Controller struct {
+	client   kubernetes.Interface
+	nodes    corelisters.NodeLister
+	recorder record.EventRecorder
+	queue    workqueue.TypedRateLimitingInterface[string]
+	synced   cache.InformerSynced
+	ledger   *ledger
+	told     sync.Map // name -> the latest event of that Node
+}
+
+// New returns a controller that begins its work with Run. The error is that masks do not fit, or that the Nodes' informer has ended.
+func New(o Options) (*Controller, error) {
+	if err := o.Masks.Check(o.CIDRs); err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		client: o.Client, nodes: o.Nodes.Lister(), recorder: o.Recorder, ledger: newLedger(o.CIDRs, o.Masks, o.Domain),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
+	}
+	add := func(object any) {
+		if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			c.queue.Add(name)
+		}
+	}
+	registered, err := o.Nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: add, DeleteFunc: add,
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*corev1.Node)
+			is, also := after.(*corev1.Node)
+			if ok && also && (was.UID != is.UID || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0) {
+				add(after)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching for the node IPAM controller: %w", err)
+	}
+	c.synced = registered.HasSynced
+	return c, nil
+}
+
+// Run works until ctx ends, and then until the writes under way are done.
+func (c *Controller) Run(ctx context.Context) {
+	defer c.queue.ShutDown()
+	if c.recorder == nil {
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		defer broadcaster.Shutdown()
+		broadcaster.StartStructuredLogging(0)
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
+		c.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	}
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.takeStock(ctx) {
+		return
+	}
+	var crew sync.WaitGroup
+	for range workers {
+		crew.Go(func() { c.work(ctx) })
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	crew.Wait()
+}
+
+// takeStock occupies what all Nodes have, by a list that is newer than whatever the process before this one has written: the cache may be
+// older. It tries until it succeeds, and returns false if ctx ends before.
+func (c *Controller) takeStock(ctx context.Context) bool {
+	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
+		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err == nil {
+			for i := range nodes.Items {
+				c.note(&nodes.Items[i])
+			}
+			return true
+		}
+		klog.FromContext(ctx).Error(err, "Nodes cannot be listed, so that nobody knows which networks are free; it is tried again", "after", pause)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
+}
+
+// note occupies what a Node has, if it has something.
+func (c *Controller) note(node *corev1.Node) {
+	if len(node.Spec.PodCIDRs) == 0 {
+		return
+	}
+	if _, err := c.ledger.settle(node); err != nil {
+		c.tell(node, err)
+	}
+}
+
+// work takes Nodes from the queue until it is shut down.
+func (c *Controller) work(ctx context.Context) {
+	for {
+		name, down := c.queue.Get()
+		if down {
+			return
+		}
+		if ctx.Err() == nil {
+			c.serve(context.WithoutCancel(ctx), name)
+		}
+		c.queue.Done(name)
+	}
+}
+
+// serve gives a Node its networks, if it lacks them.
+func (c *Controller) serve(ctx context.Context, name string) {
+	node, err := c.nodes.Get(name)
+	if apierrors.IsNotFound(err) {
+		c.released(c.ledger.forget(name))
+		c.told.Delete(name)
+		c.queue.Forget(name)
+		return
+	}
+	if err == nil {
+		err = c.give(ctx, node)
+	}
+	switch {
+	case err == nil:
+		c.told.Delete(name)
+		c.queue.Forget(name)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		c.released(c.ledger.giveBack(name)) // the cache will say what became of it
+		c.queue.AddRateLimited(name)
+	default:
+		c.tell(node, err)
+		c.queue.AddRateLimited(name)
+	}
+}
+
+// released lets those that wait for room look again.
+func (c *Controller) released(waiting []string) {
+	for _, name := range waiting {
+		c.queue.Forget(name)
+		c.queue.Add(name)
+	}
+}
+
+// give gives a Node its networks. What another one gave it is noted.
+func (c *Controller) give(ctx context.Context, node *corev1.Node) error {
+	if len(node.Spec.PodCIDRs) > 0 {
+		freed, err := c.ledger.settle(node)
+		c.released(freed)
+		if err != nil {
+			c.tell(node, err)
+		}
+		return nil
+	}
+	if node.DeletionTimestamp != nil {
+		return nil
+	}
+	networks, freed, err := c.ledger.reserve(node)
+	c.released(freed)
+	if errors.Is(err, errBehind) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.write(ctx, node, networks); err != nil {
+		return err
+	}
+	c.ledger.given()
+	klog.FromContext(ctx).Info("Gave a Node the networks of its pods", "node", node.Name, "podCIDRs", networks)
+	return nil
+}
+
+// tell makes an event, unless it is the same as before.
+func (c *Controller) tell(node *corev1.Node, err error) {
+	reason := reasonFailed
+	if problem, ok := errors.AsType[*problem](err); ok {
+		reason = problem.reason
+	}
+	if before, told := c.told.Swap(node.Name, err.Error()); !told || before != err.Error() {
+		c.recorder.Event(node, corev1.EventTypeWarning, reason, err.Error())
+	}
+}
+
+// Collectors are the controller's metrics.
+func (c *Controller) Collectors() []prometheus.Collector { return c.ledger.collectors() }

@@ -1,0 +1,232 @@
+package podcidr
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// errBehind says that the cache does not show yet what a Node has. It will, and then the Node is looked at again.
+var errBehind = errors.New("the Node has its networks already")
+
+// problem is an error that the owner of a Node can do something about.
+type problem struct{ reason, message string }
+
+func (p *problem) Error() string { return p.message }
+
+// ledger is who has which networks. It is safe for concurrent use.
+type ledger struct {
+	mu      sync.Mutex
+	pools   []*pool // one for each network of the cluster, in their order
+	masks   Masks
+	domain  string
+	records map[string]holding // by the Node's name
+	waiting map[string]bool    // Nodes for which there was no room
+	metrics metrics
+}
+
+// holding is what a Node has, or is about to be given.
+type holding struct {
+	uid      types.UID
+	networks []netip.Prefix
+	// given says that the Node is known to have them: its spec says so.
+	given bool
+}
+
+// metrics are named like those of kube-controller-manager.
+type metrics struct {
+	allocations prometheus.Counter
+	releases    prometheus.Counter
+	usage       *prometheus.GaugeVec
+}
+
+func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
+	const subsystem = "node_ipam_controller"
+	l := &ledger{masks: masks, domain: domain, records: map[string]holding{}, waiting: map[string]bool{}, metrics: metrics{
+		allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_allocations_total",
+			Help: "Nodes that were given the networks of their pods."}),
+		releases: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_releases_total",
+			Help: "Networks that are free again because their Node is gone."}),
+		usage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "cidrset_usage_cidrs",
+			Help: "Share of a network of the cluster that Nodes have, from 0 to 1."}, []string{"clusterCIDR"}),
+	}}
+	for _, network := range cidrs {
+		l.pools = append(l.pools, newPool(network))
+	}
+	l.measure()
+	return l
+}
+
+func (l *ledger) collectors() []prometheus.Collector {
+	return []prometheus.Collector{l.metrics.allocations, l.metrics.releases, l.metrics.usage}
+}
+
+// Described are metrics like those of a controller, with nothing to tell, for whoever describes them.
+func Described() []prometheus.Collector {
+	l := newLedger([]netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, Masks{IPv4: DefaultIPv4}, "")
+	return l.collectors()
+}
+
+// given counts a Node that has been given its networks.
+func (l *ledger) given() { l.metrics.allocations.Inc() }
+
+// settle takes a Node's own word for what it has. What was reserved for it and is not what it got is free again, for those that wait. The
+// error is that another Node has some of it, too.
+func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var networks []netip.Prefix
+	for _, text := range node.Spec.PodCIDRs {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			networks = append(networks, network.Masked())
+		}
+	}
+	before, known := l.records[node.Name]
+	if known && before.uid == node.UID && slices.Equal(before.networks, networks) {
+		l.records[node.Name] = holding{uid: node.UID, networks: networks, given: true}
+		return nil, nil
+	}
+	if known {
+		freed = l.drop(node.Name)
+	}
+	for _, network := range networks {
+		if l.overlaps(network) {
+			err = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with that of another Node, and was not given by this controller: two of them give networks, or somebody sets them. "+
+				"Stop the other one, delete this Node, and let it register again.", network)}
+		}
+	}
+	l.put(node.Name, holding{uid: node.UID, networks: networks, given: true})
+	return freed, err
+}
+
+func (l *ledger) overlaps(network netip.Prefix) bool {
+	return slices.ContainsFunc(l.pools, func(p *pool) bool { return p.network.Overlaps(network) && p.overlaps(network) })
+}
+
+// reserve takes networks for a Node: the same as before, if an earlier write of them may have happened.
+func (l *ledger) reserve(node *corev1.Node) (networks []netip.Prefix, freed []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, known := l.records[node.Name]
+	if known && before.uid == node.UID && !before.given {
+		return before.networks, nil, nil
+	}
+	if known && before.uid == node.UID { // nobody can take from a Node what it has
+		return nil, nil, errBehind
+	}
+	if known {
+		freed = l.drop(node.Name)
+	}
+	for _, p := range l.pools {
+		bits, err := l.maskOf(node, p.network)
+		if err != nil {
+			l.giveUp(networks)
+			return nil, freed, err
+		}
+		network, found := p.take(bits)
+		if !found {
+			l.giveUp(networks)
+			l.waiting[node.Name] = true
+			return nil, freed, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free in %s of --cluster-cidr for the pods of this Node. Remove Nodes that are not needed, or give Nodes smaller networks; it gets one as soon as one is free.", bits, p.network)}
+		}
+		networks = append(networks, network)
+	}
+	delete(l.waiting, node.Name)
+	l.records[node.Name] = holding{uid: node.UID, networks: networks}
+	l.measure()
+	return networks, freed, nil
+}
+
+// giveUp frees networks that are in no record.
+func (l *ledger) giveUp(networks []netip.Prefix) {
+	for _, network := range networks {
+		l.release(network)
+	}
+}
+
+func (l *ledger) release(network netip.Prefix) {
+	for _, p := range l.pools {
+		p.release(network)
+	}
+}
+
+func (l *ledger) put(name string, r holding) {
+	for _, network := range r.networks {
+		for _, p := range l.pools {
+			p.occupy(network)
+		}
+	}
+	l.records[name] = r
+	delete(l.waiting, name)
+	l.measure()
+}
+
+// drop frees what a Node has, and returns who waits for room.
+func (l *ledger) drop(name string) (waiting []string) {
+	r, known := l.records[name]
+	if !known {
+		return nil
+	}
+	for _, network := range r.networks {
+		l.release(network)
+		l.metrics.releases.Inc()
+	}
+	delete(l.records, name)
+	l.measure()
+	for one := range l.waiting {
+		waiting = append(waiting, one)
+	}
+	return waiting
+}
+
+// forget is drop for a Node that is gone.
+func (l *ledger) forget(name string) (waiting []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, name)
+	return l.drop(name)
+}
+
+// giveBack is drop for a Node whose write was refused: it has certainly not happened.
+func (l *ledger) giveBack(name string) (waiting []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.records[name].given {
+		return nil
+	}
+	return l.drop(name)
+}
+
+// measure tells how much is in use.
+func (l *ledger) measure() {
+	for _, p := range l.pools {
+		l.metrics.usage.WithLabelValues(p.network.String()).Set(min(1, p.used))
+	}
+}
+
+// maskOf is how long the prefix of a Node's network is: what its annotation says, else its label, else the flag.
+func (l *ledger) maskOf(node *corev1.Node, network netip.Prefix) (int, error) {
+	key := l.domain + "/node-cidr-mask-size-ipv4"
+	if network.Addr().Is6() {
+		key = l.domain + "/node-cidr-mask-size-ipv6"
+	}
+	text, asked := node.Annotations[key]
+	if !asked {
+		text, asked = node.Labels[key]
+	}
+	if !asked || l.domain == "" {
+		return l.masks.of(network), nil
+	}
+	bits, err := strconv.Atoi(text)
+	if err != nil || bits < network.Bits() || bits > network.Addr().BitLen() {
+		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s is %q; want a whole number from %d to %d, the length of a prefix within %s.", key, text, network.Bits(), network.Addr().BitLen(), network)}
+	}
+	return bits, nil
+}
