@@ -81,6 +81,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 // flags returns all flags in the sections of --help.
 func (s *settings) flags(command string) cliflag.NamedFlagSets {
 	sections := s.Flags(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
+	s.addMaskFlags(sections.FlagSet(nodeIPAMController))
 	global := sections.FlagSet("global")
 	global.Bool("version", false, "Print the version and quit.")
 	logsapi.AddFlags(s.logging, global)

@@ -147,7 +147,7 @@ func TestHelpIsGrouped(t *testing.T) {
 	for _, section := range []string{
 		"Debugging flags:", "Leader-migration flags:", "Generic flags:", "Cloud-node-controller flags:",
 		"Cloud-node-lifecycle-controller flags:", "Service-lb-controller flags:", "Secure serving flags:",
-		"Authentication flags:", "Authorization flags:", "Misc flags:", "Global flags:",
+		"Authentication flags:", "Authorization flags:", "Misc flags:", "Node-ipam-controller flags:", "Global flags:",
 	} {
 		next := strings.Index(stdout[position:], section)
 		if next < 0 {
@@ -156,7 +156,7 @@ func TestHelpIsGrouped(t *testing.T) {
 		}
 		position += next
 	}
-	if !strings.Contains(stdout, "All controllers: cloud-node-controller, cloud-node-lifecycle-controller, node-route-controller, service-lb-controller") {
+	if !strings.Contains(stdout, "All controllers: cloud-node-controller, cloud-node-lifecycle-controller, node-ipam-controller, node-route-controller, service-lb-controller") {
 		t.Error("--help does not list the controllers")
 	}
 }

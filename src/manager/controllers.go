@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
@@ -90,7 +91,7 @@ func watchEndpointSlices(factory informers.SharedInformerFactory) cache.SharedIn
 
 // table lists all controllers by the name --controllers knows them by. To
 // replace one, replace its row.
-func table() map[string]controller {
+func table(masks masks) map[string]controller {
 	return map[string]controller{
 		names.CloudNodeController: {
 			account: "node-controller", watches: []watch{watchNodes},
@@ -108,11 +109,15 @@ func table() map[string]controller {
 			account: "route-controller", watches: []watch{watchNodes},
 			check: needsRoutes, construct: newRouteController, describe: route.Described,
 		},
+		nodeIPAMController: {
+			account: "node-controller", watches: []watch{watchNodes},
+			check: needsMasks(masks), construct: newIPAMController(masks), describe: podcidr.Described,
+		},
 	}
 }
 
 func controllerNames() []string {
-	return slices.Sorted(maps.Keys(table()))
+	return slices.Sorted(maps.Keys(table(defaultMasks())))
 }
 
 // choose returns the controllers that --controllers asks for and that have

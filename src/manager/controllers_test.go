@@ -17,6 +17,7 @@ func TestControllersAreChosen(t *testing.T) {
 	const (
 		node, cycle    = "cloud-node-controller", "cloud-node-lifecycle-controller"
 		route, service = "node-route-controller", "service-lb-controller"
+		ipam           = "node-ipam-controller"
 	)
 	everything := &fakecloud.Cloud{EnableInstancesV2: true}
 	nothing := &fakecloud.Cloud{DisableInstances: true, DisableLoadBalancers: true, DisableRoutes: true}
@@ -24,27 +25,29 @@ func TestControllersAreChosen(t *testing.T) {
 		cloud       cloudprovider.Interface
 		controllers []string
 		noRoutes    bool
+		allocate    bool
 		want        []string
 		skipped     map[string]skipError
 	}{
-		"all": {everything, []string{"*"}, false, []string{node, cycle, route, service}, map[string]skipError{}},
-		"only one": {everything, []string{service}, false, []string{service},
-			map[string]skipError{node: "not in --controllers", cycle: "not in --controllers", route: "not in --controllers"}},
-		"all but one": {everything, []string{"*", "-" + cycle}, false, []string{node, route, service},
+		"all": {everything, []string{"*"}, false, true, []string{node, cycle, ipam, route, service}, map[string]skipError{}},
+		"only one": {everything, []string{service}, false, true, []string{service},
+			map[string]skipError{node: "not in --controllers", cycle: "not in --controllers", route: "not in --controllers", ipam: "not in --controllers"}},
+		"all but one": {everything, []string{"*", "-" + cycle}, false, true, []string{node, ipam, route, service},
 			map[string]skipError{cycle: "not in --controllers"}},
-		"routes turned off": {everything, []string{"*"}, true, []string{node, cycle, service},
-			map[string]skipError{route: "--configure-cloud-routes=false"}},
-		"a cloud with nothing": {nothing, []string{"*"}, false, nil, map[string]skipError{
+		"routes turned off": {everything, []string{"*"}, true, false, []string{node, cycle, service},
+			map[string]skipError{route: "--configure-cloud-routes=false", ipam: "--allocate-node-cidrs=false"}},
+		"a cloud with nothing": {nothing, []string{"*"}, false, false, nil, map[string]skipError{
 			node: "the cloud has no instances", cycle: "the cloud has no instances",
-			route: "the cloud has no routes", service: "the cloud has no load balancers"}},
+			route: "the cloud has no routes", service: "the cloud has no load balancers", ipam: "--allocate-node-cidrs=false"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			settings := &config.CloudControllerManagerConfiguration{}
 			settings.Generic.Controllers = test.controllers
 			settings.KubeCloudShared.ConfigureCloudRoutes = !test.noRoutes
+			settings.KubeCloudShared.AllocateNodeCIDRs = test.allocate
 			settings.KubeCloudShared.ClusterCIDR = "10.0.0.0/8"
-			chosen, skipped, err := choose(table(), test.cloud, settings)
+			chosen, skipped, err := choose(table(defaultMasks()), test.cloud, settings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +65,7 @@ func TestChoiceFailsEarly(t *testing.T) {
 	settings := &config.CloudControllerManagerConfiguration{}
 	settings.Generic.Controllers = []string{"*"}
 	settings.KubeCloudShared.ConfigureCloudRoutes = true
-	_, _, err := choose(table(), &fakecloud.Cloud{}, settings)
+	_, _, err := choose(table(defaultMasks()), &fakecloud.Cloud{}, settings)
 	if err == nil || !strings.Contains(err.Error(), "checking node-route-controller: missing --cluster-cidr") {
 		t.Errorf("choose returned %v, want an error about --cluster-cidr", err)
 	}

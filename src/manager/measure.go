@@ -20,7 +20,9 @@ import (
 func Collectors(cloud cloudprovider.Interface, info build.Info) ([]prometheus.Collector, error) {
 	settings := &config.CloudControllerManagerConfiguration{}
 	settings.Generic.Controllers = []string{"*"}
-	chosen, _, err := choose(table(), cloud, settings)
+	settings.KubeCloudShared.ConfigureCloudRoutes, settings.KubeCloudShared.AllocateNodeCIDRs = true, true
+	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
+	chosen, _, err := choose(table(defaultMasks()), cloud, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -44,10 +44,10 @@ type process struct {
 	metrics     *controllers.ControllerManagerMetrics
 }
 
-// newProcess connects the cloud with the caches. It fails if a controller that
+// newProcess connects the cloud with the caches; rows are all controllers that there are. It fails if a controller that
 // is asked for could not start later.
-func newProcess(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, info build.Info) (*process, error) {
-	chosen, skipped, err := choose(table(), cloud, &c.ComponentConfig)
+func newProcess(c *ccmconfig.CompletedConfig, rows map[string]controller, cloud cloudprovider.Interface, info build.Info) (*process, error) {
+	chosen, skipped, err := choose(rows, cloud, &c.ComponentConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,13 @@ type Readier interface {
 	Ready() error
 }
 
+// Labeller is a cloud with a domain of its own.
+type Labeller interface {
+	// LabelDomain begins the names of labels and annotations by which Nodes are
+	// steered: "k8s.example.com".
+	LabelDomain() string
+}
+
 // Drainer is a cloud that can finish what it has begun.
 type Drainer interface {
 	// Drain starts no further write to the cloud and returns when the write in

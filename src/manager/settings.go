@@ -37,6 +37,7 @@ type settings struct {
 	build     build.Info
 	providers []Provider
 	logging   *logs.Options
+	masks     masks
 }
 
 // newSettings returns the defaults. It fails only if the libraries disagree
@@ -61,6 +62,7 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 		build:                         info,
 		providers:                     providers,
 		logging:                       logs.NewOptions(),
+		masks:                         defaultMasks(),
 	}, nil
 }
 
@@ -149,7 +151,7 @@ func (s *settings) assemble(cloud cloudprovider.Interface) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(config.Complete(), cloud, s.build)
+	p, err := newProcess(config.Complete(), table(s.masks), cloud, s.build)
 	if err != nil {
 		return nil, errors.Join(err, discard(config))
 	}

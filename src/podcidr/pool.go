@@ -178,14 +178,11 @@ func lastOf(network netip.Prefix) netip.Addr {
 // Masks are how long the prefixes of Nodes' networks are, in bits, by family.
 type Masks struct{ IPv4, IPv6 int }
 
-// Defaults of Masks, as in kube-controller-manager.
+// The defaults of Masks, as in kube-controller-manager.
 const (
 	DefaultIPv4 = 24
 	DefaultIPv6 = 64
 )
-
-// maxNetworks is the most networks that one of the cluster is divided into, in bits, as in kube-controller-manager.
-const maxNetworks = 16
 
 // of is the mask of a network's family.
 func (m Masks) of(network netip.Prefix) int {
@@ -202,11 +199,8 @@ func (m Masks) Check(cidrs []netip.Prefix) error {
 		if network.Addr().Is6() {
 			family = "ipv6"
 		}
-		switch {
-		case bits < network.Bits() || bits > network.Addr().BitLen():
+		if bits < network.Bits() || bits > network.Addr().BitLen() {
 			return fmt.Errorf("--node-cidr-mask-size-%s=%d does not fit into %s of --cluster-cidr: want %d to %d", family, bits, network, network.Bits(), network.Addr().BitLen())
-		case bits-network.Bits() > maxNetworks:
-			return fmt.Errorf("--node-cidr-mask-size-%s=%d makes more than %d networks of %s of --cluster-cidr: want at most %d, or a smaller network", family, bits, 1<<maxNetworks, network, network.Bits()+maxNetworks)
 		}
 	}
 	return nil

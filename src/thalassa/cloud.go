@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
@@ -187,6 +188,9 @@ func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
 // Routes returns the routes to the pods of nodes, if they are switched on.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, c.config.Routes.Enabled }
+
+// LabelDomain begins the names of labels and annotations by which nodes are steered.
+func (c *Cloud) LabelDomain() string { return strings.TrimSuffix(labelReserved, "/") }
 
 // ProviderName is the scheme of providerIDs.
 func (c *Cloud) ProviderName() string { return ProviderName }

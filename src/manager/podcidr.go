@@ -1,0 +1,93 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/pflag"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/config"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
+)
+
+// nodeIPAMController is the name of kube-controller-manager's, which does the same.
+const nodeIPAMController = "node-ipam-controller"
+
+// rangeAllocator is the only --cidr-allocator-type that can be served here: with the others the cloud would give networks.
+const rangeAllocator = "RangeAllocator"
+
+// masks are the sizes of Nodes' networks, as flags say them.
+type masks struct {
+	podcidr.Masks
+	single int // of the only family of a cluster; 0: not said
+}
+
+func defaultMasks() masks {
+	return masks{Masks: podcidr.Masks{IPv4: podcidr.DefaultIPv4, IPv6: podcidr.DefaultIPv6}}
+}
+
+// addMaskFlags adds flags of kube-controller-manager, with its names and defaults.
+func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&s.masks.single, "node-cidr-mask-size", s.masks.single,
+		"Length of the prefix of each Node's pod network, with --allocate-node-cidrs in a cluster of one family; 0 is 24 for IPv4 and 64 for IPv6.")
+	flags.IntVar(&s.masks.IPv4, "node-cidr-mask-size-ipv4", s.masks.IPv4,
+		"Length of the prefix of each Node's IPv4 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
+	flags.IntVar(&s.masks.IPv6, "node-cidr-mask-size-ipv6", s.masks.IPv6,
+		"Length of the prefix of each Node's IPv6 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
+}
+
+// needsMasks says whether Nodes can be given networks of these sizes.
+func needsMasks(masks masks) func(cloudprovider.Interface, *config.CloudControllerManagerConfiguration) error {
+	return func(_ cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
+		if !settings.KubeCloudShared.AllocateNodeCIDRs {
+			return skipError("--allocate-node-cidrs=false")
+		}
+		if kind := settings.KubeCloudShared.CIDRAllocatorType; kind != "" && kind != rangeAllocator {
+			return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind, rangeAllocator)
+		}
+		_, _, err := masks.of(settings)
+		return err
+	}
+}
+
+// of are the networks that Nodes' are taken from, and how large those are.
+func (m masks) of(settings *config.CloudControllerManagerConfiguration) ([]netip.Prefix, podcidr.Masks, error) {
+	cidrs, err := parseClusterCIDR(settings.KubeCloudShared.ClusterCIDR, "--allocate-node-cidrs gives Nodes networks from it; set it, or --allocate-node-cidrs=false")
+	chosen := m.Masks
+	switch {
+	case err != nil:
+		return nil, chosen, err
+	case m.single == 0:
+	case len(cidrs) > 1:
+		return nil, chosen, fmt.Errorf("--node-cidr-mask-size=%d is for a cluster of one family: with --cluster-cidr=%s set --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6", m.single, settings.KubeCloudShared.ClusterCIDR)
+	case cidrs[0].Addr().Is4():
+		chosen.IPv4 = m.single
+	default:
+		chosen.IPv6 = m.single
+	}
+	return cidrs, chosen, chosen.Check(cidrs)
+}
+
+func newIPAMController(masks masks) func(environment) (loop, error) {
+	return func(env environment) (loop, error) {
+		cidrs, chosen, err := masks.of(env.settings)
+		if err != nil {
+			return loop{}, err
+		}
+		options := podcidr.Options{Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen}
+		if labeller, ok := env.cloud.(Labeller); ok {
+			options.Domain = labeller.LabelDomain()
+		}
+		c, err := podcidr.New(options)
+		if err != nil {
+			return loop{}, err
+		}
+		return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
+			env.metrics.ControllerStarted("node-ipam")
+			defer env.metrics.ControllerStopped("node-ipam")
+			c.Run(ctx)
+		}}, nil
+	}
+}

@@ -1,0 +1,103 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/cloud-provider/config"
+	fakecloud "k8s.io/cloud-provider/fake"
+	"k8s.io/component-base/metrics/prometheus/controllers"
+)
+
+// labelled is a cloud with a domain.
+type labelled struct{ *fakecloud.Cloud }
+
+func (labelled) LabelDomain() string { return "k8s.example.com" }
+
+func TestFlagsOfNetworks(t *testing.T) {
+	tests := map[string]struct {
+		flags   []string
+		skipped bool
+		want    string // of the error; "" for none
+	}{
+		"off":                    {[]string{"--cluster-cidr=10.0.0.0/8"}, true, ""},
+		"on":                     {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8"}, false, ""},
+		"both families":          {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8,fd00::/48", "--node-cidr-mask-size-ipv4=25", "--node-cidr-mask-size-ipv6=60"}, false, ""},
+		"one size for IPv6":      {[]string{"--allocate-node-cidrs", "--cluster-cidr=fd00::/56", "--node-cidr-mask-size=72"}, false, ""},
+		"no network":             {[]string{"--allocate-node-cidrs"}, false, "missing --cluster-cidr: --allocate-node-cidrs gives Nodes networks from it"},
+		"does not fit":           {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/25"}, false, "--node-cidr-mask-size-ipv4=24 does not fit into 10.0.0.0/25"},
+		"one size, two families": {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8,fd00::/48", "--node-cidr-mask-size=25"}, false, "is for a cluster of one family"},
+		"given by the cloud":     {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--cidr-allocator-type=CloudAllocator"}, false, "--cidr-allocator-type=CloudAllocator is not supported"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := newSettings(testBuild, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sections := s.flags("test")
+			for _, section := range []string{"generic", nodeIPAMController} {
+				flags := sections.FlagSet(section)
+				var own []string
+				for _, flag := range tt.flags {
+					if name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "="); flags.Lookup(name) != nil {
+						own = append(own, flag)
+					}
+				}
+				if err := flags.Parse(own); err != nil {
+					t.Fatal(err)
+				}
+			}
+			settings := &config.CloudControllerManagerConfiguration{}
+			if err := s.KubeCloudShared.ApplyTo(&settings.KubeCloudShared); err != nil {
+				t.Fatal(err)
+			}
+			err = table(s.masks)[nodeIPAMController].check(&fakecloud.Cloud{}, settings)
+			_, skipped := errors.AsType[skipError](err)
+			switch {
+			case skipped != tt.skipped, !skipped && (err == nil) != (tt.want == ""):
+				t.Errorf("error %v, want %q", err, tt.want)
+			case tt.want != "" && !strings.Contains(err.Error(), tt.want):
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestNetworksAreGiven by the controller that the flags ask for, of the size that the Node asks for in the cloud's domain.
+func TestNetworksAreGiven(t *testing.T) {
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Labels: map[string]string{"k8s.example.com/node-cidr-mask-size-ipv4": "26"}}})
+	settings := &config.CloudControllerManagerConfiguration{}
+	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
+	factory := informers.NewSharedInformerFactory(client, 0)
+	made, err := newIPAMController(defaultMasks())(environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, informers: factory, settings: settings,
+		metrics: controllers.NewControllerManagerMetrics("test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	factory.StartWithContext(ctx)
+	go func() { made.run(ctx); close(ended) }()
+	eventually(t, func() error {
+		node, err := client.CoreV1().Nodes().Get(ctx, "a", metav1.GetOptions{})
+		if err == nil && node.Spec.PodCIDR != "10.244.0.0/26" {
+			return notYetError("the Node has " + node.Spec.PodCIDR)
+		}
+		return err
+	})
+	stop()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("the controller does not end")
+	}
+	factory.Shutdown()
+}
