@@ -34,6 +34,7 @@ func TestCloudConfig(t *testing.T) {
 			"defaults": map[string]any{}, "nodeSecurityGroup": ""},
 		"instancesV2": map[string]any{"enabled": true, "zoneAndRegionEnabled": true, "typeLabels": false, "labelPrefix": "", "taintPrefix": "",
 			"machineAnnotation": "", "removalGracePeriod": 60.0, "maxRemovals": 20.0, "removalWindow": 600.0, "dryRun": false},
+		"routes":    map[string]any{"enabled": false, "table": "", "exclusive": false, "driftPeriod": 300.0},
 		"inventory": map[string]any{"machineAge": 60.0, "balancerAge": 300.0},
 		"api":       map[string]any{"callTimeout": 30.0, "requestsPerSecond": 50.0, "burst": 100.0},
 	}

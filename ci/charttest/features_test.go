@@ -210,6 +210,8 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 		switch {
 		case entry.Default == "false":
 			set = "cloudConfig." + entry.Path + "=true"
+		case entry.Path == "clusterCIDR":
+			set = "cloudConfig.clusterCIDR=10.244.0.0/16"
 		case entry.Path == "loadBalancer.drift":
 			set = "cloudConfig.loadBalancer.drift=report"
 		case entry.Path == "loadBalancer.defaults":

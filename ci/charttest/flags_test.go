@@ -42,13 +42,22 @@ func TestFlags(t *testing.T) {
 		"cloud-provider":                   "thalassacloud",
 		"cluster-name":                     "production",
 		"concurrent-service-syncs":         "10",
-		"configure-cloud-routes":           "false",
 		"leader-elect":                     "true",
 		"secure-port":                      "10258",
 		"v":                                "2",
 	}
 	if diff := cmp.Diff(want, flags(t)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
+// TestFlagsOfNetworks: nodes are given networks of the sizes in the values, and of the cluster's network in the configuration.
+func TestFlagsOfNetworks(t *testing.T) {
+	got := flags(t, "allocateNodeCIDRs.enabled=true", "allocateNodeCIDRs.maskSizeIPv4=26", "cloudConfig.clusterCIDR=10.244.0.0/16")
+	for name, want := range map[string]string{"allocate-node-cidrs": "true", "node-cidr-mask-size-ipv4": "26", "node-cidr-mask-size-ipv6": "64"} {
+		if got[name] != want {
+			t.Errorf("--%s=%s, want %s", name, got[name], want)
+		}
 	}
 }
 

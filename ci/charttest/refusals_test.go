@@ -19,6 +19,7 @@ func refusals() [][]string {
 		hosting("tenant.kubeconfig.existingSecret="), tenant("tenant.subject.name="), tenant("tenant.subject.kind=ServiceAccount"), tenant("tenant.subject.namespace=a"),
 		{"tenant.kubeconfig.existingSecret=a"}, {"tenant.subject.name=a"}, hosting("kubernetesServiceHost=a"),
 		append(whole, "cloudConfig.project=a"), {"cloudConfig.organisation="}, {"cloudConfig.vpcIdentity="}, {"cloudConfig.cluster="},
+		{"cloudConfig.routes.enabled=true"}, {"cloudConfig.routes.exclusive=true"}, {"allocateNodeCIDRs.enabled=true"},
 		{"cloudConfig.loadBalancer.drift=false"}, {"cloudConfig.loadBalancer.onlyClass=true"},
 		{"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.loadBalancer.driftPeriod=0"},
 		{"cloudConfig.loadBalancer.drift=report", "cloudConfig.loadBalancer.driftPeriod=0"},

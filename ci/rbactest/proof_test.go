@@ -42,6 +42,8 @@ type profile struct {
 	accounts bool
 	// orphans says that what Services left behind is removed.
 	orphans bool
+	// routes and networks say that there are routes to pods, and that nodes are given networks.
+	routes, networks bool
 	// managed says that the program holds a kubeconfig of the cluster only.
 	managed bool
 }
@@ -50,6 +52,10 @@ type profile struct {
 const (
 	accounts         = "useServiceAccountCredentials: {enabled: true}\n"
 	removeOrphans    = "cloudConfig: {loadBalancer: {removeOrphans: true}}\n"
+	routes           = "cloudConfig: {clusterCIDR: 10.244.0.0/16, routes: {enabled: true, driftPeriod: 1}}\n"
+	networks         = "cloudConfig: {clusterCIDR: 10.244.0.0/16}\nallocateNodeCIDRs: {enabled: true}\n"
+	both             = "cloudConfig: {clusterCIDR: 10.244.0.0/16, routes: {enabled: true, driftPeriod: 1}}\nallocateNodeCIDRs: {enabled: true}\n"
+	onlyThose        = "controllers: {cloud-node-controller: false, cloud-node-lifecycle-controller: false, service-lb-controller: false}\n"
 	workloadIdentity = "credentials: {existingSecret: null, workloadIdentity: {enabled: true, serviceAccountID: " + emulator.DefaultServiceAccount + "}}\n"
 )
 
@@ -81,6 +87,10 @@ func profiles() []profile {
 		profile{name: "workload identity by accounts", values: accounts + workloadIdentity, nodes: true, lifecycle: true, services: true, accounts: true},
 		profile{name: "workload identity without controllers", accounts: true,
 			values: accounts + workloadIdentity + "controllers: {cloud-node-controller: false, cloud-node-lifecycle-controller: false, service-lb-controller: false}\n"},
+		profile{name: "routes", values: routes, nodes: true, lifecycle: true, services: true, routes: true},
+		profile{name: "routes alone", values: routes + onlyThose, routes: true},
+		profile{name: "networks alone", values: networks + onlyThose, networks: true, reload: 2},
+		profile{name: "routes and networks by accounts", values: accounts + both, nodes: true, lifecycle: true, services: true, accounts: true, routes: true, networks: true, reload: 2},
 		profile{name: "new credentials", nodes: true, lifecycle: true, services: true, reload: 1},
 	)
 }

@@ -31,6 +31,7 @@ const (
 	eventDrifted      = "LoadBalancerDrifted"
 	eventOrphaned     = "LoadBalancerOrphaned"
 	eventEnsured      = "EnsuredLoadBalancer"
+	eventRestored     = "RouteRestored"
 	readerName        = "rbac-test-reader"
 	metricsReaderName = "rbac-test-metrics"
 )
@@ -56,6 +57,12 @@ func (s *story) play() {
 		s.initialised()
 		s.again()
 		s.relabelled()
+	}
+	if s.profile.networks {
+		s.networked()
+	}
+	if s.profile.routes {
+		s.routed()
 	}
 	if s.profile.services {
 		s.serve()
@@ -116,6 +123,10 @@ func (s *story) addNodes() {
 		} else {
 			node.Spec.ProviderID = "thalassacloud://" + machine // somebody else's work then
 		}
+		if s.profile.routes && !s.profile.networks {
+			node.Spec.PodCIDR = fmt.Sprintf("10.244.%d.0/24", len(s.nodes))
+			node.Spec.PodCIDRs = []string{node.Spec.PodCIDR}
+		}
 		if _, err := s.client.CoreV1().Nodes().Create(s.t.Context(), node, metav1.CreateOptions{}); err != nil {
 			s.t.Fatal(err)
 		}
@@ -140,6 +151,57 @@ func (s *story) initialised() {
 			return err
 		})
 	}
+}
+
+// networked waits until Nodes have networks.
+func (s *story) networked() {
+	s.t.Helper()
+	for _, name := range s.nodes {
+		controlplanetest.Eventually(s.t, patience, "node "+name+" has a network", func(ctx context.Context) error {
+			node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			if err == nil && len(node.Spec.PodCIDRs) == 0 {
+				err = errors.New("it has none")
+			}
+			return err
+		})
+	}
+}
+
+// routed waits until Nodes have their routes, and then removes a route by hand, twice, and waits until that is put right.
+func (s *story) routed() {
+	s.t.Helper()
+	if !s.profile.nodes { // whose work it is to say which addresses they have
+		for i, name := range s.nodes {
+			patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":"10.0.127.%d"}]}}`, i+1)
+			if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	for i := range 2 {
+		for _, name := range s.nodes {
+			s.available(name)
+		}
+		s.byHand(s.t, http.MethodPut, "/v1/route-tables/default/routes", `{"routes":[]}`)
+		s.event("default", eventRestored, (i+1)*len(s.nodes))
+	}
+}
+
+// available waits until a Node says that its network is there.
+func (s *story) available(name string) {
+	s.t.Helper()
+	controlplanetest.Eventually(s.t, patience, "node "+name+" has its routes", func(ctx context.Context) error {
+		node, err := s.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeNetworkUnavailable && condition.Status == corev1.ConditionFalse {
+				return nil
+			}
+		}
+		return fmt.Errorf("its conditions are %+v", node.Status.Conditions)
+	})
 }
 
 // again taints a Node that is done with, as a kubelet does that registers anew. The event about it is the same as before.

@@ -64,7 +64,7 @@ func named(t *testing.T, heading string) []string {
 func eventReasons(t *testing.T) []string {
 	t.Helper()
 	var reasons []string
-	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/service/*.go"} {
+	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/service/*.go", "../../src/route/*.go", "../../src/podcidr/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("files %v, error %v", files, err)

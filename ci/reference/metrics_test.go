@@ -27,7 +27,7 @@ func programMetrics(t *testing.T) []string {
 		return path
 	}
 	write("personalAccessToken", "token")
-	config := write("config.yaml", "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+"}\n")
+	config := write("config.yaml", "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+"}\nroutes: {enabled: true}\n")
 	cloud, err := thalassa.New("test", func(string) string { return "" })(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -40,28 +40,32 @@ func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 
 // needsMasks says whether Nodes can be given networks of these sizes.
 func needsMasks(masks masks) func(cloudprovider.Interface, *config.CloudControllerManagerConfiguration) error {
-	return func(_ cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
+	return func(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
 		if !settings.KubeCloudShared.AllocateNodeCIDRs {
 			return skipError("--allocate-node-cidrs=false")
 		}
 		if kind := settings.KubeCloudShared.CIDRAllocatorType; kind != "" && kind != rangeAllocator {
 			return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind, rangeAllocator)
 		}
-		_, _, err := masks.of(settings)
+		_, _, err := masks.of(cloud, settings)
 		return err
 	}
 }
 
 // of are the networks that Nodes' are taken from, and how large those are.
-func (m masks) of(settings *config.CloudControllerManagerConfiguration) ([]netip.Prefix, podcidr.Masks, error) {
-	cidrs, err := parseClusterCIDR(settings.KubeCloudShared.ClusterCIDR, "--allocate-node-cidrs gives Nodes networks from it; set it, or --allocate-node-cidrs=false")
+func (m masks) of(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) ([]netip.Prefix, podcidr.Masks, error) {
+	list, err := clusterCIDR(cloud, settings)
+	if err != nil {
+		return nil, m.Masks, err
+	}
+	cidrs, err := parseClusterCIDR(list, "--allocate-node-cidrs gives Nodes networks from it; set it, or the same in the cloud's configuration, or --allocate-node-cidrs=false")
 	chosen := m.Masks
 	switch {
 	case err != nil:
 		return nil, chosen, err
 	case m.single == 0:
 	case len(cidrs) > 1:
-		return nil, chosen, fmt.Errorf("--node-cidr-mask-size=%d is for a cluster of one family: with --cluster-cidr=%s set --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6", m.single, settings.KubeCloudShared.ClusterCIDR)
+		return nil, chosen, fmt.Errorf("--node-cidr-mask-size=%d is for a cluster of one family: with --cluster-cidr=%s set --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6", m.single, list)
 	case cidrs[0].Addr().Is4():
 		chosen.IPv4 = m.single
 	default:
@@ -72,7 +76,7 @@ func (m masks) of(settings *config.CloudControllerManagerConfiguration) ([]netip
 
 func newIPAMController(masks masks) func(environment) (loop, error) {
 	return func(env environment) (loop, error) {
-		cidrs, chosen, err := masks.of(env.settings)
+		cidrs, chosen, err := masks.of(env.cloud, env.settings)
 		if err != nil {
 			return loop{}, err
 		}

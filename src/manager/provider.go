@@ -69,6 +69,13 @@ type Labeller interface {
 	LabelDomain() string
 }
 
+// Networker is a cloud whose configuration may say which networks pods have.
+type Networker interface {
+	// ClusterCIDR is in the form of --cluster-cidr, which says the same; it may be
+	// empty.
+	ClusterCIDR() string
+}
+
 // Drainer is a cloud that can finish what it has begun.
 type Drainer interface {
 	// Drain starts no further write to the cloud and returns when the write in

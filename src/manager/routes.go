@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -19,14 +20,29 @@ func needsRoutes(cloud cloudprovider.Interface, settings *config.CloudController
 	if _, ok := cloud.Routes(); !ok {
 		return skipError("the cloud has no routes")
 	}
-	_, err := routeCIDRs(settings)
+	_, err := routeCIDRs(cloud, settings)
 	return err
 }
 
+// clusterCIDR is what --cluster-cidr says, or else the cloud's configuration. The error is that they say different things.
+func clusterCIDR(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) (string, error) {
+	flag, configured := strings.TrimSpace(settings.KubeCloudShared.ClusterCIDR), ""
+	if networker, ok := cloud.(Networker); ok {
+		configured = strings.TrimSpace(networker.ClusterCIDR())
+	}
+	if flag != "" && configured != "" && flag != configured {
+		return "", fmt.Errorf("--cluster-cidr=%s, and the cloud's configuration says %s: leave one of them out", flag, configured)
+	}
+	return cmp.Or(flag, configured), nil
+}
+
 // routeCIDRs are the networks that routes lead to.
-func routeCIDRs(settings *config.CloudControllerManagerConfiguration) ([]netip.Prefix, error) {
-	return parseClusterCIDR(settings.KubeCloudShared.ClusterCIDR,
-		"the cloud configures routes to the pod networks; set it, or turn routes off with --configure-cloud-routes=false")
+func routeCIDRs(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) ([]netip.Prefix, error) {
+	list, err := clusterCIDR(cloud, settings)
+	if err != nil {
+		return nil, err
+	}
+	return parseClusterCIDR(list, "the cloud configures routes to the pod networks; set it, or the same in the cloud's configuration, or turn routes off with --configure-cloud-routes=false")
 }
 
 // parseClusterCIDR reads --cluster-cidr: one network, or one of each family. Need is why it may not be missing, and what to do then.
@@ -50,7 +66,7 @@ func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 
 func newRouteController(env environment) (loop, error) {
 	routes, _ := env.cloud.Routes()
-	cidrs, err := routeCIDRs(env.settings)
+	cidrs, err := routeCIDRs(env.cloud, env.settings)
 	if err != nil {
 		return loop{}, err
 	}

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,38 @@ import (
 	fakecloud "k8s.io/cloud-provider/fake"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 )
+
+// configured is a cloud whose configuration says which networks pods have.
+type configured struct {
+	*fakecloud.Cloud
+	cidr string
+}
+
+func (c configured) ClusterCIDR() string { return c.cidr }
+
+// TestClusterCIDROfTheCloud counts when there is no flag; that both say different things is an error at the start.
+func TestClusterCIDROfTheCloud(t *testing.T) {
+	tests := map[string]struct{ flag, cloud, want string }{
+		"neither":       {"", "", "missing --cluster-cidr"},
+		"flag":          {"10.244.0.0/16", "", ""},
+		"cloud":         {"", "10.244.0.0/16", ""},
+		"the same":      {"10.244.0.0/16", "10.244.0.0/16", ""},
+		"another":       {"10.244.0.0/16", "10.0.0.0/8", "--cluster-cidr=10.244.0.0/16, and the cloud's configuration says 10.0.0.0/8"},
+		"no network":    {"", "10.244.0.0/77", "reading --cluster-cidr=10.244.0.0/77"},
+		"three of them": {"", "10.1.0.0/16,10.2.0.0/16", "give one network, or one IPv4 and one IPv6 network"},
+	}
+	for name, tt := range tests {
+		settings := &config.CloudControllerManagerConfiguration{}
+		settings.KubeCloudShared.ConfigureCloudRoutes, settings.KubeCloudShared.AllocateNodeCIDRs = true, true
+		settings.KubeCloudShared.ClusterCIDR = tt.flag
+		for _, row := range []string{"node-route-controller", nodeIPAMController} {
+			err := table(defaultMasks())[row].check(configured{&fakecloud.Cloud{}, tt.cloud}, settings)
+			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%s: %s: error %v, want %q", name, row, err, tt.want)
+			}
+		}
+	}
+}
 
 // TestRoutesAreMade by the controller that the flags ask for, with any cloud that has routes, within --cluster-cidr.
 func TestRoutesAreMade(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 
 // Reasons of the condition NodeNetworkUnavailable, as in k8s.io/cloud-provider.
 const (
-	reasonCreated    = "RouteCreated"
-	reasonNotCreated = "NoRouteCreated"
+	routesCreated   = "RouteCreated"
+	noRoutesCreated = "NoRouteCreated"
 )
 
 // state is what the condition of a Node says. States can be compared with ==.
@@ -29,7 +29,7 @@ type state struct {
 // stateOf is what it should say of a Node that lacks routes for these reasons.
 func stateOf(lacking []notice) state {
 	if len(lacking) == 0 {
-		return state{corev1.ConditionFalse, reasonCreated, "Every network of the pods of this Node has its route"}
+		return state{corev1.ConditionFalse, routesCreated, "Every network of the pods of this Node has its route"}
 	}
 	reasons := make([]string, 0, len(lacking))
 	for _, one := range lacking {
@@ -37,7 +37,7 @@ func stateOf(lacking []notice) state {
 			reasons = append(reasons, one.reason)
 		}
 	}
-	return state{corev1.ConditionTrue, reasonNotCreated, "Pods of this Node lack routes, see its events: " + strings.Join(reasons, ", ")}
+	return state{corev1.ConditionTrue, noRoutesCreated, "Pods of this Node lack routes, see its events: " + strings.Join(reasons, ", ")}
 }
 
 // available is what the condition of a Node says now.
@@ -52,7 +52,7 @@ func available(node *corev1.Node) state {
 
 // same says whether nothing has to be written. Messages of success differ from version to version, which is worth no write.
 func (s state) same(other state) bool {
-	return s == other || (s.status == other.status && s.reason == other.reason && s.reason == reasonCreated)
+	return s == other || (s.status == other.status && s.reason == other.reason && s.reason == routesCreated)
 }
 
 // settle makes the condition of a Node true, in one patch, unless it is already. A Node that is gone needs none.

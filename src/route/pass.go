@@ -295,7 +295,7 @@ func (c *Controller) removals(ctx context.Context, tables []Table, p plan, resul
 func (c *Controller) tellUnknown(nodes []*corev1.Node, err error) {
 	why := notice{reasonUnknown, fmt.Sprintf("It is not known which routes there are: %v. It is tried again.", err)}
 	for _, node := range nodes {
-		if len(podCIDRs(node)) == 0 || available(node).reason == reasonCreated {
+		if len(podCIDRs(node)) == 0 || available(node).reason == routesCreated {
 			continue
 		}
 		for _, n := range c.memory.news(node.UID, []notice{why}) {

@@ -90,7 +90,7 @@ type Problem struct {
 }
 
 // QuotaExceeded is the reason of a Problem: the cloud has no room for one more route.
-const QuotaExceeded = "RouteQuotaExceeded"
+const QuotaExceeded = reasonQuota
 
 // Error is the message of the event, beside the route.
 func (p *Problem) Error() string { return p.Err.Error() }

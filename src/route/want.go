@@ -35,6 +35,7 @@ const (
 	reasonInvalid   = "InvalidPodCIDR"
 	reasonRestored  = "RouteRestored" // somebody deleted or changed it
 	reasonUnknown   = "RoutesNotKnown"
+	reasonQuota     = "RouteQuotaExceeded"
 )
 
 // demand is what all Nodes want.

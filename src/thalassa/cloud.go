@@ -189,6 +189,9 @@ func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 // Routes returns the routes to the pods of nodes, if they are switched on.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, c.config.Routes.Enabled }
 
+// ClusterCIDR is the networks of all pods, as the configuration says them; it may be empty.
+func (c *Cloud) ClusterCIDR() string { return c.config.ClusterCIDR }
+
 // LabelDomain begins the names of labels and annotations by which nodes are steered.
 func (c *Cloud) LabelDomain() string { return strings.TrimSuffix(labelReserved, "/") }
 

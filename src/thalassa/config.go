@@ -29,6 +29,7 @@ type Config struct {
 	VPCIdentity      string             `yaml:"vpcIdentity"`      // the VPC of the cluster's machines
 	DefaultSubnet    string             `yaml:"defaultSubnet"`    // identity or slug; empty: found in the VPC
 	Cluster          string             `yaml:"cluster"`          // the cluster's identity, in a label of all its cloud objects
+	ClusterCIDR      string             `yaml:"clusterCIDR"`      // the networks of all pods, one or one of each family; may be empty
 	AdditionalLabels map[string]string  `yaml:"additionalLabels"` // put on all cloud objects
 	LoadBalancer     LoadBalancerConfig `yaml:"loadBalancer"`
 	InstancesV2      InstancesConfig    `yaml:"instancesV2"`

@@ -28,6 +28,8 @@ const (
 	// prefixPattern is the beginning of a label's key.
 	prefixPattern = `[0-9A-Za-z][0-9A-Za-z._/-]*`
 	wantPrefix    = "the beginning of a label's key: letters, digits and - _ . /"
+	// cidrPattern is a network, roughly; what is none of it is told at the start.
+	cidrPattern = `[0-9A-Fa-f.:]+/[0-9]{1,3}`
 	// day bounds durations: more is a mistake in the unit.
 	day = 86400
 )
@@ -69,6 +71,9 @@ func cloudKeys() []config.Key {
 				"and recognised by it: it must never change.",
 			Rule: config.Matching(labelPattern, "an identity of this cluster, unique in the organisation, like \"k8s-…\": "+
 				"at most 63 letters, digits and - _ .")},
+		{Path: "clusterCIDR", Since: "0.1.0", Example: `"10.244.0.0/16,fd00:244::/48"`, Default: "what the flag --cluster-cidr says",
+			Effect: "The network of all pods, or one of each family. Routes lead nowhere else, and nodes are given networks within it; both need it, and nothing else does. The flag --cluster-cidr says the same.",
+			Rule:   config.Matching(cidrPattern+"(?:,"+cidrPattern+")?", "a network like 10.244.0.0/16, or one IPv4 and one IPv6 network with a comma between")},
 		{Path: "additionalLabels", Since: "0.1.0", Example: "{team: shop}",
 			Effect: "Labels for every cloud object the cluster owns. Their keys may not begin with " + labelReserved + ".",
 			Rule: config.Rule{Keys: labelKeyPattern, Pattern: "|" + labelPattern, Reserved: labelReserved,
@@ -199,7 +204,7 @@ func pacingKeys() []config.Key {
 func routeKeys() []config.Key {
 	return []config.Key{
 		{Path: "routes.enabled", Since: "0.1.0", Example: "true",
-			Effect: "Makes routes to the pods of nodes in the VPC, so that no overlay network is needed. The flag --cluster-cidr says which network the pods have."},
+			Effect: "Makes routes to the pods of nodes in the VPC, so that no overlay network is needed. It needs clusterCIDR."},
 		{Path: "routes.table", Since: "0.1.0", Example: "rtb-0123456789", Default: "the route tables of all subnets that nodes are in",
 			Effect: "The route table that the routes are in.",
 			Rule:   config.Matching(identityPattern, "the identity or slug of a route table in the VPC"+identityLetters)},

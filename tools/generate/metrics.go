@@ -15,6 +15,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	nodecontroller "github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
+	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
@@ -61,7 +63,8 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 	if !ok {
 		return nil, errors.New("describing metrics: the cloud has none any more")
 	}
-	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.DescribedLifecycle(), []prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
+	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.DescribedLifecycle(), route.Described(), podcidr.Described(),
+		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 
 // metric is one row of the page.
