@@ -90,10 +90,10 @@ func page(t *testing.T) string {
 	for _, section := range []struct{ title, note, values, role string }{
 		{"Minimal", "The default.", "", ""},
 		{"An account for every controller", "`useServiceAccountCredentials.enabled: true`, and `cloudConfig.loadBalancer.removeOrphans: true`, for which alone its account may list\n" +
-			"`services`. There is no account `cloud-provider-thalassa` with a workload identity and without a CA bundle: then no file has secrets, of\n" +
+			"`services`, and `cloudConfig.routes.enabled: true`, for which alone there is the account `route-controller`. There is no account `cloud-provider-thalassa` with a workload identity and without a CA bundle: then no file has secrets, of\n" +
 			"which the cloud could have something to say. The accounts are in kube-system. Where kube-controller-manager runs with accounts of its own,\n" +
-			"as in most clusters, it has the accounts `node-controller` and `service-controller`, too, and Kubernetes binds them to the roles\n" +
-			"`system:controller:node-controller` and `system:controller:service-controller`, which permit more: deleting pods, for example.", accounts + removeOrphans, ""},
+			"as in most clusters, it has the accounts `node-controller`, `route-controller` and `service-controller`, too, and Kubernetes binds them to\n" +
+			"roles like `system:controller:node-controller` and `system:controller:service-controller`, which permit more: deleting pods, for example.", accounts + "cloudConfig: {clusterCIDR: 10.244.0.0/16, loadBalancer: {removeOrphans: true}, routes: {enabled: true}}\n", ""},
 		{"As specified", "`rbac.mode: spec`. It is the [specification](https://kubernetes.io/docs/concepts/architecture/cloud-controller/#authorization)\n" +
 			"of Kubernetes, parts of which the program does not use, and what it needs beyond. With an account for every controller, the\n" +
 			"specification is in the role of the program's own account.", "rbac: {mode: spec}", ""},

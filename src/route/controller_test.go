@@ -105,6 +105,48 @@ func TestGatewayChanges(t *testing.T) {
 	})
 }
 
+// TestNodesThatJoin and have no address yet are nobody's concern until they have one, and nobody else's either.
+func TestNodesThatJoin(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start()
+		n := node("a", "", "10.244.1.0/24")
+		n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		r.join(n)
+		r.later()
+		wantIs(r, "condition without an address", r.condition("a"), "")
+		wantIs(r, "events", r.told(), "")
+		r.changeNode("a", func(n *corev1.Node) { n.Status.Addresses = node("a", "10.0.0.1").Status.Addresses })
+		r.settle()
+		wantIs(r, "condition with an address", r.condition("a"), created)
+	})
+}
+
+// TestNoTable: without a table that routes could be in, nobody is told that there are routes.
+func TestNoTable(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.tables[0].Used = false
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		wantIs(r, "condition", r.condition("a"), "")
+		wantIs(r, "events", r.told(), "Warning RoutesNotKnown")
+	})
+}
+
+// TestNodeComesBack with the same network and address: nobody has removed its route but this process.
+func TestNodeComesBack(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.leave("a")
+		r.settle()
+		wantIs(r, "routes", r.has(), "")
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.settle()
+		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "events", r.told(), "")
+	})
+}
+
 // TestNodeIsReplaced under its name, with the same network on another machine: one change, at no time without a route.
 func TestNodeIsReplaced(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -117,6 +117,13 @@ func (m *memory) own(route pair) {
 	m.owned[route] = true
 }
 
+// disown forgets a route that was removed: who has it later is not known.
+func (m *memory) disown(route pair) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.owned, route)
+}
+
 // wait is how long a write has to wait that has failed.
 func (m *memory) wait(key pair) time.Duration {
 	m.mu.Lock()

@@ -103,6 +103,10 @@ func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, tri
 	if err != nil {
 		return plan{}, nil, err
 	}
+	served := slices.ContainsFunc(tables, func(t Table) bool { return t.Used })
+	if wanted := slices.ContainsFunc(d.wants, func(w want) bool { return len(w.gateways) > 0 }); wanted && !served {
+		return plan{}, nil, errNoTable
+	}
 	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known(), vacant: c.memory.abandoned()}
 	p := planOf(tables, d, k)
 	if trigger != periodic {
@@ -113,6 +117,9 @@ func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, tri
 	}
 	return p, tables, nil
 }
+
+// errNoTable keeps Nodes from being told that they have all their routes.
+var errNoTable = errors.New("the cloud shows no route table that the routes of Nodes could be in")
 
 // maxAge bounds the age of what Nodes are compared with when nobody looks for drift.
 const maxAge = time.Hour
@@ -282,6 +289,7 @@ func (c *Controller) removals(ctx context.Context, tables []Table, p plan, resul
 		result.wrote(o.table.ID, err)
 		if err == nil {
 			c.memory.succeeded(o.key())
+			c.memory.disown(o.key())
 			klog.FromContext(ctx).Info("Removed the route of a Node that is gone, or has another one", "destination", o.found.Destination, "gateway", o.found.Gateway, "table", o.table.Name)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
 )
 
 // want is a route that a Node needs in every table that is used.
@@ -82,6 +83,8 @@ func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix, taken
 	owner, twice := taken[destination]
 	w := want{node: node, destination: destination, gateways: gateways(node, destination)}
 	switch {
+	case len(w.gateways) == 0 && joining(node):
+		return
 	case !Inside(destination, cidrs):
 		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to elsewhere are not touched. Make --cluster-cidr the network that pods have their addresses from.", destination)
 		return
@@ -93,6 +96,11 @@ func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix, taken
 	}
 	taken[destination] = node.Name
 	d.wants = append(d.wants, w)
+}
+
+// joining says that the cloud has not been asked yet which addresses a Node has.
+func joining(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintExternalCloudProvider })
 }
 
 // podCIDRs are the networks of a Node's pods.

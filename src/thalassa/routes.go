@@ -82,42 +82,41 @@ func (r *routes) used(ctx context.Context, all []inventory.RouteTable, nodes []*
 }
 
 // subnets are the identities of those that nodes are in. Certain says that there are no others: a node without an address is in one
-// that nobody knows. It is an error if there are nodes, and none of them is in the VPC: then something is wrong, and nothing follows.
+// that nobody knows. It is an error if no node with an address has one in the VPC: then something is wrong, and nothing follows.
 func (r *routes) subnets(ctx context.Context, nodes []*corev1.Node) (used map[string]bool, certain bool, err error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil {
 		return nil, false, fmt.Errorf("looking up the subnets of nodes: %w", err)
 	}
 	used, certain = map[string]bool{}, len(nodes) > 0
-	var lost []string
+	elsewhere := "" // a node that has an address, and none in the VPC
 	for _, node := range nodes {
-		found := false
+		addresses, found := gatewaysOf(node), false
 		for _, subnet := range vpc.Subnets {
-			if hasAddressIn(node, subnet.CIDRs) {
+			if slices.ContainsFunc(addresses, subnet.Contains) {
 				used[subnet.ID], found = true, true
 			}
 		}
-		if !found {
-			certain, lost = false, append(lost, node.Name)
+		certain = certain && found
+		if !found && len(addresses) > 0 {
+			elsewhere = node.Name
 		}
 	}
-	if len(nodes) > 0 && len(used) == 0 {
-		return nil, false, fmt.Errorf("no node has an internal address in a subnet of VPC %s, not even node %s: check vpcIdentity in the cloud-config, and that nodes have their addresses", r.config.VPCIdentity, lost[0])
+	if len(used) == 0 && elsewhere != "" {
+		return nil, false, fmt.Errorf("no node has an internal address in a subnet of VPC %s, node %s for example has another one: check vpcIdentity in the cloud-config", r.config.VPCIdentity, elsewhere)
 	}
 	return used, certain, nil
 }
 
-func hasAddressIn(node *corev1.Node, networks []netip.Prefix) bool {
+// gatewaysOf are a node's internal addresses.
+func gatewaysOf(node *corev1.Node) []netip.Addr {
+	var addresses []netip.Addr
 	for _, one := range node.Status.Addresses {
-		address, err := netip.ParseAddr(one.Address)
-		if err != nil || one.Type != corev1.NodeInternalIP {
-			continue
-		}
-		if slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Unmap()) }) {
-			return true
+		if address, err := netip.ParseAddr(one.Address); err == nil && one.Type == corev1.NodeInternalIP {
+			addresses = append(addresses, address.Unmap())
 		}
 	}
-	return false
+	return addresses
 }
 
 // tableOf is the identity of a subnet's route table: the one that says so, else the default of the VPC.

@@ -152,6 +152,20 @@ func (l *land) identity(table, destination string) string {
 	return found.Routes[at].Identity
 }
 
+func (l *land) change(name string, change func(*corev1.Node)) {
+	l.Helper()
+	node, err := l.cluster.CoreV1().Nodes().Get(l.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	change(node)
+	l.made++
+	node.ResourceVersion = fmt.Sprint(l.made)
+	if _, err := l.cluster.CoreV1().Nodes().Update(l.Context(), node, metav1.UpdateOptions{}); err != nil {
+		l.Fatal(err)
+	}
+}
+
 func (l *land) leave(name string) {
 	l.Helper()
 	if err := l.cluster.CoreV1().Nodes().Delete(l.Context(), name, metav1.DeleteOptions{}); err != nil {

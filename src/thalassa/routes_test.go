@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -372,6 +373,24 @@ func TestNodesElsewhere(t *testing.T) {
 		l.wait(aPeriod)
 		l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0])
 		l.is("events", l.events(), "RoutesNotKnown")
+	})
+}
+
+// TestNodesWithoutAddresses are in a subnet that nobody knows: nothing is removed from any table meanwhile.
+func TestNodesWithoutAddresses(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		b := l.joinIn(sideSubnet, "b", "10.244.2.0/24")
+		l.begin()
+		before := l.has(sideTable)
+		l.change("b", func(n *corev1.Node) { n.Status.Addresses = nil })
+		l.wait(aPeriod)
+		l.is("routes of the table whose only node has no address", l.has(sideTable), before)
+		l.change("a", func(n *corev1.Node) { n.Status.Addresses = nil })
+		l.begin()
+		l.wait(aPeriod)
+		l.is("routes when no node has an address", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
+		l.is("events", l.events(), "NoNodeAddress NoNodeAddress NoNodeAddress")
 	})
 }
 

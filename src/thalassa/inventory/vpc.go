@@ -28,6 +28,11 @@ type Subnet struct {
 	CIDRs          []netip.Prefix // one, or one of each family
 }
 
+// Contains says whether an address is in the subnet.
+func (s Subnet) Contains(address netip.Addr) bool {
+	return slices.ContainsFunc(s.CIDRs, func(n netip.Prefix) bool { return n.Contains(address) })
+}
+
 // VPC returns the cluster's VPC.
 func (i *Inventory) VPC(ctx context.Context) (VPC, error) {
 	found, err := i.vpcs.find(ctx, i.vpc, vpcAge)
