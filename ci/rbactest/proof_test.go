@@ -18,6 +18,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -26,7 +27,12 @@ const updateFlag = "update"
 
 func TestMain(m *testing.M) {
 	flag.Bool(updateFlag, false, "write docs/reference/rbac.md anew")
-	controlplanetest.Main(m)
+	controlplanetest.Main(m, withoutNetworks)
+}
+
+// withoutNetworks leaves it to the program to give nodes the networks of their pods.
+func withoutNetworks(o *controlplane.Options) {
+	o.Flags = map[string][]string{"kube-controller-manager": {"--allocate-node-cidrs=false"}}
 }
 
 // profile is a way to install the chart, and the work the program then does.

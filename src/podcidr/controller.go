@@ -47,6 +47,9 @@ const (
 	maxRetryDelay = 300 * time.Second
 )
 
+// conflictDelay is the time after which the cache usually has what somebody else has just made of a Node.
+const conflictDelay = time.Second
+
 // workers is how many Nodes are written at a time.
 const workers = 10
 
@@ -189,8 +192,10 @@ func (c *Controller) serve(ctx context.Context, name string) {
 	case err == nil:
 		c.told.Delete(name)
 		c.queue.Forget(name)
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		c.released(c.ledger.giveBack(name)) // the cache will say what became of it
+	case apierrors.IsConflict(err): // a kubelet, for example, was quicker: what is reserved for the Node stays so
+		c.queue.AddAfter(name, conflictDelay)
+	case apierrors.IsNotFound(err):
+		c.released(c.ledger.giveBack(name))
 		c.queue.AddRateLimited(name)
 	default:
 		c.tell(node, err)
