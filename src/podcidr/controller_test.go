@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,8 +35,8 @@ func TestNodesGetNetworks(t *testing.T) {
 		r.is("old", r.has("old"), "10.244.0.0/24 fd00:244::/64")
 		r.is("only", r.has("only"), "10.244.1.0/24")
 		r.is("events", r.told(), "")
-		if r.patches != 2 {
-			r.Errorf("%d patches for two Nodes", r.patches)
+		if r.patches.Load() != 2 {
+			r.Errorf("%d patches for two Nodes", r.patches.Load())
 		}
 	})
 }
@@ -88,8 +89,8 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		r.settle()
 		r.distinct()
-		if r.patches != 500 {
-			r.Errorf("%d patches", r.patches)
+		if r.patches.Load() != 500 {
+			r.Errorf("%d patches", r.patches.Load())
 		}
 		r.start()
 		for i := range 100 {
@@ -109,10 +110,10 @@ func TestOldCache(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
 		r.join("a")
 		r.join("b")
-		lists := 0
+		var lists atomic.Int32
 		// The cache is filled by the first list; the second is the one that takes stock.
 		r.cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if lists++; lists == 2 {
+			if lists.Add(1) == 2 {
 				r.change("a", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.0.0/24"} })
 			}
 			return false, nil, nil
@@ -126,16 +127,16 @@ func TestOldCache(t *testing.T) {
 // TestStockCannotBeTaken: nothing is given as long as nobody knows what is taken.
 func TestStockCannotBeTaken(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {
-		lists, away := 0, true
+		var lists atomic.Int32
+		var back atomic.Bool
 		r.cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			lists++
-			return lists > 1 && away, nil, errors.New("away")
+			return lists.Add(1) > 1 && !back.Load(), nil, errors.New("away")
 		})
 		r.join("a")
 		r.start()
 		<-time.After(time.Minute)
 		r.is("a", r.has("a"), "")
-		away = false
+		back.Store(true)
 		<-time.After(maxRetryDelay)
 		r.is("a", r.has("a"), "10.244.0.0/24")
 	})
@@ -168,11 +169,11 @@ func TestRaces(t *testing.T) {
 						tt.before(r, name)
 					}
 				}
-				r.lost = tt.lost
+				r.lost.Store(tt.lost)
 				r.start()
 				r.join("a")
 				r.settle()
-				r.lost = false
+				r.lost.Store(false)
 				<-time.After(time.Minute)
 				r.is("a", r.has("a"), tt.a)
 				r.join("b")

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,12 +37,12 @@ type rig struct {
 	cidrs   []netip.Prefix
 	masks   Masks
 	stop    func()
-	version int
+	version atomic.Int32
 	// before is done before each patch.
 	before func(name string)
 	// lost says that answers to patches are lost.
-	lost    bool
-	patches int
+	lost    atomic.Bool
+	patches atomic.Int32
 }
 
 // inRig runs a test in a synctest bubble.
@@ -65,7 +66,7 @@ func (r *rig) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	if !ok {
 		return false, nil, nil
 	}
-	r.patches++
+	r.patches.Add(1)
 	r.before(patch.GetName())
 	object, err := r.cluster.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", patch.GetName())
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *rig) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	changed := node.DeepCopy()
 	changed.Spec.PodCIDR, changed.Spec.PodCIDRs = asked.Spec.PodCIDR, asked.Spec.PodCIDRs
 	r.store(changed)
-	if r.lost {
+	if r.lost.Load() {
 		return true, nil, apierrors.NewTimeoutError("the answer is lost", 1)
 	}
 	return true, changed, nil
@@ -93,8 +94,7 @@ func (r *rig) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 
 // store makes a Node, with a new version, what the API server has.
 func (r *rig) store(node *corev1.Node) {
-	r.version++
-	node.ResourceVersion = fmt.Sprint(r.version)
+	node.ResourceVersion = fmt.Sprint(r.version.Add(1))
 	if err := r.cluster.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), node, ""); err != nil {
 		r.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func (r *rig) join(name string, cidrs ...string) *corev1.Node {
 
 func (r *rig) joinAs(name, uid string, labels map[string]string, cidrs ...string) *corev1.Node {
 	r.Helper()
-	r.version++
+	version := r.version.Add(1)
 	if uid == "" {
-		uid = fmt.Sprintf("uid-%d", r.version)
+		uid = fmt.Sprintf("uid-%d", version)
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: fmt.Sprint(r.version), Labels: labels}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: fmt.Sprint(version), Labels: labels}, Spec: corev1.NodeSpec{PodCIDRs: cidrs}}
 	if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), node, metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -400,14 +401,14 @@ func TestWhatNodesCannotHave(t *testing.T) {
 // TestConditionIsWritten again when the API server refused it, or somebody else changed it.
 func TestConditionIsWritten(t *testing.T) {
 	inRig(t, func(r *rig) {
-		refusing := true
+		var allowed atomic.Bool
 		r.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return refusing, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "a", errors.New("not allowed"))
+			return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "a", errors.New("not allowed"))
 		})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		wantIs(r, "condition", r.condition("a"), "")
-		refusing = false
+		allowed.Store(true)
 		<-time.After(minRetryDelay + time.Second)
 		wantIs(r, "condition", r.condition("a"), created)
 		r.changeNode("a", func(n *corev1.Node) { n.Status.Conditions = nil })
