@@ -130,8 +130,13 @@ again when they change. The token of a workload identity is none of them.
 {{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.loadBalancer).removeOrphans -}}true{{- end -}}
 {{- end -}}
 
+{{/* "true" if there are routes to pods, or nobody here can tell. */}}
+{{- define "thalassa-ccm.routes" -}}
+{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.routes).enabled -}}true{{- end -}}
+{{- end -}}
+
 {{/*
-Which work is done in the cluster that is served, as {"nodes", "lifecycle", "services"}: a
+Which work is done in the cluster that is served, as {"nodes", "lifecycle", "services", "routes", "networks"}: a
 controller that is off, or that the configuration leaves nothing to do, needs no permissions.
 */}}
 {{- define "thalassa-ccm.work" -}}
@@ -146,5 +151,7 @@ controller that is off, or that the configuration leaves nothing to do, needs no
 {{- dict
   "nodes" (and $instances (dig "cloud-node-controller" true $on))
   "lifecycle" (and $instances (dig "cloud-node-lifecycle-controller" true $on))
-  "services" (and $balancers (dig "service-lb-controller" true $on)) | toJson -}}
+  "services" (and $balancers (dig "service-lb-controller" true $on))
+  "routes" (eq (include "thalassa-ccm.routes" .) "true")
+  "networks" (not (not (.Values.allocateNodeCIDRs).enabled)) | toJson -}}
 {{- end -}}

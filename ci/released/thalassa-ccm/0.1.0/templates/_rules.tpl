@@ -15,7 +15,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 
 {{- define "thalassa-ccm.rules.specification" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- if or $work.nodes $work.lifecycle $work.services }}
+{{- if or $work.nodes $work.lifecycle $work.services $work.routes $work.networks }}
 # Specification, v1/Node: node controller; the others read them.
 - apiGroups: [""]
   resources: [nodes]
@@ -48,7 +48,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- define "thalassa-ccm.rules.process" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- if not (include "thalassa-ccm.specified" .) }}
-{{- if or $work.nodes $work.lifecycle $work.services }}
+{{- if or $work.nodes $work.lifecycle $work.services $work.routes $work.networks }}
 # Caches: node controllers read Nodes, service controller reads targets.
 - apiGroups: [""]
   resources: [nodes]
@@ -105,18 +105,27 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- define "thalassa-ccm.rules.nodes" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- $specified := include "thalassa-ccm.allSpecified" . -}}
-{{- if and (or $work.nodes $work.lifecycle) (not $specified) }}
+{{- if and (or $work.nodes $work.lifecycle $work.networks) (not $specified) }}
 # Node controller: patches provider ID, labels, taints and the annotation that remembers
-# them. Node life cycle controller: patches the shutdown taint.
+# them. Node life cycle controller: patches the shutdown taint. Node IPAM controller:
+# patches the networks of pods.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [patch]
+{{- end }}
+{{- if and $work.networks (.Values.useServiceAccountCredentials).enabled }}
+# Node IPAM controller: which networks are taken, from a list that is newer than the caches may be.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [list]
 {{- end }}
 {{- if $work.nodes }}
 # Node controller: addresses, and labels together with them.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
+{{- else if not (.Values.useServiceAccountCredentials).enabled }}
+{{- include "thalassa-ccm.rules.routes" . }}
 {{- end }}
 {{- if and $work.lifecycle (not $specified) }}
 # Node life cycle controller: reads a Node once more, and removes it, when its machine no
@@ -124,6 +133,15 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, delete]
+{{- end }}
+{{- end -}}
+
+{{- define "thalassa-ccm.rules.routes" }}
+{{- if (include "thalassa-ccm.work" . | fromJson).routes }}
+# Route controller: the condition NodeNetworkUnavailable. Needed by src/route, condition.go.
+- apiGroups: [""]
+  resources: [nodes/status]
+  verbs: [patch]
 {{- end }}
 {{- end -}}
 
@@ -151,7 +169,8 @@ cloud itself has to say something only about files with secrets.
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- $accounts := list -}}
 {{- if include "thalassa-ccm.secretFiles" . -}}{{- $accounts = append $accounts "cloud-provider-thalassa" -}}{{- end -}}
-{{- if or $work.nodes $work.lifecycle -}}{{- $accounts = append $accounts "node-controller" -}}{{- end -}}
+{{- if or $work.nodes $work.lifecycle $work.networks -}}{{- $accounts = append $accounts "node-controller" -}}{{- end -}}
+{{- if $work.routes -}}{{- $accounts = append $accounts "route-controller" -}}{{- end -}}
 {{- if $work.services -}}{{- $accounts = append $accounts "service-controller" -}}{{- end -}}
 {{- dict "items" $accounts | toJson -}}
 {{- end -}}

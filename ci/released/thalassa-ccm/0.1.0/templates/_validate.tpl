@@ -1,7 +1,7 @@
 {{/* Stops the installation with one sentence for each value that is missing or in the wrong place. */}}
 {{- define "thalassa-ccm.validate" -}}
 {{- $problems := list -}}
-{{- range list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "balancers" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags" -}}
+{{- range list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags" -}}
 {{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $) -}}
 {{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
 {{- end -}}
@@ -138,6 +138,23 @@ cloudConfig.cluster is required: it is a name no other cluster of the organisati
 {{- end }}
 {{- end -}}
 
+{{/* There is no default of the pods' network: routes to a wrong one would lead nowhere, and take those of others. */}}
+{{- define "thalassa-ccm.validate.routes" -}}
+{{- if include "thalassa-ccm.hosting" . -}}
+{{- $existing := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
+{{- $routes := .Values.cloudConfig.routes | default dict -}}
+{{- if and $routes.enabled (not $existing) (not .Values.cloudConfig.clusterCIDR) }}
+cloudConfig.clusterCIDR is required with cloudConfig.routes.enabled: it is the network that pods have their addresses from, for example --set cloudConfig.clusterCIDR=10.244.0.0/16
+{{- end }}
+{{- if and (.Values.allocateNodeCIDRs).enabled (not $existing) (not .Values.cloudConfig.clusterCIDR) }}
+cloudConfig.clusterCIDR is required with allocateNodeCIDRs.enabled: nodes are given their networks from it, for example --set cloudConfig.clusterCIDR=10.244.0.0/16
+{{- end }}
+{{- if and $routes.exclusive (not $existing) (not $routes.table) }}
+cloudConfig.routes.exclusive needs cloudConfig.routes.table: name the route table that is only this cluster's
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* Keys of cloudConfig that are not as in values.yaml, as {"items": [...]}. A test compares these defaults with it. */}}
 {{- define "thalassa-ccm.cloudConfigSet" -}}
 {{- $defaults := dict
@@ -148,6 +165,7 @@ cloudConfig.cluster is required: it is a name no other cluster of the organisati
   "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true "instancesV2.typeLabels" false
   "instancesV2.labelPrefix" "" "instancesV2.taintPrefix" "" "instancesV2.machineAnnotation" ""
   "instancesV2.removalGracePeriod" 60 "instancesV2.maxRemovals" 20 "instancesV2.removalWindow" 600 "instancesV2.dryRun" false
+  "clusterCIDR" "" "routes.enabled" false "routes.table" "" "routes.exclusive" false "routes.driftPeriod" 300
   "inventory.machineAge" 60 "inventory.balancerAge" 300
   "api.callTimeout" 30 "api.requestsPerSecond" 50 "api.burst" 100
 -}}
@@ -338,7 +356,7 @@ admissionPolicy.validationActions: Deny and Warn exclude each other, for a refus
 {{- define "thalassa-ccm.validate.flags" -}}
 {{- $kubeconfig := ternary "set tenant.kubeconfig instead" "leave it out, in a self-managed cluster the pods use their own ServiceAccount" (eq .Values.profile "managed") -}}
 {{- $owned := dict
-  "allocate-node-cidrs" "leave it out, this cloud has no routes for pods"
+  "allocate-node-cidrs" "set allocateNodeCIDRs.enabled instead"
   "authentication-kubeconfig" $kubeconfig
   "authorization-kubeconfig" $kubeconfig
   "bind-address" "set bindAddress instead"
@@ -346,12 +364,15 @@ admissionPolicy.validationActions: Deny and Warn exclude each other, for a refus
   "cloud-config" "set the values under cloudConfig instead"
   "cloud-provider" "leave it out, the chart is for one cloud"
   "cluster-name" "set cloudConfig.cluster instead"
-  "configure-cloud-routes" "leave it out, this cloud has no routes for pods"
+  "cluster-cidr" "set cloudConfig.clusterCIDR instead"
+  "configure-cloud-routes" "set cloudConfig.routes.enabled instead"
   "controllers" "set the values under controllers instead"
   "kubeconfig" $kubeconfig
   "leader-elect" "leave it out, two active managers would undo each other's work"
   "leader-elect-resource-name" "leave it out, the Role grants the Lease cloud-controller-manager only"
   "leader-elect-resource-namespace" "leave it out, the Role grants the Lease in kube-system only"
+  "node-cidr-mask-size-ipv4" "set allocateNodeCIDRs.maskSizeIPv4 instead"
+  "node-cidr-mask-size-ipv6" "set allocateNodeCIDRs.maskSizeIPv6 instead"
   "secure-port" "set securePort instead"
   "tls-cert-file" "set metrics.tlsSecret instead"
   "tls-private-key-file" "set metrics.tlsSecret instead"
