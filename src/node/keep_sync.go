@@ -97,7 +97,7 @@ func refused(err error) error {
 // difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours.
 func (k *Keeper) difference(ctx context.Context, node *corev1.Node) (difference, error) {
 	machine, err := k.find(ctx, node)
-	if errors.Is(err, ErrNotOurs) || guest(node) && (err != nil || !sameMachine(node, machine)) {
+	if !concerns(node, machine, err) {
 		return difference{}, nil
 	}
 	if err != nil {
@@ -114,6 +114,14 @@ func (k *Keeper) difference(ctx context.Context, node *corev1.Node) (difference,
 		}
 	}
 	return d, nil
+}
+
+// concerns says whether a Node is to be looked after, from what came out when its machine was asked for.
+func concerns(node *corev1.Node, machine Machine, err error) bool {
+	if errors.Is(err, ErrNotOurs) {
+		return false
+	}
+	return !guest(node) || (err == nil && sameMachine(node, machine))
 }
 
 // sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same name.

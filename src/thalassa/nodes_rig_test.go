@@ -11,7 +11,6 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/record"
 	cloudproviderapi "k8s.io/cloud-provider/api"
@@ -135,19 +134,6 @@ func (h *hamlet) node(name string) *corev1.Node {
 	}
 	h.Fatalf("there is no node %s", name)
 	return nil
-}
-
-// edit changes a node.
-func (h *hamlet) edit(name string, change func(*corev1.Node)) {
-	h.Helper()
-	err := h.cluster.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object cluster.Object) {
-		if n, ok := object.(*corev1.Node); ok {
-			change(n)
-		}
-	})
-	if err != nil {
-		h.Fatal(err)
-	}
 }
 
 // waiting counts the nodes that are not initialised.
