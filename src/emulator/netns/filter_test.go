@@ -86,6 +86,26 @@ func TestSecurityGroupsOfMachines(t *testing.T) {
 	})
 }
 
+// A machine that sends past its router reaches nobody, not even in its subnet.
+func TestNobodyIsReachedPastTheRouter(t *testing.T) {
+	asRoot(t, func(c *cloud) {
+		one, two := c.machine("one", ""), c.machine("two", "")
+		c.serve(one, 8080)
+		c.reaches(two.Namespace, one.v4, 8080, true)
+		s, err := enter(two.Namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.netlink.Close()
+		for _, addr := range []netip.Addr{one.v4, one.v6} {
+			if err := s.addRoute(route{table: mainTable, to: host(addr), link: machineLink}); err != nil {
+				t.Fatal(err)
+			}
+			c.reaches(two.Namespace, addr, 8080, false)
+		}
+	})
+}
+
 func TestSecurityGroupsOfPods(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		group := c.securityGroup("nodes", false, nil, nil)

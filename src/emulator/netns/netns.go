@@ -287,6 +287,8 @@ func (p *Plane) Close() error {
 	}
 	p.closed = true
 	err := errors.Join(p.dropVPCs(traffic.Network{}), p.hub.remove())
+	_, rest := p.run.sweep() // what could not be made or removed before
+	err = errors.Join(err, rest)
 	p.news.end()
 	if err != nil {
 		// The run's file stays, so that the next start tries again.

@@ -157,6 +157,14 @@ func TestVPCsAreIsolated(t *testing.T) {
 		if !strings.HasPrefix(answer, "one ") {
 			t.Errorf("the client is answered %q, %v, want the first VPC's machine", answer, err)
 		}
+		// Not even if their routers knew the way.
+		for vpc, destination := range map[string]netip.Prefix{emulator.DefaultVPC: host(two.v4), "vpc-2": host(one.v4)} {
+			r := c.plane.routers[vpc]
+			if err := r.space.addRoute(route{table: firstTable + 1, to: destination, via: hubAddress(r.number, false), link: uplink}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.reaches(one.Namespace, two.v4, 8080, false)
 	}, func(cfg *emulator.Config, _ *Options) { cfg.Seed = seed })
 }
 

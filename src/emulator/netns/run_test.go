@@ -136,11 +136,12 @@ func TestKilledEmulatorsAreCleanedUp(t *testing.T) {
 func TestNextStartCleansUp(t *testing.T) {
 	asRoot(t, func(*cloud) {
 		for _, same := range []bool{true, false} {
-			dead := unused("dead")
-			killed := elsewhere(t, dead, "")
+			dead, client := unused("dead"), lent(t)
+			killed := elsewhere(t, dead, client.Name())
 			_ = killed.Process.Kill()
 			_ = killed.Wait()
-			next := Options{}
+			// The client's interface and routes must be gone at once.
+			next := Options{Client: client.Name()}
 			if same {
 				next.Name = dead
 			}
@@ -301,6 +302,26 @@ func TestHostAsClient(t *testing.T) {
 		defer func() { _ = machine.Close() }()
 		c.serve(&box{Namespace: machine}, 8080)
 		c.reaches(host.Namespace, netip.MustParseAddr("10.0.0.2"), 8080, true)
+	})
+}
+
+// A client that is gone before the plane takes nothing else along.
+func TestClientGoesFirst(t *testing.T) {
+	asRoot(t, func(*cloud) {
+		client := lent(t)
+		plane, err := New(Options{Client: client.Name()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.removeLink(plane.Name()); err != nil {
+			t.Fatal(err)
+		}
+		if err := plane.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if got := left(t, plane.Name()); len(got) != 0 {
+			t.Errorf("left: %v", got)
+		}
 	})
 }
 

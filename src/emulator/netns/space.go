@@ -183,9 +183,14 @@ func (s *space) down(name string) error {
 	return s.change("bringing down", name, s.netlink.LinkSetDown)
 }
 
+// removeLink removes an interface. It may have gone with its other end, which
+// somebody else may remove.
 func (s *space) removeLink(name string) error {
 	err := s.change("removing", name, s.netlink.LinkDel)
 	delete(s.links, name)
+	if errors.Is(err, unix.ENODEV) {
+		return nil
+	}
 	return err
 }
 
