@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,15 @@ import (
 
 // openNamespaces starts the netns data plane.
 func (o *options) openNamespaces(log *slog.Logger) (emulator.DataPlane, places, error) {
-	plane, err := netns.New(netns.Options{Name: o.netnsName, Client: o.netnsClient, Logger: log})
+	var networks []netip.Prefix
+	for _, text := range o.netnsNetworks {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, places{}, fmt.Errorf("--netns-client-networks: %w", err)
+		}
+		networks = append(networks, network)
+	}
+	plane, err := netns.New(netns.Options{Name: o.netnsName, Client: o.netnsClient, ClientNetworks: networks, Logger: log})
 	if err != nil {
 		return nil, places{}, err
 	}

@@ -53,7 +53,10 @@ func TestNamespacesNeedANameAndAClient(t *testing.T) {
 	if os.Geteuid() != 0 { // what an ordinary user is told comes first, see above
 		return
 	}
-	for flag, want := range map[string]string{"--netns-name=Upper": "use a letter and then letters and digits", "--netns-client=nobody": `opening network namespace "nobody"`} {
+	for flag, want := range map[string]string{
+		"--netns-client-networks=x": `--netns-client-networks: netip.ParsePrefix("x")`, "--netns-client-networks=203.0.113.0/31": "client network 203.0.113.0/31",
+		"--netns-name=Upper": "use a letter and then letters and digits", "--netns-client=nobody": `opening network namespace "nobody"`,
+	} {
 		var output, log bytes.Buffer
 		if err := execute(t.Context(), &output, &log, "--data-plane=netns", flag); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", flag, err, want)

@@ -117,6 +117,8 @@ func TestManyAtOnce(t *testing.T) {
 				booted[e.Identity]++
 			case Deleted:
 				booted[e.Identity]--
+			case Stopped, Moved:
+				t.Errorf("nobody did that: %+v", e)
 			}
 		}
 		for identity, n := range booted {

@@ -49,7 +49,7 @@ type Options struct {
 	// NAME-client.
 	Client string
 	// ClientNetworks are where the client is, at most one of each address family:
-	// its address is the second. Nil means 198.51.100.0/24 and 2001:db8:0:ffff::/64,
+	// its address is the second. None means 198.51.100.0/24 and 2001:db8:0:ffff::/64,
 	// which are reserved for documentation.
 	ClientNetworks []netip.Prefix
 	// OnMachine is told what happens to machines: one call after another, from a
@@ -96,8 +96,11 @@ func New(o Options) (*Plane, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.ClientNetworks == nil {
+	if len(o.ClientNetworks) == 0 {
 		o.ClientNetworks = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:0:ffff::/64")}
+	}
+	if err := checkClientNetworks(o.ClientNetworks); err != nil {
+		return nil, fmt.Errorf("starting the data plane netns: %w", err)
 	}
 	removed, err := Clean()
 	if len(removed) > 0 {
@@ -111,6 +114,21 @@ func New(o Options) (*Plane, error) {
 		return nil, fmt.Errorf("starting the data plane netns: %w", err)
 	}
 	return p, nil
+}
+
+// checkClientNetworks wants room for two addresses, once in each family at most.
+func checkClientNetworks(networks []netip.Prefix) error {
+	families := map[bool]netip.Prefix{}
+	for _, network := range networks {
+		if !network.IsValid() || network.Addr().BitLen()-network.Bits() < 2 {
+			return fmt.Errorf("client network %s: use one with room for a gateway and a client, such as 198.51.100.0/24", network)
+		}
+		if other, taken := families[network.Addr().Is4()]; taken {
+			return fmt.Errorf("client networks %s and %s are of one address family; use one of each", other, network)
+		}
+		families[network.Addr().Is4()] = network
+	}
+	return nil
 }
 
 func start(o Options) (*Plane, error) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
@@ -201,6 +202,34 @@ func TestRequirements(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("without anything: %v, want %q", err, part)
 		}
+	}
+}
+
+func TestClientNetworks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		networks []netip.Prefix
+		want     string
+	}{
+		"both":     {nets("198.51.100.0/24", "2001:db8:0:ffff::/64"), ""},
+		"smallest": {nets("198.51.100.0/30"), ""},
+		"no room":  {nets("198.51.100.0/31"), "use one with room for a gateway and a client"},
+		"invalid":  {[]netip.Prefix{{}}, "use one with room"},
+		"IPv4s":    {nets("198.51.100.0/24", "203.0.113.0/24"), "198.51.100.0/24 and 203.0.113.0/24 are of one address family"},
+	} {
+		err := checkClientNetworks(tt.networks)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestUnsupportedInterfacesAreExplained(t *testing.T) {
+	err := explain(fmt.Errorf("adding: %w", unix.EOPNOTSUPP), "bridge")
+	if !errors.Is(err, unix.EOPNOTSUPP) || !strings.Contains(err.Error(), "this kernel has no interfaces of type bridge; load its module bridge") {
+		t.Errorf("unsupported: %v", err)
+	}
+	if err := explain(unix.EEXIST, "bridge"); !errors.Is(err, unix.EEXIST) || strings.Contains(err.Error(), "module") {
+		t.Errorf("another failure: %v", err)
 	}
 }
 
