@@ -15,8 +15,8 @@ func small() *annotation.Registry {
 	annotation.Register(registry, annotation.Definition{Name: "some-mode"}, annotation.Enum(`a"b`), `a"b`)
 	annotation.Register(registry, annotation.Definition{Name: "port-mode", PerPort: true}, annotation.Enum("x"), "x")
 	annotation.RegisterFamily(registry, annotation.Definition{Name: "acl-"}, annotation.Enum("y"))
-	registry.Decline("tls-", "cannot be had")
-	registry.Decline("class", `is "c"`)
+	registry.Decline(annotation.Declined{Name: "tls-", Why: "cannot be had"})
+	registry.Decline(annotation.Declined{Name: "class", Why: `is "c"`})
 	return registry
 }
 
