@@ -14,7 +14,7 @@ func TestAnnotationPage(t *testing.T) {
 	annotation.Register(registry, annotation.Definition{Name: "name", Topic: "A", Since: "1.2.4", Effect: "Names <it>.", Example: "x", Without: "a|b", OneService: true},
 		annotation.Word("x|y", "x|y"), "")
 	annotation.RegisterFamily(registry, annotation.Definition{Name: "acl-", Topic: "A", Since: "1.2.5", Effect: "Lets in.", Example: "::1", Without: "nobody"}, annotation.Sources())
-	registry.Decline("tls-", "cannot be had")
+	registry.Decline(annotation.Declined{Name: "tls-", Why: "cannot be had"})
 	page := renderAnnotations(registry)
 	for _, want := range []string{
 		"All names start with `lb.example.com/`.", "    lb.example.com/max-connections.https:", "\n## A\n",

@@ -63,7 +63,7 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 	if !ok {
 		return nil, errors.New("describing metrics: the cloud has none any more")
 	}
-	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.DescribedLifecycle(), route.Described(), podcidr.Described(),
+	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.DescribedKeeper(), nodecontroller.DescribedLifecycle(), route.Described(), podcidr.Described(),
 		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 
@@ -200,7 +200,10 @@ const metricsLabels = `
 | ` + "`cause`" + ` | why something is written: ` + "`service` (it is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing did) or `removal`" + ` |
 | ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`" + ` |
 | ` + "`kind`" + ` | of what is written, differs, is left behind or known: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
-| ` + "`state`" + ` | the cloud's word for a load balancer, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + ` |
+| ` + "`state`" + ` | the cloud's word for a load balancer, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in_place`, `missing`, `left_over` or `foreign`" + ` |
+| ` + "`outcome`" + ` | of a comparison of routes: ` + "`changed`, `noop` or `error`" + ` |
+| ` + "`trigger`" + ` | of a comparison of routes: ` + "`periodic` or `node_change`" + ` |
+| ` + "`clusterCIDR`" + ` | one of the cluster's networks, as in ` + "`10.244.0.0/16`" + ` |
 | ` + "`part`" + ` | ` + "`node` (provider ID, taints, labels) or `status` (addresses, and labels together with them)" + ` |
 | ` + "`operation`" + ` | ` + "`instance_exists`" + ` |
 | ` + "`version`, `revision`, `committed`, `go_version`" + ` | of the build |
