@@ -210,6 +210,8 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 		switch {
 		case entry.Default == "false":
 			set = "cloudConfig." + entry.Path + "=true"
+		case entry.Path == "instancesV2.removalWindow": // which is not as short as others may be
+			set = "cloudConfig.instancesV2.removalWindow=70"
 		case entry.Path == "clusterCIDR":
 			set = "cloudConfig.clusterCIDR=10.244.0.0/16"
 		case entry.Path == "loadBalancer.drift":

@@ -41,7 +41,7 @@ func grants(rules []rbacv1.PolicyRule) map[string][]string {
 func TestGrants(t *testing.T) {
 	rendered := objects(t, minimal(t))
 	cluster := map[string][]string{
-		"nodes":                              {"delete", "get", "list", "patch", "update", "watch"},
+		"nodes":                              {"delete", "get", "list", "patch", "watch"},
 		"nodes/status":                       {"patch"},
 		"services":                           {"list", "watch"},
 		"discovery.k8s.io/endpointslices":    {"list", "watch"},

@@ -64,7 +64,7 @@ func named(t *testing.T, heading string) []string {
 func eventReasons(t *testing.T) []string {
 	t.Helper()
 	var reasons []string
-	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/service/*.go", "../../src/route/*.go", "../../src/podcidr/*.go"} {
+	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/service/*.go", "../../src/node/*.go", "../../src/route/*.go", "../../src/podcidr/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("files %v, error %v", files, err)
@@ -74,6 +74,10 @@ func eventReasons(t *testing.T) []string {
 				reasons = append(reasons, constants(t, file, "reason")...)
 			}
 		}
+	}
+	// What a cloud says of a Node has the reason of its event in the interface itself.
+	for _, prefix := range []string{"Machine", "Invalid", "Cloud"} {
+		reasons = append(reasons, constants(t, "../../src/node/provider.go", prefix)...)
 	}
 	slices.Sort(reasons)
 	return reasons

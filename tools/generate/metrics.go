@@ -200,7 +200,7 @@ const metricsLabels = `
 | ` + "`cause`" + ` | why something is written: ` + "`service` (it is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing did) or `removal`" + ` |
 | ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`" + ` |
 | ` + "`kind`" + ` | of what is written, differs, is left behind or known: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
-| ` + "`state`" + ` | the cloud's word for a load balancer, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in_place`, `missing`, `left_over` or `foreign`" + ` |
+| ` + "`state`" + ` | the cloud's word for a load balancer, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in-place`, `missing`, `left-over` or `foreign`" + ` |
 | ` + "`outcome`" + ` | of a comparison of routes: ` + "`changed`, `noop` or `error`" + ` |
 | ` + "`trigger`" + ` | of a comparison of routes: ` + "`periodic` or `node_change`" + ` |
 | ` + "`clusterCIDR`" + ` | one of the cluster's networks, as in ` + "`10.244.0.0/16`" + ` |
