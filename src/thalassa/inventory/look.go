@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -39,8 +40,19 @@ func (k *kind[T]) findSince(ctx context.Context, key string, maxAge time.Duratio
 	return k.find(ctx, key, time.Since(notBefore))
 }
 
+// ListedWithSlug returns the machines with that slug from a list at most maxAge old, without another list when there is none.
+func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
+	if err := i.lookFailure.recent(); err != nil {
+		return nil, err
+	}
+	return i.machines.find(ctx, slugKey(slug), maxAge)
+}
+
+// ErrElsewhere says of a machine that it exists in another VPC.
+var ErrElsewhere = errors.New("it is in another VPC")
+
 // AskMachine asks the cloud for one machine by its identity, whatever lists say. That there is none is what the cloud says of exactly
-// that machine; one in another VPC is an error.
+// that machine; the error is ErrElsewhere for one in another VPC.
 func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found bool, err error) {
 	item, exists, err := getOne(ctx, i.cloud, iaas.MachineEndpoint, id, func(m machineItem) (machineItem, bool) { return m, true })
 	if err != nil || !exists {
@@ -50,8 +62,10 @@ func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found
 	switch {
 	case m.Gone():
 		return m, false, nil
+	case item.VPC.Identity == "":
+		return Machine{}, false, fmt.Errorf("machine %s: %w: the answer shows no VPC; it is tried again by itself; if it lasts, ask the cloud's support", id, client.ErrMalformed)
 	case item.VPC.Identity != i.vpc:
-		return Machine{}, false, fmt.Errorf("machine %s is in VPC %q, not in %s: %w; set vpcIdentity in the cloud-config to the VPC of the cluster's machines", id, item.VPC.Identity, i.vpc, client.ErrMalformed)
+		return Machine{}, false, fmt.Errorf("machine %s of VPC %s: %w, %s; set vpcIdentity in the cloud-config to the VPC of the cluster's machines", id, i.vpc, ErrElsewhere, item.VPC.Identity)
 	}
 	return m, true, nil
 }

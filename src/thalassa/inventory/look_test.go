@@ -92,7 +92,7 @@ func TestAskMachine(t *testing.T) { synctest.Test(t, askMachine) }
 
 func askMachine(t *testing.T) {
 	t.Helper()
-	w := newWorld(t, emulator.Config{Delays: emulator.Delays{MachineDelete: time.Hour}})
+	w := newWorld(t, emulator.Config{Delays: emulator.Delays{MachineDelete: time.Hour, MachineLinger: time.Hour}})
 	here, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "here"})
 	w.ok(err)
 	far, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "far", Subnet: farSubnet})
@@ -103,7 +103,7 @@ func askMachine(t *testing.T) {
 	if _, found, err := w.AskMachine(t.Context(), "m-gone"); found || err != nil {
 		t.Errorf("one that is not there: %v, %v", found, err)
 	}
-	if _, _, err := w.AskMachine(t.Context(), far); !errors.Is(err, client.ErrMalformed) {
+	if _, _, err := w.AskMachine(t.Context(), far); !errors.Is(err, ErrElsewhere) {
 		t.Errorf("one in another VPC: error %v", err)
 	}
 	w.ok(w.emulator.DeleteMachine(here))
@@ -113,8 +113,15 @@ func askMachine(t *testing.T) {
 	shown, err := w.emulator.AddMachine(emulator.MachineSpec{Name: "shown"})
 	w.ok(err)
 	w.ok(w.emulator.SetMachineStatus(shown, "deleted"))
-	if _, found, err := w.AskMachine(t.Context(), shown); found || err != nil {
-		t.Errorf("one that is deleted and still shown: %v, %v", found, err)
+	if m, found, err := w.AskMachine(t.Context(), shown); m.State != "deleting" || !found || err != nil {
+		t.Errorf("one whose state is running and whose status is deleted: %+v, %v, %v", m, found, err)
+	}
+	if left, err := w.TargetMachines(t.Context(), []string{shown}, time.Minute); len(left) != 0 || err != nil {
+		t.Errorf("targets %v, %v; want none that is said to be deleted", left, err)
+	}
+	<-time.After(time.Hour)
+	if m, found, err := w.AskMachine(t.Context(), here); m.State != "deleted" || found || err != nil {
+		t.Errorf("one that is deleted and still shown: %+v, %v, %v", m, found, err)
 	}
 	for _, kind := range []fault.Kind{fault.Empty, fault.NoContent, fault.NotJSON, fault.Forbidden} {
 		id, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines/{id}", Effect: fault.Effect{Kind: kind}})

@@ -64,8 +64,9 @@ func (m machineItem) identity() string { return m.Identity }
 
 func (m machineItem) object() Machine {
 	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug, Zone: m.Zone}
-	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) {
-		machine.State = string(iaas.MachineStateDeleted)
+	// One that is said to be deleted only by its status still has a state of its own, so it is not known to be gone.
+	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) && !machine.Gone() {
+		machine.State = string(iaas.MachineStateDeleting)
 	}
 	for _, network := range m.Interfaces {
 		if network.Name == primaryInterface {
