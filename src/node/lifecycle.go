@@ -58,8 +58,9 @@ type Lifecycle struct {
 	records   map[types.UID]*entry
 	allowance allowance
 	passes    int
-	stopped   bool // the allowance is used up, and somebody was told
-	voice     int  // how many events this pass may still make
+	stopped   telling // that more Nodes would go than may
+	unlit     telling // that nobody knows how machines are
+	voice     int     // how many events this pass may still make
 }
 
 // NewLifecycle returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -87,6 +88,7 @@ func (l *Lifecycle) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, l.synced) {
 		return
 	}
+	l.allowance.began = time.Now()
 	wait.UntilWithContext(ctx, l.pass, l.period)
 }
 
@@ -110,8 +112,8 @@ func (l *Lifecycle) pass(ctx context.Context) {
 	l.remember(subjects)
 	l.passes, l.voice = l.passes+1, maxVoice
 	l.calm(subjects)
+	l.remove(ctx, subjects, c) // which takes a bounded time, and taints do not
 	l.retaint(ctx, subjects)
-	l.remove(ctx, subjects, c)
 	l.metrics.passed(time.Since(began), subjects, l.records)
 }
 

@@ -16,7 +16,7 @@ const (
 const (
 	// reasonNotRemoved: the machine is missing, and the Node stays for now.
 	reasonNotRemoved = "NodeNotRemoved"
-	// reasonRemovalsStopped: so many Nodes were removed that the others wait.
+	// reasonRemovalsStopped: so many Nodes would be removed that none is.
 	reasonRemovalsStopped = "NodeRemovalsStopped"
 	// reasonStateUnknown: the cloud uses a word for the machine's state that is not known here.
 	reasonStateUnknown = "MachineStateUnknown"
@@ -60,25 +60,57 @@ func (l *Lifecycle) tell(s *subject, reason, topic, text string) {
 
 // calm forgets why Nodes were not removed whose machines are not missing any more, and tells of machines in states that are not known.
 func (l *Lifecycle) calm(subjects []*subject) {
+	var dark []*subject
 	for _, s := range subjects {
 		known := l.records[s.node.UID]
 		switch {
 		case s.step == strange:
+			known.blocked = ""
 			l.tell(s, reasonStateUnknown, string(s.sight.state), "The cloud says of this Node's machine something that is not known here, so the Node stays as it is: a newer version may know it")
 		case s.sight.err != nil && !s.ready(): // nothing is known now
+			if !s.sight.kept && s.sight.at.Sub(s.history.dark) >= max(darkLimit, l.behaviour.GracePeriod) {
+				dark = append(dark, s)
+			}
 		case s.step != pending && s.step != due:
 			known.blocked = ""
 		}
+	}
+	l.despair(dark)
+}
+
+// darkLimit is for how long it may not be known how the machine of a Node is that is not ready until somebody is told.
+const darkLimit = 10 * time.Minute
+
+// despair notes that nobody can say how the machines of these Nodes are. They have that in common, so one event tells of all.
+func (l *Lifecycle) despair(dark []*subject) {
+	if len(dark) == 0 {
+		l.unlit = telling{}
+		return
+	}
+	for _, s := range dark {
+		l.note(s, blockedNoAnswer)
+	}
+	now, first := time.Now(), dark[0]
+	if !l.unlit.stale("", now) {
+		return
+	}
+	l.unlit = telling{"", now}
+	l.recorder.Eventf(first.node, corev1.EventTypeWarning, reasonNotRemoved,
+		"These Nodes are not ready, and for %s nobody could say how their machines are, so they stay as they are: %s. The cloud's answer: %v",
+		now.Sub(first.history.dark).Round(time.Minute), named(dark), first.sight.err)
+}
+
+// note counts why the Node is not removed now.
+func (l *Lifecycle) note(s *subject, why reason) {
+	if known := l.records[s.node.UID]; known.blocked != why {
+		known.blocked = why
+		l.metrics.blocked.WithLabelValues(string(why)).Inc()
 	}
 }
 
 // hold notes why the Node is not removed now. When that passes, it is due.
 func (l *Lifecycle) hold(s *subject, why reason, text string) {
-	known := l.records[s.node.UID]
-	if known.blocked != why {
-		known.blocked = why
-		l.metrics.blocked.WithLabelValues(string(why)).Inc()
-	}
+	l.note(s, why)
 	l.tell(s, reasonNotRemoved, string(why), "Its machine is missing, but the Node is not removed: "+text)
 }
 

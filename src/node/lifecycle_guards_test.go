@@ -104,38 +104,6 @@ func TestOnlyOurs(t *testing.T) {
 	})
 }
 
-// TestRemovalsStop: of many at once only a share goes within the window, and somebody is told, once.
-func TestRemovalsStop(t *testing.T) {
-	var names []string
-	for n := range 50 {
-		names = append(names, fmt.Sprintf("n%02d", n))
-	}
-	inLife(t, names, func(r *lifeRig) {
-		for _, name := range names[:30] {
-			r.sky.machine(name, Gone)
-		}
-		r.silence(names[:30]...)
-		r.pass(skyAge + lifeSoon + time.Minute)
-		r.want("Nodes, when 20 % are gone", len(r.cluster.Nodes()), 40)
-		r.want("blocked", r.blocked(blockedAllowance), 20.0)
-		told := strings.Join(r.told(), "\n")
-		for part, want := range map[string]int{"NodeRemovalsStopped": 1, "NodeNotRemoved": 20, "Normal DeletingNode": 10} {
-			if count := strings.Count(told, part); count != want {
-				r.Errorf("%d events %s, want %d:\n%s", count, part, want, told)
-			}
-		}
-		calls := r.sky.calls()
-		r.pass(r.behaviour.RemovalWindow - 3*time.Minute)
-		r.want("Nodes before the window ends", len(r.cluster.Nodes()), 40)
-		r.want("events meanwhile", len(r.told()), 0)
-		t.Log(calls, "and then", r.sky.calls())
-		r.pass(r.behaviour.RemovalWindow)
-		r.want("Nodes in the next one", len(r.cluster.Nodes()), 32) // 20 % of those that were left
-		r.pass(4*r.behaviour.RemovalWindow + lifeSoon)
-		r.want("Nodes in the end", len(r.cluster.Nodes()), 20)
-	})
-}
-
 // TestDryRun says what would be removed, once, and removes nothing.
 func TestDryRun(t *testing.T) {
 	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
@@ -145,9 +113,31 @@ func TestDryRun(t *testing.T) {
 		r.silence("b")
 		r.pass(time.Hour)
 		r.want("Nodes", r.names(), "a b c")
+		r.want("calls in an hour", strings.HasSuffix(r.sky.calls(), "1 vouches, 1 confirms"), true)
 		r.want("would be removed", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
 		r.want("blocked", r.blocked(blockedDryRun), 1.0)
 		r.toldOnce("dry run")
+		r.pass(skyAge + lifeSoon)
+		r.toldOnce("dry run")
+	})
+}
+
+// TestDryRunCounts as a removal would, so that it says what would be done.
+func TestDryRunCounts(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.behaviour.DryRun = true
+		r.start()
+		r.settle()
+		for _, name := range []string{"b", "c"} {
+			r.sky.machine(name, Gone)
+			r.silence(name)
+			r.pass(skyAge + lifeSoon)
+		}
+		r.want("would be removed", r.blocked(blockedDryRun), 1.0)
+		r.want("would not be", r.blocked(blockedAllowance), 1.0)
+		r.pass(r.behaviour.RemovalWindow)
+		r.want("would be removed in the next window", r.blocked(blockedDryRun), 2.0)
+		r.want("Nodes", r.names(), "a b c")
 	})
 }
 
@@ -171,5 +161,98 @@ func TestNotPermitted(t *testing.T) {
 		r.network = nil
 		r.pass(r.behaviour.RemovalWindow + lifeSoon)
 		r.want("Nodes when it is permitted", r.names(), "a c")
+	})
+}
+
+// TestNotPermittedForMany: what is refused for one Node is not tried with all others, and told once.
+func TestNotPermittedForMany(t *testing.T) {
+	names := numbered(50)
+	for _, method := range []string{http.MethodDelete, http.MethodGet} {
+		t.Run(method, func(t *testing.T) {
+			inLife(t, names, func(r *lifeRig) {
+				r.settle()
+				tries := 0
+				r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+					if request.Method == method && strings.HasPrefix(request.URL.Path, "/api/v1/nodes/") {
+						tries++
+						return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no such right"))
+					}
+					return next.RoundTrip(request)
+				}
+				for _, name := range names[:10] {
+					r.sky.machine(name, Gone)
+				}
+				r.silence(names[:10]...)
+				r.pass(40 * time.Minute)
+				if most := 40; tries < 2 || tries > most {
+					r.Errorf("%d tries in 40 minutes, want some and at most %d", tries, most)
+				}
+				r.want("Nodes", len(r.cluster.Nodes()), 50)
+				r.want("blocked", r.blocked(blockedKubernetes), 10.0)
+				told := strings.Join(r.told(), "\n")
+				if count := strings.Count(told, "DeletingNode "); count != 0 {
+					r.Errorf("%d times it was told that a Node is deleted:\n%s", count, told)
+				}
+				if count := strings.Count(told, "DeletingNodeFailed"); method == http.MethodDelete && count != 1 {
+					r.Errorf("%d times it was told that one could not be, want 1:\n%s", count, told)
+				}
+			})
+		})
+	}
+}
+
+// TestHangingServer: an API server that does not answer stands in the way of the one call only.
+func TestHangingServer(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		hung := map[string]int{}
+		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			once := request.Method == http.MethodPatch || hung[request.Method] == 0 && strings.HasSuffix(request.URL.Path, "/nodes/b")
+			if !once {
+				return next.RoundTrip(request)
+			}
+			hung[request.Method]++
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		}
+		r.sky.machine("c", Stopped) // whose taint is never written
+		r.sky.machine("b", Gone)
+		r.silence("b", "c")
+		r.pass(4*(lifeGrace+2*(patchTimeout+lifePeriod)) + r.behaviour.RemovalWindow)
+		r.want("Nodes", r.names(), "a c")
+		r.want("reads that hung", hung[http.MethodGet], 1)
+		r.want("deletions that hung", hung[http.MethodDelete], 1)
+		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.life.metrics.looked); age > 2*(patchTimeout+lifePeriod).Seconds() {
+			r.Errorf("the latest pass ended %v s ago", age)
+		}
+	})
+}
+
+// TestRemovalsBeforeTaints: many taints, written slowly, do not delay a removal.
+func TestRemovalsBeforeTaints(t *testing.T) {
+	names := numbered(30)
+	inLife(t, names, func(r *lifeRig) {
+		for _, name := range names[1:] {
+			r.sky.machine(name, Stopped)
+		}
+		r.sky.machine(names[0], Gone)
+		r.pass(skyAge + 2*lifePeriod)
+		r.silence(names[0])
+		removed, patched := time.Time{}, time.Time{}
+		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			switch request.Method {
+			case http.MethodPatch:
+				if patched.IsZero() {
+					patched = time.Now()
+				}
+				<-time.After(patchTimeout / 2)
+			case http.MethodDelete:
+				removed = time.Now()
+			}
+			return next.RoundTrip(request)
+		}
+		r.pass(lifeGrace + time.Second) // the next pass removes it
+		r.silence(names[1:20]...)
+		r.pass(time.Hour)
+		r.want("removed first", !removed.IsZero() && !patched.Before(removed), true)
 	})
 }

@@ -40,7 +40,11 @@ type history struct {
 	still      time.Time   // since when that is the same
 	seen       bool        // its machine was once there
 	missing    time.Time   // when the first look was answered that said that it is gone; zero: it is not missing
-	odd        bool        // it is ready, and the cloud says in every way that there is no such machine
+	odd        bool        // it is ready, and the cloud says in every way that there is no such machine here
+	asked      time.Time   // when its machine was asked for last because it is ready and the list lacks that
+	mute       time.Time   // since when there is no answer to that; zero: there is one, or nobody asked
+	away       bool        // its machine was last said to be in another network, so it would not go
+	dark       time.Time   // since when it is not ready and nobody knows how its machine is
 }
 
 // meet returns what is known of a Node before its machine is looked at.
@@ -53,7 +57,7 @@ func meet(h history, s sight) history {
 	}
 	switch {
 	case s.ready == corev1.ConditionTrue:
-		h.unready, h.missing = time.Time{}, time.Time{}
+		h.unready, h.missing, h.dark = time.Time{}, time.Time{}, time.Time{}
 	case h.unready.IsZero():
 		h.unready = s.at
 	}
@@ -71,6 +75,14 @@ func (h history) since() time.Time {
 // anew forgets that the machine was missing: only answers from now on count.
 func (h history) anew(now time.Time) history {
 	h.unready, h.missing = now, time.Time{}
+	return h
+}
+
+// darken notes that nobody knows how the machine is.
+func (h history) darken(now time.Time) history {
+	if h.dark.IsZero() {
+		h.dark = now
+	}
 	return h
 }
 
@@ -92,13 +104,16 @@ const (
 func judge(h history, s sight, grace time.Duration) (history, step) {
 	answered := s.looked && s.err == nil
 	if answered && s.state != Gone {
-		h.seen, h.odd = true, false
+		h.seen, h.odd, h.away, h.asked, h.mute = true, false, false, time.Time{}, time.Time{}
+	}
+	if answered {
+		h.dark = time.Time{}
 	}
 	switch {
 	case s.ready == corev1.ConditionTrue: // a kubelet that reports is a living server, whatever a list says
 		return h, s.lighten()
 	case !answered:
-		return h.anew(s.at), leave
+		return h.darken(s.at).anew(s.at), leave
 	case s.state != Gone:
 		h.missing = time.Time{}
 	}

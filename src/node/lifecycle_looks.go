@@ -98,27 +98,19 @@ func (l *Lifecycle) lookAt(ctx context.Context, s *subject, notBefore time.Time)
 
 // census is what a pass says about the Nodes as a whole.
 type census struct {
-	ours      int        // Nodes
-	ready     int        // of them
 	witnesses []*subject // whose machines are certainly there: the ready ones, or, when there is none, those that the cloud shows
-	absent    []*subject // that are ready, and whose machines the list lacks
 }
 
 // count makes the census.
 func (l *Lifecycle) count(subjects []*subject) census {
-	c := census{ours: len(subjects)}
+	c := census{}
 	var others []*subject
 	for _, s := range subjects {
 		switch {
-		case s.ready() && s.absent():
-			c.absent = append(c.absent, s)
 		case s.ready() && (s.there() || !s.sight.looked):
 			c.witnesses = append(c.witnesses, s)
 		case s.there():
 			others = append(others, s)
-		}
-		if s.ready() {
-			c.ready++
 		}
 	}
 	if len(c.witnesses) == 0 {

@@ -35,6 +35,7 @@ type lifecycleMetrics struct {
 	blocked  *prometheus.CounterVec
 	waiting  *prometheus.GaugeVec
 	nodes    *prometheus.GaugeVec
+	looked   prometheus.Gauge
 
 	// Those that the life cycle controller of k8s.io/cloud-provider has.
 	duration prometheus.Histogram
@@ -48,9 +49,11 @@ func newLifecycleMetrics() *lifecycleMetrics {
 		blocked: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleSubsystem, Name: "deletions_blocked_total",
 			Help: "How often a Node whose machine is missing was not removed, by the reason why; the same reason in a row counts once."}, []string{"reason"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "deletions_blocked",
-			Help: "Nodes whose machine is missing and that are not removed, by the reason why."}, []string{"reason"}),
+			Help: "Nodes that are not removed although their machine is missing, or because nobody knows how it is, by the reason why."}, []string{"reason"}),
 		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "nodes",
 			Help: "Nodes by what follows from them and their machines."}, []string{"state"}),
+		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "look_timestamp_seconds",
+			Help: "When the latest complete pass over all Nodes ended; 0 before the first."}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: lifecycleLibrary, Name: "monitor_nodes_duration_seconds",
 			Help: "How long passes over all Nodes took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}), // the library's
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleLibrary, Name: "cloud_provider_calls_total",
@@ -67,7 +70,7 @@ func newLifecycleMetrics() *lifecycleMetrics {
 }
 
 func (m *lifecycleMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.removals, m.blocked, m.waiting, m.nodes, m.duration, m.calls}
+	return []prometheus.Collector{m.removals, m.blocked, m.waiting, m.nodes, m.looked, m.duration, m.calls}
 }
 
 // removed counts a removal.
@@ -90,6 +93,7 @@ func (m *lifecycleMetrics) asked(state State, err error) {
 // passed counts a pass, and the Nodes after it.
 func (m *lifecycleMetrics) passed(took time.Duration, subjects []*subject, records map[types.UID]*entry) {
 	m.duration.Observe(took.Seconds())
+	m.looked.SetToCurrentTime()
 	states := map[string]int{}
 	for _, s := range subjects {
 		states[s.called()]++

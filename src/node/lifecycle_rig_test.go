@@ -92,6 +92,13 @@ func (r *lifeRig) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.cluster.Transport().RoundTrip(request)
 }
 
+// settle lets the first window of the process pass, in which only one Node may go.
+func (r *lifeRig) settle() {
+	r.pass(r.behaviour.RemovalWindow)
+	r.told()
+	r.sky.calls()
+}
+
 // pass lets time pass.
 func (r *lifeRig) pass(d time.Duration) {
 	<-time.After(d)

@@ -23,6 +23,8 @@ type sky struct {
 	list    func(truth map[string]State) (map[string]State, error)
 	confirm func(id string, truth State) (State, error)
 	vouch   func() error
+	// names are of machines, by the name of a Node that another machine had.
+	names map[string]string
 	// before is called before an answer to Confirm: things happen meanwhile.
 	before func()
 
@@ -88,6 +90,16 @@ func (c *sky) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (S
 		return state, nil
 	}
 	return Gone, nil
+}
+
+// Namesake implements Namesakes.
+func (c *sky) Namesake(_ context.Context, node *corev1.Node) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id := c.names[node.Name]; c.listed[id] == Running {
+		return id, nil
+	}
+	return "", nil
 }
 
 // refresh wants mu held.

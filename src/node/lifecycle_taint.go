@@ -58,6 +58,8 @@ func (l *Lifecycle) patchTaint(ctx context.Context, node *corev1.Node, tainted b
 	if err != nil {
 		return fmt.Errorf("writing the taints of Node %s: %w", node.Name, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
+	defer cancel()
 	if _, err := l.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("changing the taints of Node %s: %w", node.Name, err)
 	}

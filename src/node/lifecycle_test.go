@@ -92,7 +92,7 @@ func lies() map[string]struct {
 				return map[bool]State{true: Gone, false: s}[id == skyScheme+"b"], nil
 			}
 		}, blockedList},
-		"no lists": {func(c *sky) { c.list = func(map[string]State) (map[string]State, error) { return nil, down } }, ""},
+		"no lists": {func(c *sky) { c.list = func(map[string]State) (map[string]State, error) { return nil, down } }, blockedNoAnswer},
 		"lists and nothing else": {func(c *sky) {
 			c.list = lacking("b")
 			c.confirm = func(id string, truth State) (State, error) {
@@ -165,11 +165,11 @@ func TestAllMissing(t *testing.T) {
 			r.want("blocked", r.blocked(blockedNoWitness), 2.0)
 			r.want("events", len(r.told()), 2)
 
-			r.join("c")
+			for n := range 8 {
+				r.join(fmt.Sprintf("c%d", n))
+			}
 			r.pass(skyAge + lifeSoon)
-			r.want("Nodes, when there is one that shows that it is the right place", len(r.cluster.Nodes()), 2)
-			r.pass(r.behaviour.RemovalWindow + lifeSoon)
-			r.want("Nodes in the end", r.names(), "c")
+			r.want("Nodes, when there are some that show that it is the right place", r.names(), "c0 c1 c2 c3 c4 c5 c6 c7")
 		})
 	}
 }
@@ -218,40 +218,6 @@ func TestReplacedServer(t *testing.T) {
 		r.silence("b")
 		r.pass(r.behaviour.RemovalWindow + lifeSoon)
 		r.want("Nodes when the new server is gone, too", r.names(), "a")
-	})
-}
-
-// TestManyStrangeNodes: ready ones without a machine are asked for a few at a time, once, and then others may go.
-func TestManyStrangeNodes(t *testing.T) {
-	inLife(t, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}, func(r *lifeRig) {
-		for _, name := range []string{"a", "b", "c", "d"} {
-			r.sky.machine(name, Gone)
-		}
-		r.sky.machine("j", Gone)
-		r.silence("j")
-		r.pass(skyAge + lifeSoon)
-		r.want("Nodes while not all were asked for", r.names(), "a b c d e f g h i j")
-		r.pass(lifeSoon)
-		r.want("Nodes then", r.names(), "a b c d e f g h i")
-		r.sky.calls()
-		r.pass(r.behaviour.RemovalWindow)
-		r.sky.machine("h", Gone)
-		r.silence("h")
-		r.pass(skyAge + lifeSoon)
-		r.want("Nodes later", r.names(), "a b c d e f g i")
-		if calls := r.sky.calls(); !strings.HasSuffix(calls, "1 confirms") {
-			r.Errorf("calls %s, want one question, about the one that goes", calls)
-		}
-
-		// When they are most, nobody is asked for: the list is nonsense.
-		r.sky.machine("e", Gone)
-		r.sky.machine("g", Gone)
-		r.silence("g")
-		r.pass(time.Hour)
-		r.want("Nodes when most have no machine", r.names(), "a b c d e f g i")
-		if calls := r.sky.calls(); !strings.HasSuffix(calls, "0 confirms") {
-			r.Errorf("calls %s, want no question", calls)
-		}
 	})
 }
 

@@ -24,12 +24,22 @@ type Provider interface {
 	// Look says how the machine of a Node is whose provider ID is this cloud's. Gone comes only from a complete answer that was begun
 	// at or after the given time; what is not gone may be older. It costs no call of its own while the list is young enough.
 	Look(ctx context.Context, node *corev1.Node, notBefore time.Time) (State, error)
-	// Confirm asks the cloud for that one machine by its identity, beside all lists.
+	// Confirm asks the cloud for that one machine by its identity, beside all lists. The error is ErrElsewhere if it is in another network.
 	Confirm(ctx context.Context, node *corev1.Node) (State, error)
 	// Vouch asks the cloud, now, for what only the right credentials can see in the right place, and for the machine of one of the
 	// witnesses, which are Nodes that are certainly alive; there may be none. The error says that "gone" cannot be believed now, and why.
 	Vouch(ctx context.Context, witnesses []*corev1.Node) error
 }
+
+// Namesakes is what a Provider may have besides, where machines have names.
+type Namesakes interface {
+	// Namesake returns the identity of a machine that has the Node's name, is another one than the Node's provider ID names, and may run;
+	// "" for none. Its kubelet may use the Node. It is answered from what is listed.
+	Namesake(ctx context.Context, node *corev1.Node) (string, error)
+}
+
+// ErrElsewhere says of a machine that it exists, and rightly is in no list: it is in another network than the cluster.
+var ErrElsewhere = errors.New("the machine is in another network than the cluster")
 
 // ErrNotOurs says of a Node that it is not for this cloud to look after.
 var ErrNotOurs = errors.New("the Node is not of this cloud")
@@ -98,7 +108,8 @@ type Behaviour struct {
 	Lists bool
 	// GracePeriod is the time between the two looks that say that a machine is gone.
 	GracePeriod time.Duration
-	// MaxRemovals is the share of the Nodes, in percent, that may be removed within RemovalWindow; one Node always may.
+	// MaxRemovals is the share of the Nodes, in percent, that may be removed within RemovalWindow; when more would be, none is. One
+	// Node always may, unless it is 0.
 	MaxRemovals   int
 	RemovalWindow time.Duration
 	// DryRun says what would be removed, and removes nothing.

@@ -21,7 +21,10 @@ type instances struct {
 	inventory *inventory.Inventory
 }
 
-var _ node.Provider = (*instances)(nil)
+var (
+	_ node.Provider  = (*instances)(nil)
+	_ node.Namesakes = (*instances)(nil)
+)
 
 // Owns says whether a provider ID is of this cloud.
 func (i *instances) Owns(providerID string) bool {

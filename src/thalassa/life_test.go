@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -211,7 +212,8 @@ func TestServerStoppedAndDeleted(t *testing.T) {
 	})
 }
 
-// TestServerReplaced under the same name: the node of the old one goes, and the new one's is another.
+// TestServerReplaced under the same name: its kubelet uses the node of the old one, so that stays, also while the kubelet is silent. The
+// node's owner is told; without a server of that name the node goes.
 func TestServerReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(t, emulator.Config{}, "a", "b")
@@ -219,12 +221,53 @@ func TestServerReplaced(t *testing.T) {
 		again := r.nodes("b")[0]
 		r.pass(time.Hour)
 		r.want("nodes while the kubelet of the new one uses the node of the old", r.names(), "a b")
+		r.events()
+		r.report("b", corev1.ConditionUnknown)
+		r.pass(30 * time.Minute)
+		r.want("nodes when it is silent", r.names(), "a b")
+		id, _ := machineOf(again.Spec.ProviderID)
+		if told := r.events(); len(told) != 1 || !strings.Contains(told[0], "NodeNotRemoved") || !strings.Contains(told[0], id) {
+			t.Errorf("events %q, want one that names server %s", told, id)
+		}
+		r.act(r.emulator.DeleteMachine("b"))
+		r.pass(r.lifeLimit())
+		r.want("nodes when the new one is deleted, too", r.names(), "a")
+	})
+}
+
+// TestServerReplacedAndRegistered: who deletes the node of the old server gets one of the new server.
+func TestServerReplacedAndRegistered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRealm(t, emulator.Config{}, "a", "b")
+		r.act(r.emulator.DeleteMachine("b"))
 		r.report("b", corev1.ConditionUnknown)
 		r.pass(r.lifeLimit())
-		r.want("nodes when it is silent", r.names(), "a")
-		r.register(again)
+		r.want("nodes before there is a new one", r.names(), "a")
+		r.register(r.nodes("b")[0])
 		r.pass(time.Hour)
 		r.want("nodes when the new one has registered", r.names(), "a b")
+	})
+}
+
+// TestServerElsewhere: a ready node whose server is in another VPC does not stand in the way of others, and stays when it is silent.
+func TestServerElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRealm(t, emulator.Config{Seed: twoOf()}, "a", "b", "c")
+		id, err := r.emulator.AddMachine(emulator.MachineSpec{Name: "far", Subnet: "subnet-far"})
+		r.act(err)
+		r.register(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "far", UID: "far"}, Spec: corev1.NodeSpec{ProviderID: providerID(id)}})
+		r.act(r.emulator.DeleteMachine("b"))
+		r.report("b", corev1.ConditionUnknown)
+		r.pass(r.lifeLimit())
+		r.want("nodes", r.names(), "a c far")
+		r.pass(10 * time.Minute) // one may go
+		r.events()
+		r.report("far", corev1.ConditionUnknown)
+		r.pass(30 * time.Minute)
+		r.want("nodes when that one is silent", r.names(), "a c far")
+		if told := r.events(); len(told) != 1 || !strings.Contains(told[0], otherVPC) {
+			t.Errorf("events %q, want one that names VPC %s", told, otherVPC)
+		}
 	})
 }
 

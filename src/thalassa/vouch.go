@@ -27,14 +27,35 @@ func (i *instances) Look(ctx context.Context, n *corev1.Node, notBefore time.Tim
 	return stateOf(machine, found), nil
 }
 
-// Confirm asks the cloud for the Node's server by its identity. One in another VPC is an error: it is there, and the configuration is wrong.
+// Namesake returns the identity of another server that has the node's name, unless that is shut down or goes.
+func (i *instances) Namesake(ctx context.Context, n *corev1.Node) (string, error) {
+	id, err := machineOf(n.Spec.ProviderID)
+	if err != nil {
+		return "", fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	servers, err := i.inventory.ListedWithSlug(ctx, n.Name, i.config.Inventory.machineAge())
+	if err != nil {
+		return "", fmt.Errorf("looking up servers with the slug %s: %w", n.Name, err)
+	}
+	for _, server := range servers {
+		if server.ID != id && !server.Stopped() {
+			return server.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// Confirm asks the cloud for the Node's server by its identity. One in another VPC is node.ErrElsewhere: it is there.
 func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (node.State, error) {
 	id, err := machineOf(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	machine, found, err := i.inventory.AskMachine(ctx, id)
-	if err != nil {
+	switch {
+	case errors.Is(err, inventory.ErrElsewhere):
+		return "", fmt.Errorf("%w: asking for the server of node %s: %w", node.ErrElsewhere, n.Name, err)
+	case err != nil:
 		return "", fmt.Errorf("asking for the server of node %s: %w", n.Name, err)
 	}
 	return stateOf(machine, found), nil

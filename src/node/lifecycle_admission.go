@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What Nodes are told that stay.
+const (
+	dryRunText   = "it would be removed, but this is a dry run, as configured"
+	witnessText  = "the cloud shows no machine of any Node, so it may be the wrong place to look; if its machine is really gone, delete the Node by hand, or start a machine of the cluster"
+	replacedText = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If the Node does not become ready: delete it, and restart the kubelet of that machine, which registers it anew"
+)
+
+func (l *Lifecycle) keptText() string {
+	return fmt.Sprintf("it has the annotation or label %s/%s", l.behaviour.Domain, keepName)
+}
+
+// admitted are the Nodes that may be removed in this pass if a second look says so, those that are missing longest first. The owners of
+// the others are told.
+func (l *Lifecycle) admitted(ctx context.Context, subjects []*subject, c census) []*subject {
+	missing := l.candidates(ctx, subjects)
+	ripe := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
+	now := time.Now()
+	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.history.away })
+	admits := l.allowance.admits(uids(subjects), uids(going), now)
+	switch {
+	case admits:
+		l.stopped = telling{}
+	case len(c.witnesses) > 0 && len(ripe) > 0:
+		l.halt(ripe, len(going), now)
+	}
+	if len(c.witnesses) == 0 {
+		for _, s := range ripe {
+			l.hold(s, blockedNoWitness, witnessText)
+		}
+	}
+	if !admits || len(c.witnesses) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(ripe, func(a, b *subject) int { return a.history.missing.Compare(b.history.missing) })
+	if !l.behaviour.Lists {
+		ripe = ripe[:min(len(ripe), soloRemovals)]
+	}
+	return ripe
+}
+
+// candidates are the Nodes whose machines are missing and that would go, now or when that is believed. The owners of those that stay
+// whatever is found out are told.
+func (l *Lifecycle) candidates(ctx context.Context, subjects []*subject) []*subject {
+	var found []*subject
+	for _, s := range subjects {
+		if s.step != pending && s.step != due {
+			continue
+		}
+		switch why, text := l.stays(ctx, s); {
+		case why == "":
+			found = append(found, s)
+		case s.step == due:
+			l.hold(s, why, text)
+		}
+	}
+	return found
+}
+
+// stays says why a Node whose machine is missing is none that goes; "" for that it is one.
+func (l *Lifecycle) stays(ctx context.Context, s *subject) (why reason, text string) {
+	if s.sight.kept {
+		return blockedKept, l.keptText()
+	}
+	if names, ok := l.provider.(Namesakes); ok {
+		switch id, err := names.Namesake(ctx, s.node); {
+		case err != nil:
+			return blockedNoAnswer, fmt.Sprintf("it is not known whether another machine has its name: %v", err)
+		case id != "":
+			return blockedReplaced, fmt.Sprintf(replacedText, id)
+		}
+	}
+	if l.behaviour.DryRun && l.records[s.node.UID].blocked == blockedDryRun { // what would be done was done
+		return blockedDryRun, dryRunText
+	}
+	return "", ""
+}
+
+func uids(subjects []*subject) []types.UID {
+	ids := make([]types.UID, 0, len(subjects))
+	for _, s := range subjects {
+		ids = append(ids, s.node.UID)
+	}
+	return ids
+}
+
+// halt tells that no Node is removed for now: more would go than may. All of them are told together, and again now and then.
+func (l *Lifecycle) halt(ripe []*subject, missing int, now time.Time) {
+	limit := l.allowance.text(now)
+	if l.stopped.stale(limit, now) {
+		l.stopped = telling{limit, now}
+		l.recorder.Eventf(ripe[0].node, corev1.EventTypeWarning, reasonRemovalsStopped,
+			"The machines of %d Nodes are missing, those of %s, and %d Nodes were removed lately. None is removed until these are fewer: %s. If machines are missing for no reason, look at the cloud's API and the credentials; if they are really gone, delete the Nodes by hand, or allow more removals",
+			missing, named(ripe), len(l.allowance.spent), limit)
+	}
+	for _, s := range ripe {
+		l.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would go", limit))
+	}
+}
+
+// maxNamed bounds how many Nodes are named in an event.
+const maxNamed = 10
+
+// named are the names of the Nodes, or as many as an event has room for.
+func named(subjects []*subject) string {
+	var names []string
+	for _, s := range subjects[:min(len(subjects), maxNamed)] {
+		names = append(names, s.node.Name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(subjects) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more Nodes", text, more)
+	}
+	return text
+}
