@@ -176,9 +176,9 @@ func nodeKeys() []config.Key {
 		{Path: path + "removalGracePeriod", Since: "0.1.0", Example: "300", Rule: config.Whole(1, day, "seconds"),
 			Effect: "The time between the two looks that must both say that a server is gone before its node is removed."},
 		{Path: path + "maxRemovals", Since: "0.1.0", Example: "10", Rule: config.Whole(0, 100, "percent"),
-			Effect: "The share of all nodes that may be removed within removalWindow; of more, none is until somebody has looked. One node always may."},
+			Effect: "The share of all nodes that may be removed within removalWindow. When more would be, none is until somebody has looked. One node always may; with 0, none ever."},
 		{Path: path + "removalWindow", Since: "0.1.0", Example: "3600", Rule: config.Whole(60, day, "seconds"),
-			Effect: "The time in which no more nodes are removed than maxRemovals allows."},
+			Effect: "The time in which no more nodes are removed than maxRemovals allows. In the first one of a process one node may be."},
 		{Path: path + "dryRun", Since: "0.1.0", Example: "true",
 			Effect: "Says which nodes would be removed, by events and metrics, and removes none."},
 	}

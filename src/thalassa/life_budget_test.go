@@ -42,16 +42,7 @@ func (r *realm) spent(during time.Duration) (calls, writes float64) {
 // TestBudgetsOfTheLifeCycle: a node that is not ready costs no call of its own, however many there are, and one that is removed costs one.
 func TestBudgetsOfTheLifeCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRealm(t, emulator.Config{})
-		machines, err := r.emulator.AddMachines(province)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, id := range machines {
-			r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)}, Spec: corev1.NodeSpec{ProviderID: providerID(id)},
-				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}))
-		}
-		r.begin()
+		r, machines := newProvince(t)
 		r.pass(2 * time.Minute)
 
 		const minutes = 5
@@ -64,16 +55,9 @@ func TestBudgetsOfTheLifeCycle(t *testing.T) {
 		r.within("life-some-calls", calls/minutes)
 		r.within("life-some-writes", writes)
 
-		for i := range province / 100 {
-			r.act(r.emulator.DeleteMachine(machines[i]))
-		}
-		r.emulator.ResetCounters()
-		began, most := time.Now(), 10*time.Minute
-		for len(r.cluster.Nodes()) > province-province/100 && time.Since(began) < most {
-			r.pass(time.Second)
-		}
-		r.within("life-gone-seconds", time.Since(began).Seconds())
-		r.within("life-gone-calls", float64(r.calls())/(province/100))
+		took, calls := r.gone(machines[:province/100])
+		r.within("life-gone-seconds", took.Seconds())
+		r.within("life-gone-calls", calls/(province/100))
 
 		r.silent(province/100, province)
 		calls, writes = r.spent(minutes * time.Minute)
@@ -83,6 +67,47 @@ func TestBudgetsOfTheLifeCycle(t *testing.T) {
 			t.Errorf("%d nodes, want those whose servers are there, %d", left, province-province/100)
 		}
 	})
+}
+
+// TestBudgetOfManyRemovals: as many as may go at once cost no list for each few of them.
+func TestBudgetOfManyRemovals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = province / 5
+		r, machines := newProvince(t)
+		r.pass(10 * time.Minute) // in which a process removes one
+		r.silent(0, many)
+		took, calls := r.gone(machines[:many])
+		r.within("life-many-seconds", took.Seconds())
+		r.within("life-many-calls", calls/many)
+	})
+}
+
+// newProvince is a cluster of as many nodes as the budgets are for, and their servers.
+func newProvince(t *testing.T) (*realm, []string) {
+	t.Helper()
+	r := newRealm(t, emulator.Config{})
+	machines, err := r.emulator.AddMachines(province)
+	r.act(err)
+	for i, id := range machines {
+		r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)}, Spec: corev1.NodeSpec{ProviderID: providerID(id)},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}))
+	}
+	r.begin()
+	return r, machines
+}
+
+// gone deletes servers, and returns how long it takes until their nodes are gone, and the calls of the cloud meanwhile.
+func (r *realm) gone(machines []string) (took time.Duration, calls float64) {
+	r.Helper()
+	for _, id := range machines {
+		r.act(r.emulator.DeleteMachine(id))
+	}
+	r.emulator.ResetCounters()
+	began, left, most := time.Now(), len(r.cluster.Nodes())-len(machines), 10*time.Minute
+	for len(r.cluster.Nodes()) > left && time.Since(began) < most {
+		r.pass(time.Second)
+	}
+	return time.Since(began), float64(r.calls())
 }
 
 func nodeOf(i int) string { return fmt.Sprintf("node-%05d", i) }

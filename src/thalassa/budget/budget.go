@@ -65,6 +65,8 @@ func lifeCycle() []Budget {
 		{Name: "life-all-writes", Work: "five such minutes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
 		{Name: "life-gone-seconds", Work: "1 % of " + nodes + ", which are not ready, are removed after their servers were deleted", Limit: 145, Unit: "s"},
 		{Name: "life-gone-calls", Work: "the same: for each of the nodes", Limit: 1.5, Unit: "calls"},
+		{Name: "life-many-seconds", Work: "1,000 of " + nodes + ", which are not ready, are removed after their servers were deleted", Limit: 300, Unit: "s"},
+		{Name: "life-many-calls", Work: "the same: for each of the nodes", Limit: 1.02, Unit: "calls"},
 	}
 }
 
