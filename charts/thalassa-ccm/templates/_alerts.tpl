@@ -83,7 +83,7 @@
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNodesNotRemoved" "severity" "warning" "for" "30m"
   "expr" (printf `sum by (namespace) (node_lifecycle_deletions_blocked{%s, reason!~"kept|dry_run"}) > 0` .pods)
-  "summary" "The machines of some Nodes are missing, and something speaks against removing the Nodes."
+  "summary" "The machines of some Nodes are missing or not to be looked at, and something speaks against removing the Nodes."
 ) .) }}
 {{- end }}
 {{- with include "thalassa-ccm.followed" .root }}
