@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // What Nodes are told that stay.
@@ -28,27 +30,38 @@ func (l *Lifecycle) admitted(ctx context.Context, subjects []*subject, c census)
 	missing := l.candidates(ctx, subjects)
 	ripe := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
 	now := time.Now()
-	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.history.away })
+	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.history.away || farewell(s.node) })
 	admits := l.allowance.admits(uids(subjects), uids(going), now)
 	switch {
 	case admits:
 		l.stopped = telling{}
-	case len(c.witnesses) > 0 && len(ripe) > 0:
-		l.halt(ripe, len(going), now)
+	case len(c.witnesses) > 0:
+		if held := slices.DeleteFunc(slices.Clone(ripe), func(s *subject) bool { return farewell(s.node) && l.allowance.share > 0 }); len(held) > 0 {
+			l.halt(held, len(going), now)
+		}
 	}
 	if len(c.witnesses) == 0 {
 		for _, s := range ripe {
 			l.hold(s, blockedNoWitness, witnessText)
 		}
 	}
-	if !admits || len(c.witnesses) == 0 {
+	if len(c.witnesses) == 0 || l.allowance.share == 0 {
 		return nil
+	}
+	if !admits {
+		ripe = slices.DeleteFunc(ripe, func(s *subject) bool { return !farewell(s.node) })
 	}
 	slices.SortStableFunc(ripe, func(a, b *subject) int { return a.history.missing.Compare(b.history.missing) })
 	if !l.behaviour.Lists {
 		ripe = ripe[:min(len(ripe), soloRemovals)]
 	}
 	return ripe
+}
+
+// farewell says that somebody has made the Node ready to go: it was cordoned, or the cluster autoscaler is removing it. That its machine goes
+// as well surprises nobody, so it does not count towards the share; everything else that must be known before it is removed must be known.
+func farewell(node *corev1.Node) bool {
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == loadbalancer.TaintToBeDeleted })
 }
 
 // candidates are the Nodes whose machines are missing and that would go, now or when that is believed. The owners of those that stay

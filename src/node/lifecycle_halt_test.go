@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // numbered are names of Nodes.
@@ -58,6 +60,34 @@ func TestRemovalsStop(t *testing.T) {
 		r.toldOnce("NodeRemovalsStopped The machines of 1 Nodes are missing", "10 Nodes were removed lately")
 		r.pass(r.behaviour.RemovalWindow)
 		r.want("Nodes in the next one", len(r.cluster.Nodes()), 39)
+	})
+}
+
+// TestExpectedRemovalsDoNotCount: Nodes that were cordoned, or that the autoscaler removes, go although they are many, and others may go beside them.
+func TestExpectedRemovalsDoNotCount(t *testing.T) {
+	names := numbered(10)
+	inLife(t, names, func(r *lifeRig) {
+		r.settle()
+		for i, name := range names[:8] {
+			r.change(name, func(node *corev1.Node) {
+				if node.Spec.Unschedulable = i < 4; i >= 4 {
+					node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule})
+				}
+			})
+			r.sky.machine(name, Gone)
+		}
+		r.silence(names[:8]...)
+		r.pass(skyAge + lifeSoon + time.Minute)
+		r.want("Nodes, when eight were made ready to go", len(r.cluster.Nodes()), 2)
+	})
+	inLife(t, names, func(r *lifeRig) {
+		r.behaviour.MaxRemovals = 0
+		r.start()
+		r.change(names[0], func(node *corev1.Node) { node.Spec.Unschedulable = true })
+		r.sky.machine(names[0], Gone)
+		r.silence(names[0])
+		r.pass(skyAge + lifeSoon + time.Hour)
+		r.want("Nodes, when none may go", len(r.cluster.Nodes()), 10)
 	})
 }
 

@@ -139,7 +139,7 @@ func (l *Lifecycle) conclude(ctx context.Context, s *subject) error {
 	case differs(s, fresh):
 		l.block(s, blockedReported, "it changed just now; there may be a kubelet")
 	case l.behaviour.DryRun:
-		l.allowance.spend(fresh.UID, time.Now())
+		l.spend(fresh)
 		l.metrics.removed(removalDryRun)
 		klog.FromContext(ctx).Info("Node would be removed, but this is a dry run", "node", klog.KObj(fresh), "providerID", fresh.Spec.ProviderID)
 		l.hold(s, blockedDryRun, dryRunText)
@@ -156,9 +156,16 @@ func differs(s *subject, fresh *corev1.Node) bool {
 		now.ready == corev1.ConditionTrue || !now.reported.Equal(&s.sight.reported)
 }
 
+// spend counts a removal, unless it was to be expected.
+func (l *Lifecycle) spend(node *corev1.Node) {
+	if !farewell(node) {
+		l.allowance.spend(node.UID, time.Now())
+	}
+}
+
 // delete deletes this very Node, as it was read. The error is the API server's.
 func (l *Lifecycle) delete(ctx context.Context, s *subject, fresh *corev1.Node) error {
-	l.allowance.spend(fresh.UID, time.Now()) // also when there is no answer
+	l.spend(fresh) // also when there is no answer
 	err := l.erase(ctx, fresh)
 	switch {
 	case err == nil:
