@@ -1,9 +1,14 @@
 package node
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // appliedSuffix follows the domain in the name of the annotation that keeps what was set on a Node because its machine asks for it.
@@ -34,6 +39,38 @@ func (a applied) String() string {
 		return ""
 	}
 	return string(text)
+}
+
+// sealDomain is of labels that kubelets may not write, also of their own Nodes: the admission plug-in NodeRestriction sees to that.
+const sealDomain = "node-restriction.kubernetes.io/"
+
+// sealKey is the label that says which record of what was set is ours.
+func sealKey(domain string) string { return sealDomain + strings.ReplaceAll(domain, ".", "-") + "-applied" }
+
+// sealBytes is how much of the digest is kept: enough that nobody finds another record with it.
+const sealBytes = 16
+
+// seal is the value of the label for a record, "" for none.
+func seal(record string) string {
+	if record == "" {
+		return ""
+	}
+	digest := sha256.Sum256([]byte(record))
+	return hex.EncodeToString(digest[:sealBytes])
+}
+
+// recorded is what was set on a Node. A kubelet may write annotations of its Node, so the record counts only with its seal: otherwise
+// whoever has a machine could have any taint removed that keeps pods away from it. Without one nothing is ours.
+func recorded(node *corev1.Node, domain string) (before applied, genuine bool) {
+	text := node.Annotations[domain+appliedSuffix]
+	if node.Labels[sealKey(domain)] != seal(text) {
+		return applied{}, false
+	}
+	before = readApplied(text)
+	for _, kept := range []map[string]string{before.Labels, before.Taints} {
+		maps.DeleteFunc(kept, func(key, _ string) bool { return kubernetesOwn(key) || key == domain+"/"+keepName })
+	}
+	return before, true
 }
 
 // merged is what follows from what there is, what is wanted and what was set before.

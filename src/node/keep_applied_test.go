@@ -1,9 +1,12 @@
 package node
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestMerge: what is wanted is set, what was set and is not wanted goes, and what others set stays.
@@ -59,5 +62,60 @@ func TestAppliedIsReadAsItIsWritten(t *testing.T) {
 	}
 	if got := (applied{}).String(); got != "" {
 		t.Errorf("nothing is written as %q", got)
+	}
+}
+
+// TestForgedRecord: a kubelet may write annotations of its Node. What it writes into the record removes nothing, and the record is
+// written anew.
+func TestForgedRecord(t *testing.T) {
+	const all = `{"labels":{"team":"shop","node-restriction.kubernetes.io/tier":"db"},"taints":{"quarantine:NoExecute":"","node.kubernetes.io/unschedulable:NoSchedule":"",` +
+		`"node-role.kubernetes.io/control-plane:NoSchedule":"","node.cloudprovider.kubernetes.io/shutdown:NoSchedule":""}}`
+	labels := map[string]string{"team": "shop", "node-restriction.kubernetes.io/tier": "db"}
+	var taints []corev1.Taint
+	for _, key := range []string{"node.kubernetes.io/unschedulable", "node-role.kubernetes.io/control-plane", "node.cloudprovider.kubernetes.io/shutdown"} {
+		taints = append(taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+	}
+	taints = append(taints, corev1.Taint{Key: "quarantine", Effect: corev1.TaintEffectNoExecute})
+	for name, tt := range map[string]struct{ text, seal string }{
+		"no seal":             {all, ""},
+		"the seal of another": {all, seal(`{"labels":{"team":"shop"}}`)},
+		"no record":           {"", seal(all)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, node := writes(t, fresh(), machineA())
+			maps.Copy(node.Labels, labels)
+			node.Spec.Taints = slices.Clone(taints)
+			wanted := maps.Clone(node.Labels)
+			wasSet(node, tt.text)
+			if node.Labels[testSeal] = tt.seal; tt.seal == "" {
+				delete(node.Labels, testSeal)
+			}
+			d, _ := compare(node, machineA(), testDomain)
+			if len(d.problems) != 1 || d.problems[0].Reason != InvalidSetting {
+				t.Errorf("told %v", d.problems)
+			}
+			_, after := writes(t, node, machineA())
+			if diff := cmp.Diff(wanted, after.Labels); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(taints, after.Spec.Taints); diff != "" {
+				t.Errorf("taints (-want +got):\n%s", diff)
+			}
+			if text, left := after.Annotations[testRecord]; left && text != "" {
+				t.Errorf("the record is left: %s", text)
+			}
+		})
+	}
+}
+
+// TestRecordNeverReachesWhatIsKubernetes: also one with our seal removes nothing that could not have been set because of it.
+func TestRecordNeverReachesWhatIsKubernetes(t *testing.T) {
+	_, node := writes(t, fresh(), machineA())
+	node.Labels["kubernetes.io/arch"], node.Labels[testDomain+"/keep-node"] = "amd64", "true"
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
+	wasSet(node, `{"labels":{"kubernetes.io/arch":"amd64","example.com/keep-node":"true"},"taints":{"node.kubernetes.io/unreachable:NoExecute":"","node.kubernetes.io/not-ready:NoSchedule":""}}`)
+	_, after := writes(t, node, machineA())
+	if after.Labels["kubernetes.io/arch"] != "amd64" || after.Labels[testDomain+"/keep-node"] != "true" || len(after.Spec.Taints) != 2 {
+		t.Errorf("labels %v, taints %v", after.Labels, after.Spec.Taints)
 	}
 }

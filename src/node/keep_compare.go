@@ -37,7 +37,7 @@ func compare(node *corev1.Node, machine Machine, domain string) (difference, *Pr
 		d.providerID = machine.ProviderID
 	}
 	d.compareStandard(node, machine)
-	d.compareExtras(node, machine, domain+appliedSuffix)
+	d.compareExtras(node, machine, domain)
 	return d, nil
 }
 
@@ -97,17 +97,27 @@ func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
 	}
 }
 
-// compareExtras compares the labels and taints beside the standard ones. Record is the annotation that keeps what was set.
-func (d *difference) compareExtras(node *corev1.Node, machine Machine, record string) {
-	before := readApplied(node.Annotations[record])
+// compareExtras compares the labels and taints beside the standard ones.
+func (d *difference) compareExtras(node *corev1.Node, machine Machine, domain string) {
+	before, genuine := recorded(node, domain)
+	if !genuine {
+		d.complain("Somebody else has changed the annotation %s of this Node, or the label %s, so it is not known any more which labels and taints were set because its machine asked for them. Both are written anew; what the machine does not ask for any more has to be removed by hand.",
+			domain+appliedSuffix, sealKey(domain))
+	}
 	labels := d.mergeLabels(node, machine, before.Labels)
 	taints := d.mergeTaints(node, machine, before.Taints)
-	text := applied{Labels: labels, Taints: taints}.String()
-	switch present, exists := node.Annotations[record]; {
-	case text == "" && exists:
-		d.annotations[record] = nil
-	case text != "" && text != present:
-		d.annotations[record] = &text
+	record := applied{Labels: labels, Taints: taints}.String()
+	change(d.annotations, node.Annotations, domain+appliedSuffix, record)
+	change(d.labels, node.Labels, sealKey(domain), seal(record))
+}
+
+// change notes what makes a label or annotation what it should be; "" is that there is none.
+func change(changes map[string]*string, have map[string]string, key, wanted string) {
+	switch present, exists := have[key]; {
+	case wanted == "" && exists:
+		changes[key] = nil
+	case wanted != "" && wanted != present:
+		changes[key] = &wanted
 	}
 }
 
@@ -190,13 +200,11 @@ func (d *difference) effective(taint corev1.Taint) bool {
 
 // permitted says whether a label or taint may be set because a machine asks for it.
 func (d *difference) permitted(kind, key, value string) bool {
-	domain, _, _ := strings.Cut(key, "/")
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
 		d.complain("The machine of this Node asks for the %s %q with the value %q, which Kubernetes does not take: %s.", kind, key, value, wrong[0])
 		return false
-	case domain == roleDomain:
-	case domain != key && (inDomain(domain, "kubernetes.io") || inDomain(domain, "k8s.io")):
+	case kubernetesOwn(key):
 		d.complain("The machine of this Node asks for the %s %s, which is Kubernetes' own: of its domains only %s/ can be set so.", kind, key, roleDomain)
 		return false
 	}
@@ -205,6 +213,12 @@ func (d *difference) permitted(kind, key, value string) bool {
 
 // roleDomain is the one of Kubernetes' domains whose labels people set themselves.
 const roleDomain = "node-role.kubernetes.io"
+
+// kubernetesOwn says of a label or taint that Kubernetes gives it a meaning, or lets nobody but the cluster's administrators set it.
+func kubernetesOwn(key string) bool {
+	domain, _, prefixed := strings.Cut(key, "/")
+	return prefixed && domain != roleDomain && (inDomain(domain, "kubernetes.io") || inDomain(domain, "k8s.io"))
+}
 
 func inDomain(domain, parent string) bool {
 	return domain == parent || strings.HasSuffix(domain, "."+parent)

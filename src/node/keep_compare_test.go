@@ -14,7 +14,16 @@ import (
 const (
 	testDomain = "example.com"
 	testRecord = testDomain + "/applied"
+	testSeal   = "node-restriction.kubernetes.io/example-com-applied"
 )
+
+// wasSet gives a Node the record of what was set on it, as a write of ours does.
+func wasSet(node *corev1.Node, text string) {
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	node.Labels[testSeal], node.Annotations = seal(text), map[string]string{testRecord: text}
+}
 
 // fresh is a Node as a kubelet registers it.
 func fresh() *corev1.Node {
@@ -35,6 +44,11 @@ func machineA() Machine {
 
 const allStandard = `"beta.kubernetes.io/instance-type":"small","failure-domain.beta.kubernetes.io/region":"r1","failure-domain.beta.kubernetes.io/zone":"z1",` +
 	`"node.kubernetes.io/instance-type":"small","topology.kubernetes.io/region":"r1","topology.kubernetes.io/zone":"z1"`
+
+// sealed and unsealed are the label of a record, as it is sent.
+func sealed(text string) string { return `"` + testSeal + `":"` + seal(text) + `"` }
+
+const unsealed = `"` + testSeal + `":null`
 
 // writes are the patches that make the Node what the machine wants, as they are sent, and what the Node is then.
 func writes(t *testing.T, node *corev1.Node, machine Machine) (patches []string, after *corev1.Node) {
@@ -121,24 +135,28 @@ func TestWrites(t *testing.T) {
 		"another address and type, in one": {nil, func(m *Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.2"), "large" },
 			[]string{`status ` + head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}},"status":{"addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.2"}]}}`}},
 		"a label": {nil, func(m *Machine) { m.Labels = map[string]string{"team": "shop"} },
-			[]string{head + `,"labels":{"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
+			[]string{head + `,"labels":{` + sealed(`{"labels":{"team":"shop"}}`) + `,"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
 		"a label less": {func(n *corev1.Node) {
-			n.Labels["team"], n.Annotations = "shop", map[string]string{testRecord: `{"labels":{"team":"shop"}}`}
+			n.Labels["team"] = "shop"
+			wasSet(n, `{"labels":{"team":"shop"}}`)
 		},
-			nil, []string{head + `,"labels":{"team":null},"annotations":{"example.com/applied":null}}}`}},
+			nil, []string{head + `,"labels":{` + unsealed + `,"team":null},"annotations":{"example.com/applied":null}}}`}},
 		"a label that is not known now": {func(n *corev1.Node) {
-			n.Labels["cpus"], n.Annotations = "4", map[string]string{testRecord: `{"labels":{"cpus":"4"}}`}
+			n.Labels["cpus"] = "4"
+			wasSet(n, `{"labels":{"cpus":"4"}}`)
 		},
 			func(m *Machine) { m.Unsure = []string{"cpus", "memory"} }, nil},
 		"a taint": {nil, func(m *Machine) { m.Taints = []corev1.Taint{gpu} },
-			[]string{head + `,"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"yes\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","value":"yes","effect":"NoSchedule"}]}}`}},
+			[]string{head + `,"labels":{` + sealed(`{"taints":{"gpu:NoSchedule":"yes"}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"yes\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","value":"yes","effect":"NoSchedule"}]}}`}},
 		"another value of a taint": {func(n *corev1.Node) {
-			n.Spec.Taints, n.Annotations = append(n.Spec.Taints, gpu), map[string]string{testRecord: `{"taints":{"gpu:NoSchedule":"yes"}}`}
+			n.Spec.Taints = append(n.Spec.Taints, gpu)
+			wasSet(n, `{"taints":{"gpu:NoSchedule":"yes"}}`)
 		}, func(m *Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} },
-			[]string{head + `,"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","effect":"NoSchedule"}]}}`}},
+			[]string{head + `,"labels":{` + sealed(`{"taints":{"gpu:NoSchedule":""}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","effect":"NoSchedule"}]}}`}},
 		"the last taint less": {func(n *corev1.Node) {
-			n.Spec.Taints, n.Annotations = []corev1.Taint{gpu}, map[string]string{testRecord: `{"taints":{"gpu:NoSchedule":"yes"}}`}
-		}, nil, []string{head + `,"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
+			n.Spec.Taints = []corev1.Taint{gpu}
+			wasSet(n, `{"taints":{"gpu:NoSchedule":"yes"}}`)
+		}, nil, []string{head + `,"labels":{` + unsealed + `},"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
 		"a user's taint": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) }, nil, nil},
 		"a user's taint of another value": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) },
 			func(m *Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} }, nil},
@@ -244,18 +262,21 @@ func TestObstacles(t *testing.T) {
 
 // FuzzCompare: whatever a machine asks for, writing it leaves nothing to write, and what others set stays.
 func FuzzCompare(f *testing.F) {
-	f.Add("team", "shop", "gpu", "yes", "NoSchedule", `{"labels":{"team":"x"}}`, "10.0.0.1")
-	f.Add("user", "x", "user", "x", "NoSchedule", `{"taints":{"user:NoSchedule":"hand"}}`, "")
-	f.Fuzz(func(t *testing.T, label, value, taint, taintValue, effect, record, address string) {
+	f.Add("team", "shop", "gpu", "yes", "NoSchedule", `{"labels":{"team":"x"}}`, "10.0.0.1", true)
+	f.Add("user", "x", "user", "x", "NoSchedule", `{"taints":{"user:NoSchedule":"hand"}}`, "", true)
+	f.Add("user", "x", "user", "x", "NoSchedule", `{"labels":{"user":"hand"}}`, "", false)
+	f.Fuzz(func(t *testing.T, label, value, taint, taintValue, effect, text, address string, ours bool) {
 		node := fresh()
 		node.Labels["user"] = "hand"
-		node.Annotations = map[string]string{testRecord: record}
+		if wasSet(node, text); !ours {
+			delete(node.Labels, testSeal)
+		}
 		machine := machineA()
 		machine.Labels = map[string]string{label: value}
 		machine.Taints = []corev1.Taint{{Key: taint, Value: taintValue, Effect: corev1.TaintEffect(effect)}}
 		machine.Addresses = append(machine.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
 		_, after := writes(t, node, machine)
-		if _, ours := readApplied(record).Labels["user"]; !ours && after.Labels["user"] != "hand" {
+		if _, was := readApplied(text).Labels["user"]; !(ours && was) && after.Labels["user"] != "hand" {
 			t.Errorf("the user's label became %q", after.Labels["user"])
 		}
 		if waiting(after) || after.Spec.ProviderID != "ground://a" {

@@ -44,7 +44,7 @@ func TestNodesAreInitialised(t *testing.T) {
 			"topology.kubernetes.io/region": "nl-01", "failure-domain.beta.kubernetes.io/region": "nl-01",
 			labelCPUs: sizes["pgp-medium"][0], labelMemory: sizes["pgp-medium"][1], "team": "shop",
 		}
-		n := h.node("a")
+		n := unsealed(t, h.node("a"))
 		if diff := cmp.Diff(want, n.Labels); diff != "" || n.Spec.ProviderID != providerID(id) {
 			t.Errorf("provider ID %s, labels (-want +got):\n%s", n.Spec.ProviderID, diff)
 		}
@@ -62,7 +62,7 @@ func TestNodesAreInitialised(t *testing.T) {
 			u.MachineType = &large
 		})
 		h.pass(keepPeriod + time.Minute)
-		n = h.node("a")
+		n = unsealed(t, h.node("a"))
 		want["team"], want[labelCPUs], want[labelMemory] = "bank", sizes["pgp-large"][0], sizes["pgp-large"][1]
 		want["node.kubernetes.io/instance-type"], want["beta.kubernetes.io/instance-type"] = "pgp-large", "pgp-large"
 		if diff := cmp.Diff(want, n.Labels); diff != "" || len(n.Spec.Taints) > 0 {
@@ -71,7 +71,7 @@ func TestNodesAreInitialised(t *testing.T) {
 		h.config.InstancesV2.LabelPrefix, h.config.InstancesV2.TypeLabels = "", false
 		h.begin()
 		h.pass(keepPeriod)
-		for _, label := range []string{"team", labelCPUs, labelMemory} {
+		for _, label := range []string{"team", labelCPUs, labelMemory, labelSeal} {
 			if value, left := h.node("a").Labels[label]; left {
 				t.Errorf("label %s=%s is left although nothing asks for it any more", label, value)
 			}
@@ -80,6 +80,20 @@ func TestNodesAreInitialised(t *testing.T) {
 			t.Errorf("annotations are left: %v", h.node("a").Annotations)
 		}
 	})
+}
+
+// labelSeal is of the record of what was set on a node.
+const labelSeal = "node-restriction.kubernetes.io/k8s-thalassa-cloud-applied"
+
+// unsealed is a node without its seal, which it must have.
+func unsealed(t *testing.T, n *corev1.Node) *corev1.Node {
+	t.Helper()
+	n = n.DeepCopy()
+	if n.Labels[labelSeal] == "" {
+		t.Error("the record of what was set has no seal")
+	}
+	delete(n.Labels, labelSeal)
+	return n
 }
 
 // TestZonesSwitchedOff: then the labels stay what they are, whoever set them.
