@@ -25,8 +25,9 @@ func Classic(name string, instances cloudprovider.InstancesV2) Provider {
 // Owns implements Provider.
 func (c classic) Owns(providerID string) bool { return strings.HasPrefix(providerID, c.scheme) }
 
-// Find implements Provider. A provider that returns nothing at all has nothing to say of the Node.
-func (c classic) Find(ctx context.Context, node *corev1.Node) (Machine, error) {
+// Find implements Provider. A provider that returns nothing at all has nothing to say of the Node. Each answer is newer than any time
+// that has passed.
+func (c classic) Find(ctx context.Context, node *corev1.Node, _ time.Time) (Machine, error) {
 	metadata, err := c.instances.InstanceMetadata(ctx, node)
 	switch {
 	case errors.Is(err, cloudprovider.InstanceNotFound):

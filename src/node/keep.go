@@ -62,6 +62,7 @@ type Keeper struct {
 	tenants   tenants
 	gate      gate
 	newest    newest
+	newcomers newcomers
 	troubles  troubles
 }
 
@@ -96,6 +97,7 @@ func (k *Keeper) events() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			if node, ok := object.(*corev1.Node); ok {
+				k.newcomers.met(node)
 				k.tenants.settle(node.Name, node.Spec.ProviderID)
 				k.queue.Add(node.Name)
 			}
@@ -106,6 +108,7 @@ func (k *Keeper) events() cache.ResourceEventHandler {
 			if !ok || !also || sameForUs(was, is) {
 				return
 			}
+			k.newcomers.met(is)
 			if is.Spec.ProviderID != "" || was.UID != is.UID {
 				k.tenants.settle(is.Name, is.Spec.ProviderID)
 			}
@@ -113,6 +116,7 @@ func (k *Keeper) events() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+				k.newcomers.forget(name)
 				k.tenants.settle(name, "")
 				k.queue.Add(name) // which forgets it
 			}

@@ -45,7 +45,9 @@ func (a applied) String() string {
 const sealDomain = "node-restriction.kubernetes.io/"
 
 // sealKey is the label that says which record of what was set is ours.
-func sealKey(domain string) string { return sealDomain + strings.ReplaceAll(domain, ".", "-") + "-applied" }
+func sealKey(domain string) string {
+	return sealDomain + strings.ReplaceAll(domain, ".", "-") + "-applied"
+}
 
 // sealBytes is how much of the digest is kept: enough that nobody finds another record with it.
 const sealBytes = 16

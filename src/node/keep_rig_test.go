@@ -29,6 +29,7 @@ type ground struct {
 	machines map[string]Machine
 	err      func(name string) error // instead of an answer; nil: there is one
 	finds    int
+	since    map[string]time.Time // how old the answer for a Node might be at most
 }
 
 const groundScheme = "ground://"
@@ -36,10 +37,14 @@ const groundScheme = "ground://"
 func (g *ground) Owns(id string) bool { return strings.HasPrefix(id, groundScheme) }
 
 // Find implements Provider.
-func (g *ground) Find(_ context.Context, node *corev1.Node) (Machine, error) {
+func (g *ground) Find(_ context.Context, node *corev1.Node, notBefore time.Time) (Machine, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.finds++
+	if g.since == nil {
+		g.since = map[string]time.Time{}
+	}
+	g.since[node.Name] = notBefore
 	if g.err != nil {
 		if err := g.err(node.Name); err != nil {
 			return Machine{}, err

@@ -136,7 +136,7 @@ func (k *Keeper) find(ctx context.Context, node *corev1.Node) (Machine, error) {
 	if err := k.gate.closed(); err != nil {
 		return Machine{}, err
 	}
-	machine, err := k.provider.Find(ctx, node)
+	machine, err := k.provider.Find(ctx, node, k.newcomers.since(node))
 	k.gate.note(err)
 	if _, ok := errors.AsType[*Problem](err); err == nil || ok || errors.Is(err, ErrNotOurs) {
 		return machine, err

@@ -437,6 +437,31 @@ func TestNodeIPThatIsNone(t *testing.T) {
 	})
 }
 
+// TestAnswersAreNewerThanTheNode: a machine is found by name only in what the cloud said after this process met the Node, not after the
+// one of that name before it; of a Node with a provider ID everything is good enough.
+func TestAnswersAreNewerThanTheNode(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", nil)
+		r.start()
+		for range 2 {
+			met := time.Now()
+			r.ground.set(func(g *ground) { g.err = func(string) error { return &Problem{Reason: MachineNotFound} } })
+			r.register("a", nil)
+			r.pass(10 * time.Minute)
+			r.want("while it is not found", r.ground.since["a"], met)
+			r.ground.set(func(g *ground) { g.err = nil })
+			r.pass(maxRetryDelay)
+			r.initialised("a")
+			r.pass(keepPeriod)
+			r.want("once it is initialised", r.ground.since["a"], time.Time{})
+			if err := r.cluster.Delete(r.node("a")); err != nil {
+				t.Fatal(err)
+			}
+			r.pass(time.Minute)
+		}
+	})
+}
+
 // TestLookCostsNothing: a thousand Nodes that are as they should be are not even queued.
 func TestLookCostsNothing(t *testing.T) {
 	inKeep(t, func(r *keepRig) {

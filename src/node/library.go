@@ -68,7 +68,7 @@ func (l *Library) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool
 // state is how the Node's machine is, as far as the list says.
 func (l *Library) state(ctx context.Context, node *corev1.Node) (State, error) {
 	if node.Spec.ProviderID == "" {
-		machine, err := l.provider.Find(ctx, node)
+		machine, err := l.provider.Find(ctx, node, time.Now())
 		if err != nil {
 			return Unknown, fmt.Errorf("node %s has no provider ID: %w", node.Name, err)
 		}
@@ -84,7 +84,7 @@ func (l *Library) state(ctx context.Context, node *corev1.Node) (State, error) {
 // InstanceMetadata returns what Kubernetes should know of the Node's machine. The error is cloudprovider.InstanceNotFound when there is
 // none.
 func (l *Library) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	machine, err := l.provider.Find(ctx, node)
+	machine, err := l.provider.Find(ctx, node, time.Now())
 	if problem, ok := errors.AsType[*Problem](err); ok && (problem.Reason == MachineNotFound || problem.Reason == MachineReplaced) {
 		return nil, fmt.Errorf("node %s: %w (%w)", node.Name, err, cloudprovider.InstanceNotFound)
 	}

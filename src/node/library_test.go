@@ -168,7 +168,9 @@ func TestClassic(t *testing.T) {
 // TestClassicFind: what is nothing for k8s.io/cloud-provider is nothing here, and never a panic.
 func TestClassicFind(t *testing.T) {
 	broken := errors.New("broken")
-	find := func(i plainInstances) (Machine, error) { return Classic("plain", i).Find(t.Context(), fresh()) }
+	find := func(i plainInstances) (Machine, error) {
+		return Classic("plain", i).Find(t.Context(), fresh(), time.Now())
+	}
 	if _, err := find(plainInstances{}); !errors.Is(err, ErrNotOurs) {
 		t.Errorf("without metadata: %v", err)
 	}

@@ -65,7 +65,7 @@ func (c *sky) truth(id string) State {
 func (c *sky) Owns(id string) bool { return strings.HasPrefix(id, skyScheme) }
 
 // Find implements Provider.
-func (c *sky) Find(context.Context, *corev1.Node) (Machine, error) {
+func (c *sky) Find(context.Context, *corev1.Node, time.Time) (Machine, error) {
 	return Machine{}, errors.New("not asked for here")
 }
 

@@ -18,9 +18,10 @@ type Provider interface {
 	// Owns says whether a provider ID is of this cloud. Nodes with another one are not touched.
 	Owns(providerID string) bool
 	// Find returns the Node's machine: the one its provider ID names, and for a Node without one the machine that the provider finds by
-	// name, or by what else it is configured to. The error is a *Problem if somebody can do something about it, ErrNotOurs if the
-	// Node is nothing to this cloud; any other says that it is not known now.
-	Find(ctx context.Context, node *corev1.Node) (Machine, error)
+	// name, or by what else it is configured to. The latter comes only from an answer that was begun at or after the given time: an older
+	// one may show a machine that this Node's has replaced, and a provider ID is for ever. The error is a *Problem if somebody can do
+	// something about it, ErrNotOurs if the Node is nothing to this cloud; any other says that it is not known now.
+	Find(ctx context.Context, node *corev1.Node, notBefore time.Time) (Machine, error)
 	// Look says how the machine of a Node is whose provider ID is this cloud's. Gone comes only from a complete answer that was begun
 	// at or after the given time; what is not gone may be older. It costs no call of its own while the list is young enough.
 	Look(ctx context.Context, node *corev1.Node, notBefore time.Time) (State, error)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
@@ -33,9 +34,9 @@ func (i *instances) Owns(providerID string) bool {
 }
 
 // Find returns what the node should say of its server: the one its provider ID names, else the one called like the node, else the one its
-// annotation names.
-func (i *instances) Find(ctx context.Context, n *corev1.Node) (node.Machine, error) {
-	server, err := i.server(ctx, n)
+// annotation names; the latter two from a list that began at or after notBefore.
+func (i *instances) Find(ctx context.Context, n *corev1.Node, notBefore time.Time) (node.Machine, error) {
+	server, err := i.server(ctx, n, notBefore)
 	if err != nil {
 		return node.Machine{}, problemOf(err)
 	}
@@ -71,17 +72,19 @@ func problemOf(err error) error {
 }
 
 // server returns the node's server, or the problem that there is none.
-func (i *instances) server(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
+func (i *instances) server(ctx context.Context, n *corev1.Node, notBefore time.Time) (inventory.Machine, error) {
 	if n.Spec.ProviderID != "" {
 		return i.serverByID(ctx, n)
+	}
+	if err := i.inventory.MachinesListedSince(ctx, notBefore); err != nil {
+		return inventory.Machine{}, fmt.Errorf("looking up the server by its slug: %w", err)
 	}
 	servers, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the server by its slug: %w", err)
 	}
-	if len(servers) > 1 { // of a server and its successor, the node runs on the latter
-		servers = slices.DeleteFunc(servers, func(m inventory.Machine) bool { return m.State == string(iaas.MachineStateDeleting) })
-	}
+	listed := len(servers)
+	servers = slices.DeleteFunc(servers, leaving) // of a server and its successor, the node runs on the latter
 	if len(servers) == 1 {
 		return servers[0], nil
 	}
@@ -92,7 +95,16 @@ func (i *instances) server(ctx context.Context, n *corev1.Node) (inventory.Machi
 		return inventory.Machine{}, &node.Problem{Reason: node.MachineAmbiguous, Message: fmt.Sprintf("%d servers of VPC %s have the slug %s. Set spec.providerID of this Node to the one it runs on, %s, or rename the others.",
 			len(servers), i.config.VPCIdentity, n.Name, anyProviderID())}
 	}
+	if listed > 0 {
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("The server of VPC %s with the slug %s is being deleted, so it does not become that of this Node. Delete the Node, or give its server that name.",
+			i.config.VPCIdentity, n.Name)}
+	}
 	return inventory.Machine{}, i.absentByName(ctx, n.Name)
+}
+
+// leaving says that a server does not come back: a node that names it could never name another one.
+func leaving(m inventory.Machine) bool {
+	return m.Gone() || m.State == string(iaas.MachineStateDeleting)
 }
 
 func anyProviderID() string { return providerID("<machine identity>") }
@@ -154,8 +166,10 @@ func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inv
 	switch {
 	case err != nil:
 		return inventory.Machine{}, fmt.Errorf("looking up server %s: %w", id, err)
-	case found:
+	case found && !leaving(server):
 		return server, nil
+	case found:
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("Server %s, which the annotation %s of this Node names, is being deleted. Correct the annotation.", id, name)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.elsewhere("server "+id+", which its annotation "+name+" names,", vpc)

@@ -377,3 +377,53 @@ func TestBudgetOfJoins(t *testing.T) {
 		h.within("joins-calls", h.spent())
 	})
 }
+
+// TestServerReplacedUnderItsName: what a list shows that is older than the node may be the server before this one. The node never names
+// that one, for a provider ID cannot be changed.
+func TestServerReplacedUnderItsName(t *testing.T) {
+	inHamlet(t, emulator.Config{}, nil, func(h *hamlet) {
+		h.machine(emulator.MachineSpec{Identity: "vm-old", Name: "a"})
+		h.machine(emulator.MachineSpec{Name: "other"})
+		h.register("other", nil)
+		h.pass(time.Second) // which lists the old one
+		if err := h.emulator.DeleteMachine("vm-old"); err != nil {
+			t.Fatal(err)
+		}
+		h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"})
+		h.pass(time.Second)
+		h.count()
+		h.register("a", nil)
+		h.pass(2 * time.Second)
+		if got := h.node("a").Spec.ProviderID; got != providerID("vm-new") {
+			t.Errorf("provider ID %q; told %s", got, h.events())
+		}
+		if calls := h.spent(); calls != 1 {
+			t.Errorf("%v calls for one node: %v", calls, h.emulator.Counters())
+		}
+	})
+}
+
+// TestServerThatIsBeingDeleted is never what a node is told to name, neither by its name nor by an annotation.
+func TestServerThatIsBeingDeleted(t *testing.T) {
+	for _, state := range []string{"deleting", "deleted", "Deleting"} {
+		inHamlet(t, emulator.Config{}, func(c *InstancesConfig) { c.MachineAnnotation = byServer }, func(h *hamlet) {
+			h.machine(emulator.MachineSpec{Identity: "vm-a", Name: "a"})
+			h.tap().shown = func(_ string, object map[string]any) {
+				if object["identity"] == "vm-a" {
+					object["state"] = state
+				}
+			}
+			h.begin()
+			h.register("a", nil)
+			h.register("b", func(n *corev1.Node) { n.Annotations = map[string]string{byServer: "vm-a"} })
+			h.pass(5 * time.Minute)
+			told := h.events()
+			if h.waiting() != 2 || h.patches.Load() > 0 || strings.Count(told, "Warning MachineNotFound") != 2 {
+				t.Errorf("%s: %d wait; told %s", state, h.waiting(), told)
+			}
+			if state != "deleted" && strings.Count(told, "is being deleted") != 2 { // the list leaves out what is deleted already
+				t.Errorf("%s: %d wait; told %s", state, h.waiting(), told)
+			}
+		})
+	}
+}

@@ -117,6 +117,12 @@ func (i *Inventory) MachineByID(ctx context.Context, id string, maxAge time.Dura
 	return machines[0], true, nil
 }
 
+// MachinesListedSince returns once machines are looked up in a list that began at or after a time, so that none is found which was gone
+// before; the zero time is any. However many wait for that, they make one list a second at most.
+func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time) error {
+	return i.machines.since(ctx, notBefore, newcomerInterval)
+}
+
 // MachinesBySlug returns all machines of the VPC with that slug, in the same way; more than one is for the caller to refuse.
 func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
 	return i.machinesBy(ctx, slugKey(slug), maxAge)

@@ -150,9 +150,17 @@ func (k *kind[T]) arrive() uint64 {
 
 // refreshSince is refresh for a reader who came when arrived was the number.
 func (k *kind[T]) refreshSince(ctx context.Context, maxAge time.Duration, arrived uint64) error {
+	return k.await(ctx, func() bool {
+		// A list that began after the reader came is good enough, even if a write failed since: the reader's own came before.
+		return k.copied > arrived || (!k.listed.IsZero() && time.Since(k.listed) <= maxAge)
+	})
+}
+
+// await returns once the copy is new enough, which is asked with mu held.
+func (k *kind[T]) await(ctx context.Context, enough func() bool) error {
 	for {
 		// A list that was under way already may be too old; the one after it began for us.
-		current := k.board(ctx, maxAge, arrived)
+		current := k.board(ctx, enough)
 		if current == nil {
 			return nil
 		}
@@ -168,11 +176,10 @@ func (k *kind[T]) refreshSince(ctx context.Context, maxAge time.Duration, arrive
 }
 
 // board returns the list call to wait for, beginning one if none is under way; nil when the copy is new enough.
-func (k *kind[T]) board(ctx context.Context, maxAge time.Duration, arrived uint64) *flight {
+func (k *kind[T]) board(ctx context.Context, enough func() bool) *flight {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// A list that began after the reader came is good enough, even if a write failed since: the reader's own came before.
-	if k.copied > arrived || (!k.listed.IsZero() && time.Since(k.listed) <= maxAge) {
+	if enough() {
 		return nil
 	}
 	if k.flight == nil {

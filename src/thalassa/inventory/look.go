@@ -51,6 +51,39 @@ func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time
 // ErrElsewhere says of a machine that it exists in another VPC.
 var ErrElsewhere = errors.New("it is in another VPC")
 
+// newcomerInterval bounds how often machines are listed because a new node came: of those that join within seconds each would want a list
+// of its own.
+const newcomerInterval = time.Second
+
+// since returns once the copy is made of a list that began at or after notBefore, and begins one no sooner than interval after the one
+// before.
+func (k *kind[T]) since(ctx context.Context, notBefore time.Time, interval time.Duration) error {
+	for {
+		made := k.madeAt()
+		if !made.Before(notBefore) {
+			return nil
+		}
+		if err := rest(ctx, interval-time.Since(made)); err != nil {
+			return fmt.Errorf("waiting until %s are listed again: %w", k.name, err)
+		}
+		if err := k.await(ctx, func() bool { return k.made.After(made) }); err != nil {
+			return err
+		}
+	}
+}
+
+// rest returns after a while.
+func rest(ctx context.Context, d time.Duration) error {
+	over := time.NewTimer(max(d, 0))
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // AskMachine asks the cloud for one machine by its identity, whatever lists say. That there is none is what the cloud says of exactly
 // that machine; the error is ErrElsewhere for one in another VPC.
 func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found bool, err error) {

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +46,46 @@ func TestMachineSince(t *testing.T) {
 		w.looks(here, time.Now(), true, 0)
 		<-time.After(time.Minute)
 		w.looks(here, now, false, 1)
+	})
+}
+
+// TestMachinesListedSince: one list that began late enough serves all who wait, and there is no more than one a second of them.
+func TestMachinesListedSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, emulator.Config{})
+		<-time.After(time.Minute)
+		w.emulator.ResetCounters()
+		since := func(notBefore time.Time, lists int, took time.Duration) {
+			t.Helper()
+			began := time.Now()
+			w.ok(w.MachinesListedSince(t.Context(), notBefore))
+			if got := w.calls("GET /v1/machines"); got != lists || time.Since(began) != took {
+				t.Errorf("%d lists, after %v; want %d, after %v", got, time.Since(began), lists, took)
+			}
+		}
+		since(time.Time{}, 0, 0)
+		since(time.Now(), 1, 0)
+		since(time.Now(), 0, 0) // which began at this very moment
+		<-time.After(200 * time.Millisecond)
+		since(time.Now().Add(-time.Second), 0, 0)
+		var crowd sync.WaitGroup
+		for range 100 {
+			crowd.Go(func() {
+				if err := w.MachinesListedSince(t.Context(), time.Now()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		since(time.Now(), 1, 800*time.Millisecond)
+		crowd.Wait()
+		<-time.After(time.Minute)
+		since(time.Now(), 1, 0)
+		<-time.After(time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := w.MachinesListedSince(ctx, time.Now()); !errors.Is(err, context.Canceled) || w.calls("GET /v1/machines") != 0 {
+			t.Errorf("of a caller that goes: %v", err)
+		}
 	})
 }
 
