@@ -75,6 +75,7 @@ func NewKeeper(o KeeperOptions) (*Keeper, error) {
 		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
 		period: o.Period, workers: o.Workers, lookers: o.Lookers, recorder: o.Recorder,
 	}
+	k.troubles.voice = newVoice()
 	k.metrics = newKeepMetrics(k)
 	k.writer = writer{nodes: o.Client.CoreV1(), written: k.metrics.patched}
 	k.queue = newQueue(k.urgent)

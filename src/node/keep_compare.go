@@ -21,12 +21,13 @@ type difference struct {
 	addresses   []corev1.NodeAddress
 	// problems are for the Node's owner; the rest is put right nevertheless.
 	problems []Problem
+	domain   string
 }
 
 // compare says what of a Node differs from what its machine wants. Domain is where it is kept what was set. The problem is that a Node
 // cannot be initialised, and nothing of it is to be changed before that is put right.
 func compare(node *corev1.Node, machine Machine, domain string) (difference, *Problem) {
-	d := difference{labels: map[string]*string{}, annotations: map[string]*string{}, problems: slices.Clone(machine.Problems)}
+	d := difference{labels: map[string]*string{}, annotations: map[string]*string{}, problems: slices.Clone(machine.Problems), domain: domain}
 	d.addresses = d.compareAddresses(node, machine.Addresses)
 	if waiting(node) {
 		if problem := d.obstacle(node, machine); problem != nil {
@@ -50,7 +51,7 @@ func (d *difference) obstacle(node *corev1.Node, machine Machine) *Problem {
 	hasIP := slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool {
 		return a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP
 	})
-	at := slices.IndexFunc(d.problems, func(p Problem) bool { return p.Reason == InvalidNodeIP })
+	at := slices.IndexFunc(d.problems, func(p Problem) bool { return p.Reason == InvalidNodeIP || p.Reason == MachineNoAddress })
 	switch {
 	case at >= 0:
 		return &d.problems[at]
@@ -203,6 +204,9 @@ func (d *difference) permitted(kind, key, value string) bool {
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
 		d.complain("The machine of this Node asks for the %s %q with the value %q, which Kubernetes does not take: %s.", kind, key, value, wrong[0])
+		return false
+	case key == d.domain+"/"+keepName:
+		d.complain("The machine of this Node asks for the %s %s, by which people keep a Node. Set it on the Node itself.", kind, key)
 		return false
 	case kubernetesOwn(key):
 		d.complain("The machine of this Node asks for the %s %s, which is Kubernetes' own: of its domains only %s/ can be set so.", kind, key, roleDomain)

@@ -191,6 +191,7 @@ func TestWhatCannotBeSetIsTold(t *testing.T) {
 		"one below it":                  {Machine{Labels: map[string]string{"topology.kubernetes.io/zone": "b"}}, "which is Kubernetes' own"},
 		"the other":                     {Machine{Labels: map[string]string{"x.k8s.io/zone": "b"}}, "which is Kubernetes' own"},
 		"a taint of theirs":             {Machine{Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: "NoSchedule"}}}, "the taint node.cloudprovider.kubernetes.io/uninitialized, which is Kubernetes' own"},
+		"what keeps a Node":             {Machine{Labels: map[string]string{testDomain + "/keep-node": "true"}}, "example.com/keep-node, by which people keep a Node"},
 		"no key":                        {Machine{Labels: map[string]string{"": "b"}}, `the label ""`},
 		"a key with two slashes":        {Machine{Labels: map[string]string{"a/b/c": "b"}}, `the label "a/b/c"`},
 		"a value that is none":          {Machine{Labels: map[string]string{"a": "b c"}}, `with the value "b c"`},
@@ -236,6 +237,10 @@ func TestObstacles(t *testing.T) {
 		"nothing at all, but the kubelet's": {func(n *corev1.Node, m *Machine) {
 			m.Addresses, n.Status.Addresses = nil, addresses("host a, in 10.0.0.1")
 		}, ""},
+		"no address in the cloud, but the kubelet's": {func(n *corev1.Node, m *Machine) {
+			m.Addresses, n.Status.Addresses = nil, addresses("host a, in 10.0.0.1")
+			m.Problems = []Problem{{Reason: MachineNoAddress}}
+		}, MachineNoAddress},
 		"no provider ID": {func(_ *corev1.Node, m *Machine) { m.ProviderID = "" }, MachineNotFound},
 		"the kubelet's":  {func(n *corev1.Node, m *Machine) { n.Spec.ProviderID, m.ProviderID = "ground://a", "" }, ""},
 		"an address it lacks": {func(n *corev1.Node, _ *Machine) {

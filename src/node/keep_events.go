@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -19,6 +20,12 @@ const reasonNotWritten = "NodeNotWritten"
 
 // repeatAfter is when a trouble that lasts is told again: the API server keeps events for an hour.
 const repeatAfter = 55 * time.Minute
+
+// keepVoice is how many events about troubles are made at a time, and how many more each minute: what all of five thousand Nodes have is
+// told of the others later on.
+const keepVoice = 25
+
+func newVoice() *rate.Limiter { return rate.NewLimiter(rate.Every(time.Minute/keepVoice), keepVoice) }
 
 // tell makes events of what stands in the way of a Node, and of what of it cannot be used: each once, and again when it lasts. That the
 // cloud gives no answer is told only of Nodes that wait for it: of a thousand others it is no news.
@@ -40,16 +47,18 @@ func news(node *corev1.Node, problems []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Reason == CloudNotReachable && !waiting(node) })
 }
 
-// troubles are what was told of Nodes, and lasts. The zero value is ready to use.
+// troubles are what Nodes have that lasts, and what of it was told.
 type troubles struct {
+	voice *rate.Limiter
 	mu    sync.Mutex
 	nodes map[string]trouble
+	cloud time.Time // when it was told that the cloud does not permit what initialised Nodes should say
 }
 
 // trouble is that of one Node.
 type trouble struct {
 	uid  types.UID
-	told map[Problem]time.Time
+	told map[Problem]time.Time // zero: not yet
 }
 
 // topic is what makes two problems the same: how the cloud gives no answer changes from one attempt to the next.
@@ -77,7 +86,10 @@ func (t *troubles) note(node *corev1.Node, problems []Problem, now time.Time) (u
 			continue
 		}
 		if !told || before.uid != node.UID || now.Sub(at) >= repeatAfter {
-			untold, at = append(untold, problem), now
+			var aloud bool
+			if at, aloud = t.speak(problem, waiting(node), now); aloud {
+				untold = append(untold, problem)
+			}
 		}
 		after.told[key] = at
 	}
@@ -86,6 +98,21 @@ func (t *troubles) note(node *corev1.Node, problems []Problem, now time.Time) (u
 	}
 	t.nodes[node.Name] = after
 	return untold
+}
+
+// speak says whether a problem is told now, and when it then was: what is the cloud's is told once for all Nodes that are initialised. It
+// wants mu held.
+func (t *troubles) speak(p Problem, waits bool, now time.Time) (at time.Time, aloud bool) {
+	ofAll := p.ofCloud() && !waits
+	switch {
+	case ofAll && now.Sub(t.cloud) < repeatAfter:
+		return now, false
+	case !t.voice.AllowN(now, 1):
+		return time.Time{}, false
+	case ofAll:
+		t.cloud = now
+	}
+	return now, true
 }
 
 // same says whether a Node has these problems, as far as was told lately.

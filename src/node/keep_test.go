@@ -462,6 +462,59 @@ func TestAnswersAreNewerThanTheNode(t *testing.T) {
 	})
 }
 
+// TestWhatAllNodesHaveIsToldSlowly: a cause that is common to all makes no flood of events, and is told of each in the end. The metric
+// knows of all at once.
+func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		const all = 200
+		for i := range all {
+			r.join(fmt.Sprint("n-", i))
+		}
+		r.startWith(r.ground, 4)
+		r.pass(time.Minute)
+		r.told()
+		for i := range all {
+			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Labels = map[string]string{"kubernetes.io/os": "plan9"} })
+		}
+		told := 0
+		for range 20 {
+			r.pass(keepPeriod)
+			now := len(r.told())
+			if now > 2*keepVoice+1 {
+				t.Errorf("%d events in %s", now, keepPeriod)
+			}
+			told += now
+			r.want("metric", value(r, r.keeper, "node_keeper_problems", InvalidSetting), float64(all))
+			if told == all {
+				return
+			}
+		}
+		t.Errorf("%d Nodes are told, want %d", told, all)
+	})
+}
+
+// TestWhatTheCloudDoesNotPermit is told once for all Nodes that are initialised, and counted for each.
+func TestWhatTheCloudDoesNotPermit(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		for i := range 10 {
+			r.join(fmt.Sprint("n-", i))
+		}
+		r.start()
+		r.pass(time.Minute)
+		r.told()
+		for i := range 10 {
+			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Problems = []Problem{{Reason: CloudRefused, Message: "no types"}} })
+		}
+		r.pass(keepPeriod)
+		r.want("events", r.toldOf(), "1 CloudRefused")
+		r.want("metric", value(r, r.keeper, "node_keeper_problems", CloudRefused), 10.0)
+		r.pass(30 * time.Minute)
+		r.want("events in half an hour", r.toldOf(), "")
+		r.pass(time.Hour)
+		r.want("events in the hour after it", r.toldOf(), "1 CloudRefused")
+	})
+}
+
 // TestLookCostsNothing: a thousand Nodes that are as they should be are not even queued.
 func TestLookCostsNothing(t *testing.T) {
 	inKeep(t, func(r *keepRig) {

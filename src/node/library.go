@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +91,9 @@ func (l *Library) InstanceMetadata(ctx context.Context, node *corev1.Node) (*clo
 	}
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	if at := slices.IndexFunc(machine.Problems, func(p Problem) bool { return p.Reason == MachineNoAddress }); at >= 0 {
+		return nil, fmt.Errorf("node %s: %w", node.Name, &machine.Problems[at])
 	}
 	return &cloudprovider.InstanceMetadata{
 		ProviderID: machine.ProviderID, NodeAddresses: machine.Addresses, InstanceType: machine.Type,

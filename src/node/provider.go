@@ -48,7 +48,8 @@ var ErrNotOurs = errors.New("the Node is not of this cloud")
 // Machine is what a Node should say of the machine it runs on.
 type Machine struct {
 	ProviderID string
-	// Addresses are all of them, the hostname included, in the order of preference.
+	// Addresses are all of them, the hostname included, in the order of preference. None leave those of the Node as they are; with a
+	// problem MachineNoAddress it is not initialised with them.
 	Addresses []corev1.NodeAddress
 	// Type, Zone and Region are values of the standard labels; "" leaves the label as it is.
 	Type, Zone, Region string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -27,10 +28,9 @@ var (
 	_ node.Namesakes = (*instances)(nil)
 )
 
-// Owns says whether a provider ID is of this cloud.
+// Owns says whether a provider ID is of this cloud. Also one that names no server is nobody else's: its Node waits, and has to be told.
 func (i *instances) Owns(providerID string) bool {
-	_, err := machineOf(providerID)
-	return err == nil
+	return strings.HasPrefix(providerID, ProviderName+"://")
 }
 
 // Find returns what the node should say of its server: the one its provider ID names, else the one called like the node, else the one its
@@ -41,8 +41,9 @@ func (i *instances) Find(ctx context.Context, n *corev1.Node, notBefore time.Tim
 		return node.Machine{}, problemOf(err)
 	}
 	machine := node.Machine{ProviderID: providerID(server.ID), Type: server.Type}
-	if machine.Addresses, err = nodeAddresses(n.Name, server); err != nil {
-		return node.Machine{}, err
+	addresses, problem := nodeAddresses(n.Name, server)
+	if machine.Addresses = addresses; problem != nil {
+		machine.Problems = append(machine.Problems, *problem)
 	}
 	if i.config.InstancesV2.ZoneAndRegionEnabled {
 		vpc, err := i.inventory.VPC(ctx)
@@ -126,7 +127,11 @@ func (i *instances) elsewhere(what, vpc string) error {
 // serverByID returns the server that the node's provider ID names.
 func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.Machine, error) {
 	id, err := machineOf(n.Spec.ProviderID)
-	if err != nil {
+	switch {
+	case err != nil && i.Owns(n.Spec.ProviderID):
+		return inventory.Machine{}, &node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The provider ID of this Node is %q, which names no server: want %s. It cannot be changed, so correct the kubelet's --provider-id, delete this Node, and restart the kubelet.",
+			n.Spec.ProviderID, anyProviderID())}
+	case err != nil:
 		return inventory.Machine{}, err
 	}
 	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
@@ -178,8 +183,8 @@ func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inv
 		i.config.VPCIdentity, n.Name, id, name)}
 }
 
-// nodeAddresses returns all addresses of the server's primary interface, and the node's name as its hostname.
-func nodeAddresses(name string, server inventory.Machine) ([]corev1.NodeAddress, error) {
+// nodeAddresses returns all addresses of the server's primary interface, and the node's name as its hostname; or why there are none.
+func nodeAddresses(name string, server inventory.Machine) ([]corev1.NodeAddress, *node.Problem) {
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
 	for _, text := range server.Addresses {
 		address, err := netip.ParseAddr(text)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -133,6 +134,21 @@ func TestAnErrorIsNotAnAnswer(t *testing.T) {
 			t.Errorf("InstanceMetadata without an answer = %v, %v", metadata, err)
 		}
 	})
+}
+
+// TestProviderIDThatNamesNone: a node with one is ours, and nothing is ever concluded about its server.
+func TestProviderIDThatNamesNone(t *testing.T) {
+	l := newLab(t, emulator.Config{})
+	n := named("a", "thalassacloud:///vm-1")
+	if !l.cloud.instances.Owns(n.Spec.ProviderID) || l.cloud.instances.Owns("aws:///vm-1") || l.cloud.instances.Owns("") {
+		t.Error("ours is not what has our scheme")
+	}
+	if state, err := l.cloud.instances.Look(t.Context(), n, time.Now()); err == nil {
+		t.Errorf("a look says %s", state)
+	}
+	if state, err := l.cloud.instances.Confirm(t.Context(), n); err == nil {
+		t.Errorf("asked for it, the cloud says %s", state)
+	}
 }
 
 func TestProviderID(t *testing.T) {

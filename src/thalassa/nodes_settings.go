@@ -26,6 +26,11 @@ func (i *instances) addSettings(machine *node.Machine, server inventory.Machine)
 	c := i.config.InstancesV2
 	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
 		value := server.Labels[key]
+		if steers(key, c.LabelPrefix) || steers(key, c.TaintPrefix) {
+			machine.Problems = append(machine.Problems, node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The server of this Node has the label %s. What begins with %s cannot be set so: by that people tell the cloud controller manager what to do with a Node. Set it on the Node itself.",
+				key, labelReserved)})
+			continue
+		}
 		if name, is := cutPrefix(key, c.LabelPrefix); is {
 			if machine.Labels == nil {
 				machine.Labels = map[string]string{}
@@ -36,6 +41,12 @@ func (i *instances) addSettings(machine *node.Machine, server inventory.Machine)
 			machine.Taints = append(machine.Taints, taintOf(name, value))
 		}
 	}
+}
+
+// steers says that a label of a server asks for one of ours on its node.
+func steers(key, prefix string) bool {
+	name, is := cutPrefix(key, prefix)
+	return is && strings.HasPrefix(name, labelReserved)
 }
 
 // cutPrefix is strings.CutPrefix, but that nothing begins with "".
