@@ -217,7 +217,14 @@ func nodeScenes() []scene {
 	blocked := func(pod, reason, samples string) string {
 		return "  node_lifecycle_deletions_blocked" + pod + `, reason="` + reason + `"} ` + samples + "\n"
 	}
+	const waits = "ThalassaCCMNodesUninitialised"
+	waiting := func(pod, samples string) string { return "  node_keeper_uninitialised" + pod + "} " + samples + "\n" }
 	return []scene{
+		{waits, "a Node waits", waiting(podA, "1x120"), 20 * time.Minute, true, nil},
+		{waits, "one Node after the other", waiting(podA, "3x20 1x100"), 30 * time.Minute, true, nil},
+		{waits, "the leader changes", waiting(podA, "1x25 stale") + waiting(podB, "_x25 1x95"), 20 * time.Minute, true, nil},
+		{waits, "they are initialised", waiting(podA, "5x20 0x5 5x20 0x75"), 20 * time.Minute, false, nil},
+		{waits, "those of one elsewhere", waiting(elsewhere, "2x120"), time.Hour, false, nil},
 		{kept, "too many at once", blocked(podA, "allowance", "3x120"), time.Hour, true, nil},
 		{kept, "one reason after the other", blocked(podA, "not_vouched", "1x30 0x90") + blocked(podA, "list_doubtful", "0x30 1x90"), 40 * time.Minute, true, nil},
 		{kept, "it passed", blocked(podA, "contradicted", "0x10 1x40 0x100"), 40 * time.Minute, false, nil},
@@ -234,13 +241,15 @@ func TestAlertsFollowControllers(t *testing.T) {
 		sets          []string
 		services, old bool
 		patrol, nodes bool
+		waits         bool
 	}{
-		"all":                           {nil, true, true, true, true},
-		"no load balancers":             {[]string{noServices}, false, true, false, true},
-		"no nodes":                      {[]string{noNodes}, true, true, true, false},
-		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false, false, false},
-		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false, false, false},
-		"no node life cycle":            {[]string{"controllers.cloud-node-lifecycle-controller=false"}, true, true, true, false},
+		"all":                           {nil, true, true, true, true, true},
+		"no load balancers":             {[]string{noServices}, false, true, false, true, true},
+		"no nodes":                      {[]string{noNodes}, true, true, true, false, false},
+		"no nodes, and nobody looks":    {[]string{noNodes, "cloudConfig.loadBalancer.driftPeriod=0"}, true, false, false, false, false},
+		"neither load balancers, nodes": {[]string{noNodes, noServices}, false, false, false, false, false},
+		"no node life cycle":            {[]string{"controllers.cloud-node-lifecycle-controller=false"}, true, true, true, false, true},
+		"nobody initialises":            {[]string{"controllers.cloud-node-controller=false"}, true, true, true, true, false},
 	} {
 		alerts := alerting(t, test.sets...)
 		for _, alert := range ofServices {
@@ -253,6 +262,9 @@ func TestAlertsFollowControllers(t *testing.T) {
 		}
 		if (alerts["ThalassaCCMNodesNotRemoved"] != nil) != test.nodes {
 			t.Errorf("%s: there is an alert about Nodes that are not removed: %v, want %v", name, !test.nodes, test.nodes)
+		}
+		if (alerts["ThalassaCCMNodesUninitialised"] != nil) != test.waits {
+			t.Errorf("%s: there is an alert about Nodes that wait: %v, want %v", name, !test.waits, test.waits)
 		}
 		if (alerts["ThalassaCCMInventoryOld"] != nil) != test.old {
 			t.Errorf("%s: there is an alert about old lists: %v, want %v", name, !test.old, test.old)

@@ -79,6 +79,13 @@
 ) .) }}
 {{- end }}
 {{- end }}
+{{- if (include "thalassa-ccm.work" .root | fromJson).nodes }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMNodesUninitialised" "severity" "warning" "for" "15m"
+  "expr" (printf `sum by (namespace) (node_keeper_uninitialised{%s}) > 0` .pods)
+  "summary" "Some Nodes wait to be initialised: no pod is scheduled to them."
+) .) }}
+{{- end }}
 {{- if (include "thalassa-ccm.work" .root | fromJson).lifecycle }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNodesNotRemoved" "severity" "warning" "for" "30m"
