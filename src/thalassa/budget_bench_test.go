@@ -40,14 +40,15 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
 	city := newMetropolis(b, services, nodes)
 	city.restart()
-	city.forgetMemory()
-	began, received := city.processor(), city.received.Load()
+	city.compared.Store(0)
+	forgetMemory()
+	began, received := processor(b), city.received.Load()
 	defer city.run(manyWorkers)()
 	city.looked(services)
-	start := city.processor() - began
+	start := processor(b) - began
 	lists := float64(city.received.Load() - received) // as many as in one look for drift
 
-	began = city.processor()
+	began = processor(b)
 	passes := 0
 	for b.Loop() {
 		city.twin()
@@ -55,14 +56,14 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 		passes++
 	}
 	// Metrics from before the loop are forgotten by it.
-	b.ReportMetric((city.processor()-began).Seconds()/float64(passes), prefix+"pass-cpu")
+	b.ReportMetric((processor(b)-began).Seconds()/float64(passes), prefix+"pass-cpu")
 	b.ReportMetric(start.Seconds(), prefix+"start-cpu")
 	b.ReportMetric(lists/mebi/(float64(city.config.LoadBalancer.DriftPeriod)/60), prefix+"traffic")
 
 	if err := city.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
 		b.Fatal(err)
 	}
-	b.ReportMetric(city.highest(), prefix+"memory")
+	b.ReportMetric(highest(), prefix+"memory")
 	b.ReportMetric(live(), prefix+"heap")
 	if writes := city.patches.Load() + int64(city.told.total()); writes > 0 {
 		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, city.told.seen())
@@ -123,24 +124,23 @@ func (m metropolis) looked(services int) {
 }
 
 // processor is the CPU time that this process has used.
-func (m metropolis) processor() time.Duration {
-	m.Helper()
+func processor(tb testing.TB) time.Duration {
+	tb.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		m.Fatal(err)
+		tb.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // forgetMemory gives back what is not in use, and lets the highest memory be measured anew where the system can do that.
-func (m metropolis) forgetMemory() {
-	m.compared.Store(0)
+func forgetMemory() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // Linux; elsewhere the highest memory is that of the whole benchmark
 }
 
 // highest is the most memory that the process has had, in MiB; what Go has from the system where that is not known.
-func (m metropolis) highest() float64 {
+func highest() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if _, after, found := bytes.Cut(status, []byte("VmHWM:")); err == nil && found {
 		if fields := bytes.Fields(after); len(fields) > 0 {
@@ -167,9 +167,11 @@ func live() float64 {
 type scale struct {
 	next     http.RoundTripper
 	received atomic.Int64
+	calls    atomic.Int64
 }
 
 func (s *scale) RoundTrip(request *http.Request) (*http.Response, error) {
+	s.calls.Add(1)
 	response, err := s.next.RoundTrip(request)
 	if err == nil {
 		response.Body = weighed{response.Body, &s.received}

@@ -50,7 +50,8 @@ func All() []Budget {
 	}
 	all = append(all, lifeCycle()...)
 	all = append(all, measured("", city, 5, 0.2, 512, 128)...)
-	return append(all, measured("metropolis-", metropolis, 25, 1, 1024, 640)...)
+	all = append(all, measured("metropolis-", metropolis, 25, 1, 1024, 640)...)
+	return append(all, county()...)
 }
 
 // lifeCycle are the budgets of looking whether the servers of nodes are there.
@@ -68,6 +69,36 @@ func lifeCycle() []Budget {
 		{Name: "life-many-seconds", Work: "1,000 of " + nodes + ", which are not ready, are removed after their servers were deleted", Limit: 300, Unit: "s"},
 		{Name: "life-many-calls", Work: "the same: for each of the nodes", Limit: 1.02, Unit: "calls"},
 	}
+}
+
+// county are the budgets of all that is done for nodes, in seconds, MiB and calls.
+func county() []Budget {
+	const nodes = "5,000 nodes"
+	limits := []struct {
+		name, work, of                       string
+		seconds, cpu, calls, traffic, writes float64
+	}{
+		{"initialise", nodes + " at once are initialised", ", for each", 15, 8, 5, 30, 2},
+		{"quiet", "a quiet minute with " + nodes, "", 0, 1.5, 1, 15, 0},
+		{"some", "a minute in which 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"all", "a minute in which all of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"joins", "500 nodes join " + nodes, ", for each", 5, 3, 5, 30, 2},
+	}
+	var all []Budget
+	for _, l := range limits {
+		name := "county-" + l.name
+		if l.seconds > 0 {
+			all = append(all, Budget{Name: name + "-seconds", Work: l.work, Limit: l.seconds, Unit: "s", Measured: true})
+		}
+		all = append(all,
+			Budget{Name: name + "-cpu", Work: l.work, Limit: l.cpu, Unit: "CPU s", Measured: true},
+			Budget{Name: name + "-calls", Work: l.work + ": calls", Limit: l.calls, Unit: "calls", Measured: true},
+			Budget{Name: name + "-traffic", Work: l.work + ": read from the cloud", Limit: l.traffic, Unit: "MiB", Measured: true},
+			Budget{Name: name + "-writes", Work: l.work + ": writes to Kubernetes" + l.of, Limit: l.writes, Unit: "writes", Measured: true})
+	}
+	return append(all,
+		Budget{Name: "county-heap", Work: "live memory with 5,500 nodes", Limit: 128, Unit: "MiB", Measured: true},
+		Budget{Name: "county-memory", Work: "the process's memory at its highest, with 5,500 nodes", Limit: 256, Unit: "MiB", Measured: true})
 }
 
 // measured are the budgets of a cluster of some size: seconds, MiB and MiB a minute.

@@ -1,0 +1,173 @@
+package thalassa
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// hurry is how many times faster than usual everything comes round in a county, so that a minute of it takes six seconds.
+const hurry = 10
+
+// BenchmarkNodes measures what looking after 5,000 nodes takes, and after 500 that join them, as the budgets name it. The cloud is a
+// process of its own, so that CPU and memory are the provider's; what stands for the API server is part of them, and small.
+func BenchmarkNodes(b *testing.B) {
+	const nodes, some, joins = 5000, 50, 500
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
+	c := newCounty(b, nodes+joins)
+	c.join(1, nodes)
+	forgetMemory()
+	var stop func()
+	first := c.costs(func() { stop = c.begin(); c.settled() })
+	defer func() { stop() }()
+	var quiet cost
+	for b.Loop() {
+		quiet = c.costs(c.minute)
+	}
+	c.silent(1, some)
+	aFew := c.costs(c.minute)
+	c.silent(some+1, nodes)
+	all := c.costs(c.minute)
+	more := c.costs(func() { c.join(nodes+1, nodes+joins); c.settled() })
+
+	// Metrics from before the loop are forgotten by it.
+	first.report(b, "county-initialise", nodes)
+	quiet.report(b, "county-quiet", 1)
+	aFew.report(b, "county-some", 1)
+	all.report(b, "county-all", 1)
+	more.report(b, "county-joins", joins)
+	b.ReportMetric(highest(), "county-memory")
+	b.ReportMetric(live(), "county-heap")
+}
+
+// county is a hamlet in real time whose cloud is another process, and whose nodes are removed, too.
+type county struct {
+	*hamlet
+	network *scale
+}
+
+func newCounty(b *testing.B, machines int) county {
+	b.Helper()
+	cloud := startCloud(b, machines)
+	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
+	l := &lab{TB: b, network: network, config: DefaultConfig()}
+	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
+	l.config.Inventory.MachineAge /= hurry
+	l.restart()
+	return county{&hamlet{lab: l, cluster: cluster.New(), told: record.NewFakeRecorder(10 * machines)}, network}
+}
+
+// begin starts both controllers, and returns what ends them.
+func (c county) begin() (stop func()) {
+	c.Helper()
+	kubernetes, err := cluster.Client(c)
+	if err != nil {
+		c.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(kubernetes, 0)
+	provider, behaviour, _ := node.ProviderOf(c.cloud)
+	keeper, err := node.NewKeeper(node.KeeperOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
+		Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1, Recorder: c.told})
+	if err != nil {
+		c.Fatal(err)
+	}
+	life, err := node.NewLifecycle(node.LifecycleOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
+		Nodes: factory.Core().V1().Nodes(), Period: lifePeriod / hurry, Workers: 1, Recorder: c.told})
+	if err != nil {
+		c.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(c.Context()), klog.Logger{}))
+	factory.StartWithContext(ctx)
+	var crew sync.WaitGroup
+	crew.Go(func() { keeper.Run(ctx) })
+	crew.Go(func() { life.Run(ctx) })
+	return func() { cancel(); crew.Wait(); factory.Shutdown() }
+}
+
+// join registers nodes, ready, for the machines with these numbers.
+func (c county) join(from, to int) {
+	c.Helper()
+	for i := from; i <= to; i++ {
+		c.register(machineName(i), func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		})
+	}
+}
+
+// machineName is what the emulator calls a machine.
+func machineName(i int) string { return fmt.Sprintf("machine-%05d", i) }
+
+// silent lets kubelets fall silent.
+func (c county) silent(from, to int) {
+	c.Helper()
+	for i := from; i <= to; i++ {
+		err := c.cluster.Change(named(machineName(i), ""), func(object cluster.Object) {
+			if n, ok := object.(*corev1.Node); ok {
+				n.Status.Conditions[0].Status = corev1.ConditionUnknown
+			}
+		})
+		if err != nil {
+			c.Fatal(err)
+		}
+	}
+}
+
+// settled returns once no node waits.
+func (c county) settled() {
+	c.Helper()
+	const often, long = 50 * time.Millisecond, 10 * time.Minute
+	late := time.After(long)
+	for tick := time.NewTicker(often); c.waiting() > 0; {
+		select {
+		case <-tick.C:
+		case <-late:
+			c.Fatalf("%d nodes wait: %s", c.waiting(), c.events())
+		}
+	}
+}
+
+// minute lets one pass.
+func (c county) minute() { <-time.After(time.Minute / hurry) }
+
+// cost is what some work takes.
+type cost struct {
+	seconds, processor     float64
+	calls, received, wrote int64
+}
+
+// costs measures work.
+func (c county) costs(work func()) cost {
+	c.Helper()
+	began, used := time.Now(), processor(c)
+	calls, received, wrote := c.network.calls.Load(), c.network.received.Load(), c.patches.Load()
+	work()
+	return cost{time.Since(began).Seconds(), (processor(c) - used).Seconds(),
+		c.network.calls.Load() - calls, c.network.received.Load() - received, c.patches.Load() - wrote}
+}
+
+// report makes metrics of it, the writes for each of so many nodes. Of what is not done for any of them the time says nothing.
+func (c cost) report(b *testing.B, name string, nodes int) {
+	b.Helper()
+	if nodes > 1 {
+		b.ReportMetric(c.seconds, name+"-seconds")
+	}
+	b.ReportMetric(c.processor, name+"-cpu")
+	b.ReportMetric(float64(c.calls), name+"-calls")
+	b.ReportMetric(float64(c.received)/mebi, name+"-traffic")
+	b.ReportMetric(float64(c.wrote)/float64(nodes), name+"-writes")
+}
