@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
@@ -140,6 +142,43 @@ func told(pods []corev1.Pod) string {
 		}
 	}
 	return lines.String()
+}
+
+// uninitialised are the nodes that have the taint of kubelets with --cloud-provider=external, or no provider ID.
+func (i *installation) uninitialised(ctx context.Context) (names []string, all int, err error) {
+	nodes, err := i.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, node := range nodes.Items {
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == cloudproviderapi.TaintExternalCloudProvider })
+		if tainted || node.Spec.ProviderID == "" {
+			names = append(names, node.Name)
+		}
+	}
+	return names, len(nodes.Items), nil
+}
+
+// TestClusterWithoutAnInitialisedNode: whoever removes the taint from all nodes has to run on one that has it.
+func TestClusterWithoutAnInitialisedNode(t *testing.T) {
+	for _, kind := range []string{"DaemonSet", "Deployment"} {
+		t.Run(kind, func(t *testing.T) {
+			i := newInstallation(t)
+			if names, all, err := i.uninitialised(t.Context()); err != nil || all != 2 || len(names) != all {
+				t.Fatalf("of %d nodes %q wait, error %v: want all of two", all, names, err)
+			}
+			defer i.remove(t)
+			i.apply(t, "kind: "+kind+"\n")
+			controlplanetest.Eventually(t, patience, "all nodes are initialised", func(ctx context.Context) error {
+				names, _, err := i.uninitialised(ctx)
+				if err == nil && len(names) > 0 {
+					pods, _ := i.pods(ctx)
+					err = fmt.Errorf("%q wait; %s", names, told(pods))
+				}
+				return err
+			})
+		})
+	}
 }
 
 // TestRolloutOnTheHostNetwork changes the pods where each node has room for one: the scheduler lets no second pod have the port, and
