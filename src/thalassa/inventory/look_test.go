@@ -157,7 +157,7 @@ func askMachine(t *testing.T) {
 	if m, found, err := w.AskMachine(t.Context(), shown); m.State != "deleting" || !found || err != nil {
 		t.Errorf("one whose state is running and whose status is deleted: %+v, %v, %v", m, found, err)
 	}
-	if left, err := w.TargetMachines(t.Context(), []string{shown}, time.Minute); len(left) != 0 || err != nil {
+	if left, _, err := w.TargetMachines(t.Context(), []string{shown}, time.Minute); len(left) != 0 || err != nil {
 		t.Errorf("targets %v, %v; want none that is said to be deleted", left, err)
 	}
 	<-time.After(time.Hour)
