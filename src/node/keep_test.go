@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,10 +95,10 @@ func TestWhyANodeIsNotInitialised(t *testing.T) {
 	for _, reason := range []string{MachineNotFound, MachineAmbiguous, MachineElsewhere, MachineNoAddress, MachineReplaced, InvalidSetting, CloudRefused, CloudNotReachable} {
 		t.Run(reason, func(t *testing.T) {
 			inKeep(t, func(r *keepRig) {
-				attempt := 0
+				var attempts atomic.Int64
 				r.ground.err = func(string) error {
 					message := "because"
-					if attempt++; reason == CloudRefused || reason == CloudNotReachable {
+					if attempt := attempts.Add(1); reason == CloudRefused || reason == CloudNotReachable {
 						message = fmt.Sprint("because of ", attempt)
 					}
 					return &Problem{Reason: reason, Message: message}
@@ -106,7 +107,7 @@ func TestWhyANodeIsNotInitialised(t *testing.T) {
 				r.start()
 				r.pass(10 * time.Minute)
 				r.want("events", r.toldOf(), "1 "+reason)
-				if attempt > 20 {
+				if attempt := attempts.Load(); attempt > 20 {
 					t.Errorf("%d attempts in 10 minutes", attempt)
 				}
 				r.want("metric", value(r, r.keeper, "node_keeper_problems", reason), 1.0)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,13 +40,13 @@ func TestNodeRegisteredAgain(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
 					happened := 0
-					r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+					r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method && happened == 0 {
 							happened++
 							happens(r)
 						}
 						return next.RoundTrip(request)
-					}
+					})
 					r.sky.machine("b", Gone)
 					r.silence("b")
 					r.pass(skyAge + lifeSoon)
@@ -145,12 +146,12 @@ func TestDryRunCounts(t *testing.T) {
 func TestNotPermitted(t *testing.T) {
 	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
 		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
-		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete {
 				return nil, refused
 			}
 			return next.RoundTrip(request)
-		}
+		})
 		r.sky.machine("b", Gone)
 		r.silence("b")
 		r.pass(skyAge + lifeSoon)
@@ -158,7 +159,7 @@ func TestNotPermitted(t *testing.T) {
 		r.want("blocked", r.blocked(blockedKubernetes), 1.0)
 		r.want("failed", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalFailed)), 1.0)
 		r.toldOnce("DeletingNodeFailed", "no such right")
-		r.network = nil
+		r.between(nil)
 		r.pass(r.behaviour.RemovalWindow + lifeSoon)
 		r.want("Nodes when it is permitted", r.names(), "a c")
 	})
@@ -171,21 +172,21 @@ func TestNotPermittedForMany(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			inLife(t, names, func(r *lifeRig) {
 				r.settle()
-				tries := 0
-				r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+				var tries atomic.Int64
+				r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 					if request.Method == method && strings.HasPrefix(request.URL.Path, "/api/v1/nodes/") {
-						tries++
+						tries.Add(1)
 						return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no such right"))
 					}
 					return next.RoundTrip(request)
-				}
+				})
 				for _, name := range names[:10] {
 					r.sky.machine(name, Gone)
 				}
 				r.silence(names[:10]...)
 				r.pass(40 * time.Minute)
-				if most := 40; tries < 2 || tries > most {
-					r.Errorf("%d tries in 40 minutes, want some and at most %d", tries, most)
+				if most, count := int64(40), tries.Load(); count < 2 || count > most {
+					r.Errorf("%d tries in 40 minutes, want some and at most %d", count, most)
 				}
 				r.want("Nodes", len(r.cluster.Nodes()), 50)
 				r.want("blocked", r.blocked(blockedKubernetes), 10.0)
@@ -205,7 +206,7 @@ func TestNotPermittedForMany(t *testing.T) {
 func TestHangingServer(t *testing.T) {
 	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
 		hung := map[string]int{}
-		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			once := request.Method == http.MethodPatch || hung[request.Method] == 0 && strings.HasSuffix(request.URL.Path, "/nodes/b")
 			if !once {
 				return next.RoundTrip(request)
@@ -213,7 +214,7 @@ func TestHangingServer(t *testing.T) {
 			hung[request.Method]++
 			<-request.Context().Done()
 			return nil, request.Context().Err()
-		}
+		})
 		r.sky.machine("c", Stopped) // whose taint is never written
 		r.sky.machine("b", Gone)
 		r.silence("b", "c")
@@ -238,7 +239,7 @@ func TestRemovalsBeforeTaints(t *testing.T) {
 		r.pass(skyAge + 2*lifePeriod)
 		r.silence(names[0])
 		removed, patched := time.Time{}, time.Time{}
-		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			switch request.Method {
 			case http.MethodPatch:
 				if patched.IsZero() {
@@ -249,7 +250,7 @@ func TestRemovalsBeforeTaints(t *testing.T) {
 				removed = time.Now()
 			}
 			return next.RoundTrip(request)
-		}
+		})
 		r.pass(lifeGrace + time.Second) // the next pass removes it
 		r.silence(names[1:20]...)
 		r.pass(time.Hour)

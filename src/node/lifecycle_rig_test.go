@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,7 +34,7 @@ type lifeRig struct {
 	stop      func()
 	made      int
 	// network is between the controller and the API server; nil changes nothing.
-	network func(next http.RoundTripper, request *http.Request) (*http.Response, error)
+	network atomic.Pointer[exchange]
 }
 
 const (
@@ -84,10 +85,16 @@ func (r *lifeRig) start() {
 	r.pass(2 * time.Second)
 }
 
+// exchange makes an answer of a request, perhaps by handing it on.
+type exchange func(next http.RoundTripper, request *http.Request) (*http.Response, error)
+
+// between puts something between the controller and the API server; nil takes it away.
+func (r *lifeRig) between(network exchange) { r.network.Store(&network) }
+
 // RoundTrip is between the controller and the API server.
 func (r *lifeRig) RoundTrip(request *http.Request) (*http.Response, error) {
-	if r.network != nil {
-		return r.network(r.cluster.Transport(), request)
+	if network := r.network.Load(); network != nil && *network != nil {
+		return (*network)(r.cluster.Transport(), request)
 	}
 	return r.cluster.Transport().RoundTrip(request)
 }

@@ -270,7 +270,7 @@ func TestShutdownTaint(t *testing.T) {
 func TestTaintOfAnOldState(t *testing.T) {
 	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
 		tries := 0
-		r.network = func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodPatch {
 				if tries++; tries == 1 {
 					r.change("b", func(n *corev1.Node) {
@@ -279,7 +279,7 @@ func TestTaintOfAnOldState(t *testing.T) {
 				}
 			}
 			return next.RoundTrip(request)
-		}
+		})
 		r.sky.machine("b", Stopped)
 		r.silence("b")
 		r.pass(skyAge + 3*lifePeriod)

@@ -48,7 +48,7 @@ type lifeTrial struct {
 
 func (t *lifeTrial) run() {
 	t.Helper()
-	t.network = t.watch
+	t.between(t.watch)
 	const minutes = 90
 	for range minutes {
 		t.sky.set(func(c *sky) { t.past = append(t.past, maps.Clone(c.machines)) })

@@ -120,7 +120,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
   verbs: [list]
 {{- end }}
 {{- if $work.nodes }}
-# Node controller: addresses, and labels together with them.
+# Node controller: addresses, and labels together with them. Needed by src/node, patch.go.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]

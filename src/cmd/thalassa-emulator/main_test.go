@@ -64,7 +64,7 @@ func TestSignalsStopIt(t *testing.T) {
 
 func TestErrorsEndIt(t *testing.T) {
 	output, err := rerun(t, "--data-plane=x").CombinedOutput()
-	if err == nil || !strings.Contains(string(output), "use none or loopback") {
+	if err == nil || !strings.Contains(string(output), "use none, loopback or netns") {
 		t.Errorf("ended with %v and output %q, want an error", err, output)
 	}
 }
