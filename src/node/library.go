@@ -69,7 +69,7 @@ func (l *Library) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool
 // state is how the Node's machine is, as far as the list says.
 func (l *Library) state(ctx context.Context, node *corev1.Node) (State, error) {
 	if node.Spec.ProviderID == "" {
-		machine, err := l.provider.Find(ctx, node, time.Now())
+		machine, err := l.provider.Find(ctx, node, born(node))
 		if err != nil {
 			return Unknown, fmt.Errorf("node %s has no provider ID: %w", node.Name, err)
 		}
@@ -85,7 +85,7 @@ func (l *Library) state(ctx context.Context, node *corev1.Node) (State, error) {
 // InstanceMetadata returns what Kubernetes should know of the Node's machine. The error is cloudprovider.InstanceNotFound when there is
 // none.
 func (l *Library) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	machine, err := l.provider.Find(ctx, node, time.Now())
+	machine, err := l.provider.Find(ctx, node, born(node))
 	if problem, ok := errors.AsType[*Problem](err); ok && (problem.Reason == MachineNotFound || problem.Reason == MachineReplaced) {
 		return nil, fmt.Errorf("node %s: %w (%w)", node.Name, err, cloudprovider.InstanceNotFound)
 	}
@@ -99,4 +99,13 @@ func (l *Library) InstanceMetadata(ctx context.Context, node *corev1.Node) (*clo
 		ProviderID: machine.ProviderID, NodeAddresses: machine.Addresses, InstanceType: machine.Type,
 		Zone: machine.Zone, Region: machine.Region, AdditionalLabels: machine.Labels,
 	}, nil
+}
+
+// born is when the Node came, by the API server's clock: its machine is none that was listed before only. Whoever asks through the library asks
+// for one Node after another, and a newer answer for each would be a list for each.
+func born(node *corev1.Node) time.Time {
+	if now := time.Now(); node.CreationTimestamp.After(now) { // as long as the clocks differ
+		return now
+	}
+	return node.CreationTimestamp.Time
 }
