@@ -20,6 +20,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,15 +100,27 @@ func (c *ControlPlane) prepare(context.Context) error {
 			return fmt.Errorf("making its folders: %w; a folder serves one control plane only", err)
 		}
 	}
-	var err error
-	if c.port, err = port.Reserve(c.options.Address); err != nil {
+	if err := c.choosePort(); err != nil {
 		return err
 	}
-	c.layout.server = c.port.Addr()
 	if err := os.WriteFile(c.layout.auditPolicy, auditPolicy, 0o600); err != nil {
 		return fmt.Errorf("writing the audit policy: %w", err)
 	}
 	return c.makeCredentials()
+}
+
+// choosePort finds out where the API server listens. A port that was given is not looked at: it may be one of another network
+// namespace.
+func (c *ControlPlane) choosePort() (err error) {
+	if c.options.Port != 0 {
+		c.layout.server = netip.AddrPortFrom(c.options.Address, c.options.Port)
+		return nil
+	}
+	if c.port, err = port.Reserve(c.options.Address); err != nil {
+		return err
+	}
+	c.layout.server = c.port.Addr()
+	return nil
 }
 
 func (c *ControlPlane) makeCredentials() error {
@@ -118,10 +131,10 @@ func (c *ControlPlane) makeCredentials() error {
 	if c.credentials, err = newCredentials(c.layout.certs, hosts); err != nil {
 		return err
 	}
-	if c.admin, err = c.credentials.config(c.layout.server, adminUser, adminGroup); err != nil {
+	if c.admin, err = c.User(adminUser, adminGroup); err != nil {
 		return err
 	}
-	return writeKubeconfig(c.layout.kubeconfig, c.admin)
+	return WriteKubeconfig(c.layout.kubeconfig, c.admin)
 }
 
 // startComponents starts each component once what it needs answers.
@@ -167,10 +180,11 @@ func (c *ControlPlane) startClients(ctx context.Context) error {
 // run starts one component. It gets next to nothing of our environment, so that a proxy setting
 // or a KUBECONFIG of the user changes nothing.
 func (c *ControlPlane) run(ctx context.Context, name string, flags []string) error {
+	line := slices.Concat(c.options.Enter, []string{c.options.Binary, name}, flags, c.options.Flags[name])
 	p, err := process.Start(context.WithoutCancel(ctx), process.Spec{
 		Name:    name,
-		Path:    c.options.Binary,
-		Args:    slices.Concat([]string{name}, flags, c.options.Flags[name]),
+		Path:    line[0],
+		Args:    line[1:],
 		Env:     []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.layout.dir},
 		Dir:     c.layout.etcd, // see etcdSocket
 		LogPath: c.log(name),
@@ -189,6 +203,19 @@ func (c *ControlPlane) log(name string) string { return filepath.Join(c.layout.l
 // Config returns how to reach the API server as a member of system:masters. It is the caller's
 // own copy, without a rate limit.
 func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.admin) }
+
+// User returns how to reach the API server as a user in the given groups, by a certificate.
+func (c *ControlPlane) User(name string, groups ...string) (*rest.Config, error) {
+	config, err := c.credentials.config(c.layout.server, name, groups...)
+	if err != nil {
+		return nil, err
+	}
+	config.Dial = c.options.Dial
+	return config, nil
+}
+
+// CA returns the path of the certificate of the authority that signs servers' and users' certificates.
+func (c *ControlPlane) CA() string { return c.credentials.caCert }
 
 // Kubeconfig returns the path of a kubeconfig for the same user; it contains everything it needs.
 func (c *ControlPlane) Kubeconfig() string { return c.layout.kubeconfig }

@@ -18,6 +18,8 @@ const (
 	adminGroup     = "system:masters"
 	controllerUser = "system:kube-controller-manager"
 	schedulerUser  = "system:kube-scheduler"
+	// kubeletClientUser is the API server, as kubelets see it.
+	kubeletClientUser = "kube-apiserver-kubelet-client"
 
 	// frontProxyUser is whom extension API servers, the secured metrics port of a cloud
 	// controller manager among them, accept user names in headers from.
@@ -34,6 +36,8 @@ type credentials struct {
 	// to extension API servers.
 	servingCert, servingKey string
 	proxyCert, proxyKey     string
+	// kubeletCert and kubeletKey are whom kubelets see when the API server asks them for logs and the like.
+	kubeletCert, kubeletKey string
 	// tokenKey signs and verifies ServiceAccount tokens.
 	tokenKey string
 }
@@ -46,6 +50,7 @@ func newCredentials(dir string, hosts []string) (*credentials, error) {
 		c.makeAuthority,
 		func(dir string) error { return c.makeServing(dir, hosts) },
 		c.makeFrontProxy,
+		c.makeKubeletClient,
 		c.makeTokenKey,
 	}
 	for _, step := range steps {
@@ -91,6 +96,15 @@ func (c *credentials) makeFrontProxy(dir string) error {
 	return err
 }
 
+func (c *credentials) makeKubeletClient(dir string) error {
+	pair, err := c.ca.Client(kubeletClientUser, adminGroup)
+	if err != nil {
+		return err
+	}
+	c.kubeletCert, c.kubeletKey, err = pair.Write(dir, "kubelet-client")
+	return err
+}
+
 func (c *credentials) makeTokenKey(dir string) error {
 	key, err := pki.NewKey()
 	if err != nil {
@@ -116,9 +130,9 @@ func (c *credentials) config(server netip.AddrPort, user string, groups ...strin
 	}, nil
 }
 
-// writeKubeconfig writes a kubeconfig that stands alone, so that it can be copied anywhere on the
-// machine.
-func writeKubeconfig(path string, c *rest.Config) error {
+// WriteKubeconfig writes a kubeconfig to path that stands alone, so that it can be copied anywhere on
+// the machine.
+func WriteKubeconfig(path string, c *rest.Config) error {
 	const name = "lab"
 	k := clientcmdapi.NewConfig()
 	k.Clusters[name] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
@@ -138,7 +152,7 @@ func (c *credentials) kubeconfig(dir string, server netip.AddrPort, user string)
 		return "", err
 	}
 	path := filepath.Join(dir, strings.TrimPrefix(user, "system:")+".kubeconfig")
-	return path, writeKubeconfig(path, config)
+	return path, WriteKubeconfig(path, config)
 }
 
 // servingHosts lists the names and addresses that clients inside and outside the cluster use for

@@ -65,6 +65,8 @@ func apiServerFlags(o Options, l layout, c *credentials) []string {
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--kubelet-client-certificate=" + c.kubeletCert, "--kubelet-client-key=" + c.kubeletKey,
+		"--kubelet-preferred-address-types=InternalIP,Hostname",
 		"--proxy-client-cert-file=" + c.proxyCert, "--proxy-client-key-file=" + c.proxyKey,
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + c.tokenKey, "--service-account-signing-key-file=" + c.tokenKey,

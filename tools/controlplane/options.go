@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -24,6 +25,14 @@ type Options struct {
 	// Address is the IPv4 address the API server listens on, at a port of its own choice.
 	// Default: 127.0.0.1.
 	Address netip.Addr
+	// Port is where the API server listens. Default: a free one of its own choice.
+	Port uint16
+	// Enter is the beginning of the command line of every component, for one that runs elsewhere:
+	// {"nsenter", "--net=/run/netns/machine"} starts them in a network namespace. It has to become the
+	// component, and not its parent. With it, Port and Dial are required.
+	Enter []string
+	// Dial connects to the API server, where this process itself cannot. Default: as every process does.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ServiceCIDR is where cluster IPs come from; two ranges separated by a comma for dual-stack,
 	// IPv4 first. Default: 10.96.0.0/16.
 	ServiceCIDR string
@@ -43,6 +52,9 @@ type Options struct {
 func (o Options) complete(ctx context.Context) (Options, error) {
 	if o.Dir == "" {
 		return o, errors.New("Options.Dir is empty; name a folder for its state")
+	}
+	if len(o.Enter) > 0 && (o.Port == 0 || o.Dial == nil) {
+		return o, errors.New("Options.Enter needs Options.Port and Options.Dial: what is free there, and how to get there, cannot be found out")
 	}
 	if !o.Address.IsValid() {
 		o.Address = netip.AddrFrom4([4]byte{127, 0, 0, 1})

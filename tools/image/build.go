@@ -47,14 +47,21 @@ func Build(ctx context.Context, root string, p Program, s Stamp) (v1.ImageIndex,
 func Assemble(p Program, s Stamp, executables map[string]string) (v1.ImageIndex, error) {
 	var images []v1.Image
 	for _, platform := range platforms() {
-		executable := File{Path: "/" + p.Name, Mode: 0o755, Source: executables[platform.Architecture]}
-		image, err := fromScratch(p, s, platform, accounts(), []File{executable})
+		image, err := assemble(p, s, platform, executables[platform.Architecture])
 		if err != nil {
-			return nil, fmt.Errorf("making the image of %s for %s: %w", p.Name, platform.Architecture, err)
+			return nil, err
 		}
 		images = append(images, image)
 	}
 	return index(p, s, images), nil
+}
+
+func assemble(p Program, s Stamp, on v1.Platform, executable string) (v1.Image, error) {
+	image, err := fromScratch(p, s, on, accounts(), []File{{Path: "/" + p.Name, Mode: 0o755, Source: executable}})
+	if err != nil {
+		return nil, fmt.Errorf("making the image of %s for %s: %w", p.Name, on.Architecture, err)
+	}
+	return image, nil
 }
 
 // fromScratch makes the image of a program for one platform from layers of files.
@@ -76,7 +83,7 @@ func fromScratch(p Program, s Stamp, on v1.Platform, layers ...[]File) (v1.Image
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = on.OS, on.Architecture, v1.Time{Time: s.created()}
-	config.Config = v1.Config{User: user, Entrypoint: []string{"/" + p.Name}, Cmd: p.Arguments, WorkingDir: "/", Labels: labels(p, s)}
+	config.Config = v1.Config{User: user, Entrypoint: append([]string{"/" + p.Name}, p.Command...), Cmd: p.Arguments, WorkingDir: "/", Labels: labels(p, s)}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, err
 	}

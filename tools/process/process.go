@@ -4,7 +4,7 @@
 // us and not it, and so that whatever it started goes away with it. It is stopped with Stop or by
 // ending the context it was started with. When we are killed without a chance to clean up, the
 // kernel kills it for us (Linux' parent death signal). That last safety net holds for the child
-// itself; children of the child need a net of their own.
+// itself; children of the child need a net of their own, which Spec.Isolate is.
 //
 //	p, err := process.Start(ctx, process.Spec{Name: "etcd", Path: lab, Args: []string{"etcd"}, LogPath: "etcd.log"})
 //	if err != nil {
@@ -12,7 +12,7 @@
 //	}
 //	defer p.Stop(5 * time.Second)
 //
-// The package needs Linux; it needs no privileges.
+// The package needs Linux; it needs no privileges but for Spec.Isolate.
 package process
 
 import (
@@ -64,6 +64,11 @@ type Spec struct {
 	Log io.Writer
 	// Grace is the time between SIGTERM and SIGKILL when the context ends. Default: DefaultGrace.
 	Grace time.Duration
+	// Isolate makes the process the first one of PID, mount and UTS namespaces of its own, which needs
+	// root. When it ends, in whatever way, the kernel ends everything it started with it, wherever
+	// that went, and forgets every mount. As a first process it does not die of signals that it does
+	// not handle, SIGKILL from outside excepted.
+	Isolate bool
 }
 
 // Process is a child process that was started. All methods may be called from any goroutine and
@@ -140,6 +145,9 @@ func command(ctx context.Context, s Spec, output *os.File) *exec.Cmd {
 	cmd.Stdout = output
 	cmd.Stderr = output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if s.Isolate {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS
+	}
 	return cmd
 }
 

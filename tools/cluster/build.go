@@ -1,0 +1,75 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
+)
+
+// Names of images that are made here and are in no registry.
+const (
+	pauseImage = "lab.local/pause:1"
+	// TestImage is the name of the image of the test server.
+	TestImage = "lab.local/test-server:1"
+)
+
+// programs are the executables of a cluster, by path.
+type programs struct {
+	lab, guest string
+	// images is a folder with archives: everything that a node has to have.
+	images string
+}
+
+// build compiles what has changed since the last time: seconds, but minutes the first time.
+func build(ctx context.Context, root string, say func(string, ...any)) (p programs, err error) {
+	if p.lab, err = controlplane.Build(ctx, root, func(line string) { say("%s", line) }); err != nil {
+		return p, err
+	}
+	p.guest = filepath.Join(root, "bin", "guest")
+	p.images = filepath.Join(root, "dist", "cluster", "images")
+	if err := os.MkdirAll(p.images, 0o755); err != nil {
+		return p, fmt.Errorf("making a folder for images: %w", err)
+	}
+	say("Building the images")
+	if err := compileGuest(ctx, root, p.guest); err != nil {
+		return p, err
+	}
+	for command, reference := range map[string]string{"pause": pauseImage, "serve": TestImage} {
+		program := image.Program{Name: "guest", Title: reference, Description: "Part of the lab", Command: []string{command}}
+		if err := image.Archive(filepath.Join(p.images, command+".tar"), reference, program, image.Stamp{Version: "devel"}, p.guest); err != nil {
+			return p, err
+		}
+	}
+	return p, buildManager(ctx, root, p.images)
+}
+
+// compileGuest compiles what runs inside of machines and pods.
+func compileGuest(ctx context.Context, root, target string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", target, "./cmd/guest")
+	command.Dir = filepath.Join(root, "tools")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=", "GOARCH=")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building tools/cmd/guest: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// buildManager makes the image of the cloud controller manager, under the name that the chart knows it by.
+func buildManager(ctx context.Context, root, folder string) error {
+	loaded, err := chart.Load(filepath.Join(root, "charts", "thalassa-ccm"))
+	if err != nil {
+		return err
+	}
+	manager := image.Programs()[0]
+	version := loaded.AppVersion()
+	reference := image.Registry + "/" + manager.Repository + ":" + version
+	return image.BuildArchive(ctx, root, filepath.Join(folder, manager.Name+".tar"), reference, manager, image.Stamp{Version: "v" + version})
+}

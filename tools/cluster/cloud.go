@@ -1,0 +1,75 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+)
+
+// clientNetworks are where the client is, in ranges reserved for documentation.
+func clientNetworks() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:0:ffff::/64")}
+}
+
+// clientAddress is where the client, and with it the cloud's API, is.
+func clientAddress() netip.Addr { return clientNetworks()[0].Addr().Next().Next() }
+
+// headerTimeout bounds how long a client of the cloud may take for its headers.
+const headerTimeout = 10 * time.Second
+
+// startCloud starts the cloud. Its API answers machines at an address outside of the VPC, and this machine
+// at a loopback address.
+func (c *Cluster) startCloud(ctx context.Context) (err error) {
+	c.machines = newMachines(c)
+	c.plane, err = netns.New(netns.Options{Client: c.options.Client, ClientNetworks: clientNetworks(), OnMachine: c.machines.happened})
+	if err != nil {
+		return err
+	}
+	c.cloud, err = emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: c.plane})
+	if err != nil {
+		return errors.Join(err, c.plane.Close())
+	}
+	c.later("the cloud", func() error { return errors.Join(c.cloud.Close(), c.machines.close()) })
+	outside, err := c.Client().ListenTCP(netip.AddrPortFrom(clientAddress(), cloudPort))
+	if err != nil {
+		return fmt.Errorf("serving the cloud's API to machines: %w", err)
+	}
+	inside, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return errors.Join(fmt.Errorf("serving the cloud's API: %w", err), outside.Close())
+	}
+	server := &http.Server{Handler: c.cloud, ReadHeaderTimeout: headerTimeout}
+	for _, listener := range []net.Listener{outside, inside} {
+		go func() { _ = server.Serve(listener) }()
+	}
+	c.later("the cloud's API", server.Close)
+	c.cloudURL = "http://" + inside.Addr().String()
+	c.say("Thalassa Cloud (emulated) answers at %s; machines are in namespaces that begin with %s-", c.cloudURL, c.plane.Name())
+	return nil
+}
+
+// cloudEndpoint is where machines find the cloud's API.
+func cloudEndpoint() string {
+	return "http://" + netip.AddrPortFrom(clientAddress(), cloudPort).String()
+}
+
+// dialer connects from a namespace.
+func dialer(in *namespace.Namespace) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return nil, fmt.Errorf("connecting from network namespace %q: %w", in.Name(), err)
+		}
+		return in.Dial(ctx, network, netip.Addr{}, to)
+	}
+}

@@ -1,0 +1,260 @@
+//go:build linux
+
+// Package cluster runs a real Kubernetes cluster in an emulated cloud on this machine: every machine
+// of the cloud's VPC is a network namespace with a kubelet in it, packets go through the VPC's
+// routes, filters and load balancers, and the cloud controller manager is the image that `make image`
+// makes, installed by the chart. What happens to a machine in the cloud happens to the node.
+//
+//	c, err := cluster.Start(ctx, cluster.Options{Root: root})
+//	...
+//	defer c.Close()
+//	client, err := kubernetes.NewForConfig(c.Config())
+//	conn, err := c.Client().Dial(ctx, "tcp", netip.Addr{}, loadBalancer)
+//
+// It needs root and Linux. Everything ends with the calling process, in whatever way that ends; what
+// a killed one leaves on disk is removed by the next start.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/realnode"
+)
+
+const (
+	// ControlPlane is the name of the machine with the control plane.
+	ControlPlane = "control-plane"
+	// Host as Options.Client is this machine itself.
+	Host = netns.Host
+	// waitTimeout bounds the wait for what takes seconds on an idle machine.
+	waitTimeout = 3 * time.Minute
+	pollEvery   = 250 * time.Millisecond
+
+	podCIDR     = "10.244.0.0/16"
+	serviceCIDR = "10.96.0.0/16"
+	apiPort     = 6443
+	cloudPort   = 8080
+)
+
+// Options are what a cluster is made of. Only Root is required.
+type Options struct {
+	// Root is the folder of the repository.
+	Root string
+	// Workers is how many machines there are beside that of the control plane. Default: 2.
+	Workers int
+	// Client is from where load balancers are reached: a network namespace, or Host. Empty is one of the
+	// cluster's own.
+	Client string
+	// Progress hears in plain words what happens. It may be nil.
+	Progress func(string)
+	// Bare leaves out the cloud controller manager: nodes then stay tainted.
+	Bare bool
+	// Values are values of the chart beside those it needs.
+	Values map[string]any
+	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of Kubernetes.
+	NodeMonitorGracePeriod time.Duration
+}
+
+// Cluster is a running cluster. Its methods may be called from any goroutine.
+type Cluster struct {
+	options  Options
+	folder   *folder
+	programs programs
+	plane    *netns.Plane
+	cloud    *emulator.Emulator
+	cloudURL string // on this machine's loopback address
+	control  *controlplane.ControlPlane
+	config   *rest.Config
+	api      kubernetes.Interface
+	machines *machines
+	undo     []undo
+}
+
+// undo ends something that was started.
+type undo struct {
+	what string
+	do   func() error
+}
+
+// Start starts a cluster and waits until its nodes are initialised and ready. ctx bounds the start only;
+// afterwards the cluster runs until Close, or until this process ends in whatever way.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	if o.Workers == 0 {
+		o.Workers = 2
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	c := &Cluster{options: o}
+	for _, step := range []func(context.Context) error{
+		c.prepare, c.startCloud, c.startControlPlane, c.addWorkers, c.install, c.nodesReady, c.remember,
+	} {
+		err := step(ctx)
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("starting a cluster: %w", err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+// say tells about progress.
+func (c *Cluster) say(format string, args ...any) { c.options.Progress(fmt.Sprintf(format, args...)) }
+
+func (c *Cluster) later(what string, do func() error) { c.undo = append(c.undo, undo{what, do}) }
+
+// prepare checks what there is, and builds what there is not.
+func (c *Cluster) prepare(ctx context.Context) (err error) {
+	if err := realnode.Check(); err != nil {
+		return err
+	}
+	if c.folder, err = openFolder(c.say); err != nil {
+		return err
+	}
+	c.later("its files", c.folder.remove)
+	c.programs, err = build(ctx, c.options.Root, c.say)
+	return err
+}
+
+// startControlPlane makes a machine in the cloud, and starts the control plane on it.
+func (c *Cluster) startControlPlane(ctx context.Context) error {
+	if err := c.AddNode(ControlPlane); err != nil {
+		return err
+	}
+	at, err := c.machines.await(ctx, ControlPlane)
+	if err != nil {
+		return err
+	}
+	// These run on the machine as far as the network is concerned. They are not among its processes:
+	// switched off, it takes nobody's data with it.
+	c.control, err = controlplane.Start(ctx, controlplane.Options{
+		Dir: c.folder.file("kubernetes"), Binary: c.programs.lab,
+		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path}, Dial: dialer(c.Client()),
+		PodCIDR: podCIDR, ServiceCIDR: serviceCIDR, NodeMonitorGracePeriod: c.options.NodeMonitorGracePeriod,
+		// Whoever sees a node go silent after 20 s need not have its pods for 5 minutes more.
+		Flags: map[string][]string{controlplane.APIServer: {"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30"}},
+	})
+	if err != nil {
+		return err
+	}
+	c.later("the control plane", c.control.Stop)
+	if err := c.openDoor(at.Addresses[0]); err != nil {
+		return err
+	}
+	c.say("Kubernetes answers at %s", c.config.Host)
+	return c.machines.open(c.control)
+}
+
+// openDoor lets this machine, whose namespace is another one, reach the API server at a loopback address.
+func (c *Cluster) openDoor(server netip.Addr) error {
+	door, err := openDoor(c.Client(), netip.AddrPortFrom(server, apiPort))
+	if err != nil {
+		return err
+	}
+	c.later("the way to the API server", door.close)
+	c.config = c.control.Config()
+	c.config.Dial = nil
+	c.config.Host = "https://" + door.address()
+	if err := controlplane.WriteKubeconfig(c.Kubeconfig(), c.config); err != nil {
+		return err
+	}
+	c.api, err = kubernetes.NewForConfig(c.config)
+	return err
+}
+
+func (c *Cluster) addWorkers(context.Context) error {
+	for i := range c.options.Workers {
+		if err := c.AddNode(fmt.Sprintf("worker-%d", i+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddNode makes a machine in the cloud, whose node then joins the cluster.
+func (c *Cluster) AddNode(name string) error {
+	if _, err := c.cloud.AddMachine(emulator.MachineSpec{Name: name}); err != nil {
+		return fmt.Errorf("making machine %s: %w", name, err)
+	}
+	c.say("Machine %s runs in the cloud", name)
+	return nil
+}
+
+// Config is how to reach the API server from this machine, as a member of system:masters.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// API is a client of the API server.
+func (c *Cluster) API() kubernetes.Interface { return c.api }
+
+// Kubeconfig is the path of a kubeconfig for the same.
+func (c *Cluster) Kubeconfig() string { return c.folder.file("kubeconfig") }
+
+// Cloud is the cloud.
+func (c *Cluster) Cloud() *emulator.Emulator { return c.cloud }
+
+// CloudURL is where the cloud's API is on this machine.
+func (c *Cluster) CloudURL() string { return c.cloudURL }
+
+// Client is the network namespace from which load balancers and machines are reached.
+func (c *Cluster) Client() *namespace.Namespace { return c.plane.Client() }
+
+// Node is the node on a machine that runs; nil when there is none.
+func (c *Cluster) Node(name string) *realnode.Node { return c.machines.node(name) }
+
+// Dir is the folder with everything: kubeconfig, logs, and the files of machines.
+func (c *Cluster) Dir() string { return c.folder.path }
+
+// Logs copies what helps to find out what happened into a folder: the logs of the control plane, of the
+// nodes' programs and of pods.
+func (c *Cluster) Logs(to string) error {
+	failed := []error{copyLogs(c.folder.file("kubernetes/logs"), filepath.Join(to, "control-plane"))}
+	failed = append(failed, copyLogs(c.folder.file("logs"), filepath.Join(to, "nodes")))
+	pods, _ := filepath.Glob(c.folder.file("machines/*/log/pods"))
+	for _, folder := range pods {
+		name := filepath.Base(filepath.Dir(filepath.Dir(folder)))
+		failed = append(failed, copyLogs(folder, filepath.Join(to, "pods", name)))
+	}
+	return errors.Join(failed...)
+}
+
+// copyLogs copies files as they are at the moment; a folder that is not there has none.
+func copyLogs(from, to string) error {
+	if _, err := os.Stat(from); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return fmt.Errorf("copying logs: %w", err)
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return fmt.Errorf("copying the logs in %s: %w", from, err)
+	}
+	return nil
+}
+
+// Close ends everything, in the reverse order of its beginning, and removes its files.
+func (c *Cluster) Close() error {
+	var failed []error
+	for _, u := range slices.Backward(c.undo) {
+		if err := u.do(); err != nil {
+			failed = append(failed, fmt.Errorf("removing %s: %w", u.what, err))
+		}
+	}
+	c.undo = nil
+	return errors.Join(failed...)
+}

@@ -1,0 +1,283 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/realnode"
+)
+
+// roleControlPlane is both the label and the taint of the node of the control plane.
+const roleControlPlane = "node-role.kubernetes.io/control-plane"
+
+// machines makes nodes of the cloud's machines: what happens to the one happens to the other.
+type machines struct {
+	cluster *Cluster
+
+	mu      sync.Mutex
+	changed chan struct{}       // closed and replaced when something has changed
+	present map[string]*machine // by identity
+	control *controlplane.ControlPlane
+	failed  error // the first thing that went wrong
+}
+
+// machine is one of the cloud. Its node is started and stopped by one goroutine at a time: work
+// is the present one.
+type machine struct {
+	last netns.Event
+	node *realnode.Node
+	work *work
+}
+
+// work is what a goroutine does for a machine.
+type work struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func newMachines(c *Cluster) *machines {
+	return &machines{cluster: c, changed: make(chan struct{}), present: map[string]*machine{}}
+}
+
+// change changes the state, and tells those who wait.
+func (m *machines) change(how func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	how()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// happened hears of one event after another. It returns when what had to end has ended: a namespace
+// must not outlive its name because something still runs in it.
+func (m *machines) happened(e netns.Event) {
+	one := m.find(e)
+	m.halt(one)
+	switch e.Kind {
+	case netns.Booted, netns.Moved:
+		ctx, cancel := context.WithCancel(context.Background())
+		w := &work{cancel, make(chan struct{})}
+		m.change(func() { one.last, one.work = e, w })
+		go func() {
+			defer close(w.done)
+			defer cancel()
+			m.fail(m.run(ctx, one, e))
+		}()
+	case netns.Stopped:
+		m.change(func() { one.last = e })
+	case netns.Deleted:
+		m.change(func() { delete(m.present, e.Identity) })
+		m.fail(m.discard(one))
+	}
+}
+
+func (m *machines) find(e netns.Event) (one *machine) {
+	m.change(func() {
+		if m.present[e.Identity] == nil {
+			m.present[e.Identity] = &machine{}
+		}
+		one = m.present[e.Identity]
+	})
+	return one
+}
+
+// halt switches a machine's node off.
+func (m *machines) halt(one *machine) {
+	m.mu.Lock()
+	w := one.work
+	m.mu.Unlock()
+	if w == nil {
+		return
+	}
+	w.cancel()
+	<-w.done
+	m.mu.Lock()
+	node := one.node
+	one.work = nil
+	m.mu.Unlock()
+	if node != nil {
+		m.fail(node.Stop())
+	}
+}
+
+// discard removes the files of a machine that is gone.
+func (m *machines) discard(one *machine) error {
+	if one.node == nil {
+		return nil
+	}
+	return one.node.Remove()
+}
+
+// fail remembers what went wrong first, for whoever waits.
+func (m *machines) fail(err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	m.cluster.say("%v", err)
+	m.change(func() {
+		if m.failed == nil {
+			m.failed = err
+		}
+	})
+}
+
+// wait waits until got says true, or something has failed. got is called with the lock.
+func (m *machines) wait(ctx context.Context, got func() bool) error {
+	for {
+		m.mu.Lock()
+		done, failed, changed := got(), m.failed, m.changed
+		m.mu.Unlock()
+		if done || failed != nil {
+			return failed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// await waits for a machine to have been booted.
+func (m *machines) await(ctx context.Context, name string) (at netns.Event, err error) {
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+	defer cancel()
+	err = m.wait(ctx, func() bool {
+		for _, one := range m.present {
+			if one.last.Name == name && one.last.Kind == netns.Booted {
+				at = one.last
+			}
+		}
+		return at.Name != ""
+	})
+	if err != nil {
+		return at, fmt.Errorf("waiting for machine %s: %w", name, err)
+	}
+	return at, nil
+}
+
+// open says that there is a cluster that nodes can join.
+func (m *machines) open(control *controlplane.ControlPlane) error {
+	m.change(func() { m.control = control })
+	return nil
+}
+
+func (m *machines) node(name string) (found *realnode.Node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range m.present {
+		if one.node != nil && one.work != nil && one.node.Name() == name {
+			found = one.node
+		}
+	}
+	return found
+}
+
+// close is called when all machines have been deleted.
+func (m *machines) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.present) > 0 {
+		return fmt.Errorf("%d machines are still there", len(m.present))
+	}
+	return nil
+}
+
+// run starts the node of a machine, once there is a cluster to join, and gives it what the cluster has
+// for it.
+func (m *machines) run(ctx context.Context, one *machine, e netns.Event) error {
+	if err := m.wait(ctx, func() bool { return m.control != nil }); err != nil {
+		return context.Canceled // nobody joins a cluster that does not come
+	}
+	options, err := m.options(e)
+	if err != nil {
+		return fmt.Errorf("preparing node %s: %w", e.Name, err)
+	}
+	node, err := realnode.Start(ctx, options)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		return err
+	}
+	m.change(func() { one.node = node })
+	m.cluster.say("Node %s has been started", e.Name)
+	return m.cluster.connect(ctx, node, e)
+}
+
+// options are what a node is made of.
+func (m *machines) options(e netns.Event) (realnode.Options, error) {
+	c := m.cluster
+	o := realnode.Options{
+		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses,
+		Dir: c.folder.file(filepath.Join("machines", e.Name)), Logs: c.folder.file(filepath.Join("logs", e.Name)),
+		Cgroup: c.folder.cgroup(e.Name), Lab: c.programs.lab, Guest: c.programs.guest, ClientCA: m.control.CA(),
+		SandboxImage: pauseImage, PodCIDR: podCIDR,
+	}
+	var err error
+	if o.Images, err = c.images(); err != nil {
+		return o, err
+	}
+	if e.Name == ControlPlane {
+		o.Taints = []corev1.Taint{{Key: roleControlPlane, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	if o.Kubelet, err = m.kubeconfig("kubelet-"+e.Name, "system:node:"+e.Name, "system:nodes"); err != nil {
+		return o, err
+	}
+	o.Proxy, err = m.kubeconfig("kube-proxy", "system:kube-proxy")
+	return o, err
+}
+
+// images are the archives with what every node has to have: ours, and those that were loaded later.
+func (c *Cluster) images() ([]string, error) {
+	ours, err := filepath.Glob(filepath.Join(c.programs.images, "*.tar"))
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := filepath.Glob(c.folder.file("images/*.tar"))
+	return append(ours, loaded...), err
+}
+
+func (m *machines) kubeconfig(file, user string, groups ...string) (string, error) {
+	config, err := m.control.User(user, groups...)
+	if err != nil {
+		return "", err
+	}
+	path := m.cluster.folder.file(file + ".kubeconfig")
+	return path, controlplane.WriteKubeconfig(path, config)
+}
+
+// connect gives the node the network of its pods, which the controller manager chooses when it has registered.
+func (c *Cluster) connect(ctx context.Context, node *realnode.Node, e netns.Event) error {
+	var cidrs []string
+	err := c.until(ctx, "node "+e.Name+" to have a network for its pods", func(ctx context.Context) error {
+		object, err := c.api.CoreV1().Nodes().Get(ctx, e.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if cidrs = object.Spec.PodCIDRs; len(cidrs) == 0 {
+			return errors.New("it has none")
+		}
+		if e.Name == ControlPlane && !hasLabel(object) {
+			return c.labelControlPlane(ctx)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := node.SetPodCIDRs(cidrs...); err != nil {
+		return err
+	}
+	return c.route(ctx, e, cidrs)
+}

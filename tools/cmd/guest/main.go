@@ -1,0 +1,83 @@
+//go:build linux
+
+// Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of a machine,
+// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
+)
+
+// endLimit bounds how long requests may take that were there when the server was asked to end.
+const endLimit = time.Minute
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	switch args[0] {
+	case "machine":
+		if len(args) == 3 {
+			return told(machine.Run(args[1], args[2]))
+		}
+	case "pause":
+		return told(machine.Pause(os.Stdout))
+	case "serve":
+		return program.Run("guest", os.Stderr, func(ctx context.Context) error { return serve(ctx, args[1:]) })
+	}
+	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME | guest pause | guest serve [flags]")
+	return 2
+}
+
+func told(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "guest:", err)
+	return 1
+}
+
+func serve(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("guest serve", flag.ContinueOnError)
+	web := flags.String("http", ":8080", "`address` of HTTP")
+	behind := flags.String("proxied", ":8081", "`address` of HTTP behind a PROXY protocol header")
+	datagrams := flags.String("udp", ":8080", "`address` of UDP")
+	drain := flags.Duration("drain", 0, "`time` for which new requests are served after a SIGTERM")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	options, err := listen(ctx, *web, *behind, *datagrams)
+	if err != nil {
+		return err
+	}
+	options.Drain = *drain
+	server := testserver.Start(options)
+	<-ctx.Done()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit+*drain)
+	defer cancel()
+	return server.End(ending)
+}
+
+func listen(ctx context.Context, web, behind, datagrams string) (o testserver.Options, err error) {
+	var problems [4]error
+	var config net.ListenConfig
+	o.Host, problems[0] = os.Hostname()
+	o.HTTP, problems[1] = config.Listen(ctx, "tcp", web)
+	o.Proxied, problems[2] = config.Listen(ctx, "tcp", behind)
+	o.Datagrams, problems[3] = config.ListenPacket(ctx, "udp", datagrams)
+	return o, errors.Join(problems[:]...)
+}

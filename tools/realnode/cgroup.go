@@ -1,0 +1,169 @@
+//go:build linux
+
+package realnode
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroups is where the hierarchies of cgroups are.
+const cgroups = "/sys/fs/cgroup"
+
+// hierarchies are the roots of all cgroup hierarchies: one with version 2, and one per controller
+// with version 1, where the folder above them is not one.
+func hierarchies() ([]string, error) {
+	unified, err := isCgroup(cgroups, unix.CGROUP2_SUPER_MAGIC)
+	if err != nil {
+		return nil, fmt.Errorf("looking for cgroups: %w; mount them, with version 2: mount -t cgroup2 none %s", err, cgroups)
+	}
+	if unified {
+		return []string{cgroups}, nil
+	}
+	entries, err := os.ReadDir(cgroups)
+	if err != nil {
+		return nil, fmt.Errorf("looking for cgroups: %w", err)
+	}
+	var found []string
+	for _, entry := range entries {
+		path := filepath.Join(cgroups, entry.Name())
+		if entry.Type()&fs.ModeSymlink != 0 {
+			continue
+		}
+		first, _ := isCgroup(path, unix.CGROUP_SUPER_MAGIC)
+		second, _ := isCgroup(path, unix.CGROUP2_SUPER_MAGIC)
+		if first || second {
+			found = append(found, path)
+		}
+	}
+	return found, nil
+}
+
+func isCgroup(path string, magic int64) (bool, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(path, &stat); err != nil {
+		return false, os.NewSyscallError("statfs "+path, err)
+	}
+	return int64(stat.Type) == magic, nil
+}
+
+// makeCgroups makes a cgroup with that name in every hierarchy.
+func makeCgroups(name string) error {
+	roots, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		made := filepath.Join(root, name)
+		if err := os.Mkdir(made, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("making cgroup %s: %w", made, err)
+		}
+		if err := errors.Join(inherit(root, made), delegate(root)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherit gives a new cgroup of version 1 the processors and memory of the one above: it has none of
+// its own, and nothing can then run in it.
+func inherit(root, made string) error {
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // another controller, or version 2, where the root has no such file
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(made, name), content, 0)
+		}
+		if err != nil {
+			return fmt.Errorf("giving cgroup %s what the one above has: %w", made, err)
+		}
+	}
+	return nil
+}
+
+// needed are the controllers that a kubelet wants of version 2.
+func needed() []string { return []string{"cpu", "cpuset", "memory", "pids"} }
+
+// delegate lets cgroups of version 2 below root have the controllers that a kubelet wants.
+func delegate(root string) error {
+	content, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 || err == nil && root != cgroups {
+		return nil // version 1, or beside it, where the controllers are elsewhere
+	}
+	if err != nil {
+		return fmt.Errorf("reading the controllers of cgroups: %w", err)
+	}
+	var enable []string
+	for _, controller := range needed() {
+		if !slices.Contains(strings.Fields(string(content)), controller) {
+			return fmt.Errorf("cgroups of version 2 lack the controller %s, which a kubelet needs", controller)
+		}
+		enable = append(enable, "+"+controller)
+	}
+	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte(strings.Join(enable, " ")), 0); err != nil {
+		return fmt.Errorf("handing the controllers of cgroups on (in a container, its processes must be in a cgroup below its root): %w", err)
+	}
+	return nil
+}
+
+// removeCgroups removes the cgroups with that name and everything below. They must be without processes.
+func removeCgroups(name string) error {
+	roots, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, root := range roots {
+		failed = append(failed, removeTree(filepath.Join(root, name)))
+	}
+	return errors.Join(failed...)
+}
+
+// removeTree removes folders from the inside out; the files of cgroups go with them.
+func removeTree(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			err = errors.Join(err, removeTree(filepath.Join(path, entry.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := unix.Rmdir(path); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("removing cgroup %s: %w", path, err)
+	}
+	return nil
+}
+
+// RemoveCgroups removes the cgroups whose names begin with prefix: those of machines whose owner was
+// killed. They must be without processes.
+func RemoveCgroups(prefix string) error {
+	roots, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, root := range roots {
+		entries, err := os.ReadDir(root)
+		failed = append(failed, err)
+		for _, entry := range entries {
+			if entry.IsDir() && strings.HasPrefix(entry.Name(), prefix) {
+				failed = append(failed, removeTree(filepath.Join(root, entry.Name())))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}

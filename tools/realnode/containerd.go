@@ -1,0 +1,151 @@
+//go:build linux
+
+package realnode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Where things are on a machine. /var/lib and /run are its own, and so these are the places where
+// everybody looks for them.
+const (
+	socket    = "/run/containerd/containerd.sock"
+	cniConfig = "/var/lib/cni/net.d"
+	// ownFiles are ours, beside what the programs keep.
+	ownFiles = "/var/lib/lab"
+	// images is containerd's namespace of what Kubernetes uses.
+	images = "k8s.io"
+	// snapshotter copies instead of overlaying, which works on every file system.
+	snapshotter = "native"
+)
+
+// cniFolders are where distributions have the programs of CNI.
+func cniFolders() []string { return []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"} }
+
+// containerdConfig lets containers be no less likely to be killed for their memory than containerd itself: in a container or a
+// virtual machine of CI, root may lack the capability for that, and then no pod starts.
+func containerdConfig(sandboxImage, cniFolder string) string {
+	return fmt.Sprintf(`version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+[grpc]
+  address = %q
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = %q
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = %q
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = %q
+    conf_dir = %q
+`, socket, sandboxImage, snapshotter, cniFolder, cniConfig)
+}
+
+func (n *Node) startContainerd(ctx context.Context) error {
+	p, err := n.run(ctx, "containerd", "containerd", "--config", ownFiles+"/containerd.toml")
+	if err != nil {
+		return err
+	}
+	return n.await(ctx, "containerd to answer", p, func(ctx context.Context) error {
+		return n.ctr(ctx, "version")
+	})
+}
+
+// ctr runs a command of containerd's own client, which is on the host and finds the machine's socket
+// below its folder.
+func (n *Node) ctr(ctx context.Context, args ...string) error {
+	at := filepath.Join(n.options.Dir, socket)
+	output, err := exec.CommandContext(ctx, "ctr", append([]string{"--address", at, "--namespace", images}, args...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, output)
+	}
+	return nil
+}
+
+func (n *Node) importImages(ctx context.Context) error {
+	for _, archive := range n.options.Images {
+		if err := n.Import(ctx, archive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Import makes the images of an archive known to the node: one as `make image` and `docker save`
+// write it.
+func (n *Node) Import(ctx context.Context, archive string) error {
+	if err := n.ctr(ctx, "images", "import", "--snapshotter", snapshotter, archive); err != nil {
+		return fmt.Errorf("importing %s into node %s: %w", archive, n.options.Name, err)
+	}
+	return nil
+}
+
+// SetPodCIDRs tells the node where its pods are, which makes it Ready: at most one network of each
+// family. What they had before is gone.
+func (n *Node) SetPodCIDRs(cidrs ...string) error {
+	config, err := cniConfiguration(cidrs)
+	if err == nil {
+		err = replace(filepath.Join(n.options.Dir, "lib/cni/net.d/10-pods.conflist"), config)
+	}
+	if err != nil {
+		return fmt.Errorf("telling node %s about its pods' network: %w", n.options.Name, err)
+	}
+	return nil
+}
+
+// cniConfiguration connects pods to a bridge of their machine, which routes them.
+func cniConfiguration(cidrs []string) ([]byte, error) {
+	if len(cidrs) == 0 {
+		return nil, errors.New("it has none")
+	}
+	type object = map[string]any
+	var ranges [][]object
+	var routes []object
+	for _, cidr := range cidrs {
+		all := "0.0.0.0/0"
+		if strings.Contains(cidr, ":") {
+			all = "::/0"
+		}
+		ranges, routes = append(ranges, []object{{"subnet": cidr}}), append(routes, object{"dst": all})
+	}
+	return json.MarshalIndent(object{
+		"cniVersion": "0.4.0", "name": "pods", "plugins": []object{{
+			// A pod may reach itself through a Service.
+			"type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": false, "hairpinMode": true,
+			"ipam": object{"type": "host-local", "ranges": ranges, "routes": routes},
+		}},
+	}, "", "  ")
+}
+
+// replace puts a file in place all at once: containerd watches the folder.
+func replace(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// cniFolder finds the programs of CNI.
+func cniFolder(exists func(string) bool) (string, error) {
+	folders := cniFolders()
+	i := slices.IndexFunc(folders, func(folder string) bool {
+		return exists(filepath.Join(folder, "bridge")) && exists(filepath.Join(folder, "host-local"))
+	})
+	if i < 0 {
+		return "", fmt.Errorf("the CNI plug-ins bridge and host-local are in none of %s", strings.Join(folders, ", "))
+	}
+	return folders[i], nil
+}
