@@ -55,6 +55,15 @@ bench: bin/bench ## measure how long things take on this machine, and whether bu
 demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
 	@exec bin/demo $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
 
+# CLIENT=host makes load balancers reachable from this machine itself: it then gets an interface and routes of the cluster.
+.PHONY: cluster
+cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root; WORKERS=2, CLIENT=host; ci/e2e-setup.sh first)
+	@exec bin/cluster $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
+
+.PHONY: e2e
+e2e: bin/gotest ## prove in a real cluster that everything works (root; ci/e2e-setup.sh first; logs of what failed are in dist/e2e)
+	@exec bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
+
 .PHONY: image
 image: bin/image ## build the container images into dist/images, without Docker (OCI layouts, and archives for docker load)
 	@exec bin/image --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)'
@@ -127,9 +136,9 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@cd src && GOWORK=off $(GOBUILD) -ldflags '$(LINKER)' -o ../$@ ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
-bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
+bin/cluster bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
 
-bin/bench bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/release bin/verify: bin/%: go-version FORCE
+bin/bench bin/cluster bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/release bin/verify: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

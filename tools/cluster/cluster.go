@@ -61,7 +61,7 @@ type Options struct {
 	Client string
 	// Progress hears in plain words what happens. It may be nil.
 	Progress func(string)
-	// Bare leaves out the cloud controller manager: nodes then stay tainted.
+	// Bare leaves out the cloud controller manager: nodes then stay tainted until Install.
 	Bare bool
 	// Values are values of the chart beside those it needs.
 	Values map[string]any
@@ -101,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{options: o}
 	for _, step := range []func(context.Context) error{
-		c.prepare, c.startCloud, c.startControlPlane, c.addWorkers, c.install, c.nodesReady, c.remember,
+		c.prepare, c.startCloud, c.startControlPlane, c.addWorkers, c.complete,
 	} {
 		err := step(ctx)
 		if err == nil {
@@ -112,6 +112,14 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// complete installs the cloud controller manager, unless it is left out, and waits for the nodes.
+func (c *Cluster) complete(ctx context.Context) error {
+	if c.options.Bare {
+		return c.nodesReady(ctx, false)
+	}
+	return c.Install(ctx)
 }
 
 // say tells about progress.

@@ -29,11 +29,8 @@ const (
 	taintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-// install installs the chart.
-func (c *Cluster) install(ctx context.Context) error {
-	if c.options.Bare {
-		return nil
-	}
+// Install installs the chart, and waits until all nodes are initialised and ready.
+func (c *Cluster) Install(ctx context.Context) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: credentials},
 		StringData: map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret},
@@ -46,7 +43,7 @@ func (c *Cluster) install(ctx context.Context) error {
 		return err
 	}
 	c.say("The chart is installed")
-	return nil
+	return c.nodesReady(ctx, true)
 }
 
 // Values are the values that the chart is installed with: those that have no default, and Options.Values.
@@ -62,7 +59,7 @@ func (c *Cluster) Values() map[string]any {
 }
 
 // nodesReady waits until all machines have a node that is ready, and initialised, if there is somebody to do that.
-func (c *Cluster) nodesReady(ctx context.Context) error {
+func (c *Cluster) nodesReady(ctx context.Context, initialised bool) error {
 	want := c.options.Workers + 1
 	err := c.until(ctx, fmt.Sprintf("%d nodes to be ready", want), func(ctx context.Context) error {
 		if err := c.machines.wait(ctx, func() bool { return true }); err != nil {
@@ -77,7 +74,7 @@ func (c *Cluster) nodesReady(ctx context.Context) error {
 		}
 		var trouble []error
 		for i := range nodes.Items {
-			trouble = append(trouble, readiness(&nodes.Items[i], !c.options.Bare))
+			trouble = append(trouble, readiness(&nodes.Items[i], initialised))
 		}
 		return errors.Join(trouble...)
 	})

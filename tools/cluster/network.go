@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/thalassa-cloud/client-go/iaas"
-	"github.com/thalassa-cloud/client-go/pkg/client"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
@@ -53,14 +52,7 @@ func (c *Cluster) labelControlPlane(ctx context.Context) error {
 }
 
 // Customer is a client of the cloud, as its customer.
-func (c *Cluster) Customer() (*iaas.Client, error) {
-	raw, err := client.NewClient(client.WithBaseURL(c.cloudURL), client.WithOrganisation(emulator.DefaultOrganisation),
-		client.WithAuthPersonalToken(emulator.DefaultToken), client.WithTimeout(waitTimeout))
-	if err != nil {
-		return nil, fmt.Errorf("preparing a client of the cloud: %w", err)
-	}
-	return iaas.New(raw)
-}
+func (c *Cluster) Customer() (*iaas.Client, error) { return customer(c.cloudURL) }
 
 // route makes the VPC send what is for a node's pods to its machine.
 func (c *Cluster) route(ctx context.Context, e netns.Event, cidrs []string) error {

@@ -7,24 +7,33 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	"github.com/thalassa-cloud/client-go/pkg/client"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/realnode"
 )
 
-// note is what a running cluster leaves for the commands that change it.
-type note struct {
-	// CloudURL is where the cloud's API is, Folder the cluster's.
-	CloudURL, Folder, Kubeconfig string
-	// Namespace is the one from which load balancers are reached.
+// Remote is a cluster that another process runs.
+type Remote struct {
+	// CloudURL is where the cloud's API is, Folder is the cluster's.
+	CloudURL, Folder string
+	// Kubeconfig is the path of one for the cluster's owner.
+	Kubeconfig string
+	// Namespace is the file of the network namespace from which load balancers are reached.
 	Namespace string
 }
 
-// notePath is where the cluster of a repository leaves its note.
+// notePath is where the cluster of a repository leaves a note about itself.
 func notePath(root string) string { return filepath.Join(root, "dist", "cluster", "running.json") }
 
-// remember leaves the note.
-func (c *Cluster) remember(context.Context) error {
-	content, err := json.MarshalIndent(note{c.cloudURL, c.Dir(), c.Kubeconfig(), c.Client().Path()}, "", "  ")
+// Announce leaves a note in the repository, by which Find finds this cluster until it is closed.
+func (c *Cluster) Announce() error {
+	content, err := json.MarshalIndent(Remote{c.cloudURL, c.Dir(), c.Kubeconfig(), c.Client().Path()}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -36,17 +45,115 @@ func (c *Cluster) remember(context.Context) error {
 	return nil
 }
 
-func readNote(root string) (note, error) {
-	var n note
+// Find finds the cluster that runs in the repository at root: the one that was started last.
+func Find(root string) (Remote, error) {
+	var r Remote
 	content, err := os.ReadFile(notePath(root))
 	if errors.Is(err, os.ErrNotExist) {
-		return n, errors.New("no cluster of this repository runs; make cluster starts one")
+		return r, errors.New("no cluster of this repository runs; make cluster starts one")
 	}
 	if err == nil {
-		err = json.Unmarshal(content, &n)
+		err = json.Unmarshal(content, &r)
 	}
 	if err != nil {
-		return n, fmt.Errorf("reading the note about the cluster: %w", err)
+		return r, fmt.Errorf("reading the note about the cluster: %w", err)
 	}
-	return n, nil
+	if _, err := os.Stat(r.Folder); err != nil {
+		return r, errors.New("the cluster of this repository was killed; make cluster starts another one")
+	}
+	return r, nil
+}
+
+// customer is a client of the cloud, as its customer.
+func customer(url string) (*iaas.Client, error) {
+	raw, err := client.NewClient(client.WithBaseURL(url), client.WithOrganisation(emulator.DefaultOrganisation),
+		client.WithAuthPersonalToken(emulator.DefaultToken), client.WithTimeout(waitTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("preparing a client of the cloud: %w", err)
+	}
+	return iaas.New(raw)
+}
+
+// AddNode makes a machine in the cloud, whose node then joins the cluster.
+func (r Remote) AddNode(ctx context.Context, name string) error {
+	cloud, err := customer(r.CloudURL)
+	if err != nil {
+		return err
+	}
+	types, err := cloud.ListMachineTypes(ctx, nil)
+	if err != nil || len(types) == 0 {
+		return fmt.Errorf("making machine %s: the cloud has no machine types (%w)", name, err)
+	}
+	zone := emulator.DefaultRegion + "a"
+	_, err = cloud.CreateMachine(ctx, iaas.CreateMachine{Name: name, Subnet: emulator.DefaultSubnet, MachineType: types[0].Slug, AvailabilityZone: &zone})
+	if err != nil {
+		return fmt.Errorf("making machine %s: %w", name, err)
+	}
+	return nil
+}
+
+// RemoveNode deletes a machine in the cloud, and its node is gone at once: whoever wants to drain it does that before.
+func (r Remote) RemoveNode(ctx context.Context, name string) error {
+	cloud, err := customer(r.CloudURL)
+	if err != nil {
+		return err
+	}
+	machines, err := cloud.ListMachines(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("deleting machine %s: %w", name, err)
+	}
+	for _, one := range machines {
+		if one.Slug != name {
+			continue
+		}
+		if err := cloud.DeleteMachine(ctx, one.Identity); err != nil {
+			return fmt.Errorf("deleting machine %s: %w", name, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("deleting machine %s: the cloud has none of that name", name)
+}
+
+// LoadImage makes the images of an archive known to all nodes, and to those that will be added.
+func (r Remote) LoadImage(ctx context.Context, archive string) error {
+	kept := filepath.Join(r.Folder, "images", filepath.Base(archive))
+	if filepath.Ext(kept) != ".tar" {
+		kept += ".tar"
+	}
+	if err := copyFile(kept, archive); err != nil {
+		return fmt.Errorf("loading %s: %w", archive, err)
+	}
+	nodes, err := filepath.Glob(filepath.Join(r.Folder, "machines", "*"))
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, node := range nodes {
+		failed = append(failed, realnode.Import(ctx, node, kept))
+	}
+	return errors.Join(failed...)
+}
+
+// copyFile makes a copy that is complete, or is not there.
+func copyFile(to, from string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.CreateTemp(filepath.Dir(to), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	if err = errors.Join(err, target.Close()); err == nil {
+		err = os.Rename(target.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(target.Name()))
+	}
+	return nil
 }

@@ -57,15 +57,14 @@ func (n *Node) startContainerd(ctx context.Context) error {
 		return err
 	}
 	return n.await(ctx, "containerd to answer", p, func(ctx context.Context) error {
-		return n.ctr(ctx, "version")
+		return ctr(ctx, n.options.Dir, "version")
 	})
 }
 
 // ctr runs a command of containerd's own client, which is on the host and finds the machine's socket
 // below its folder.
-func (n *Node) ctr(ctx context.Context, args ...string) error {
-	at := filepath.Join(n.options.Dir, socket)
-	output, err := exec.CommandContext(ctx, "ctr", append([]string{"--address", at, "--namespace", images}, args...)...).CombinedOutput()
+func ctr(ctx context.Context, dir string, args ...string) error {
+	output, err := exec.CommandContext(ctx, "ctr", append([]string{"--address", filepath.Join(dir, socket), "--namespace", images}, args...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, output)
 	}
@@ -74,18 +73,18 @@ func (n *Node) ctr(ctx context.Context, args ...string) error {
 
 func (n *Node) importImages(ctx context.Context) error {
 	for _, archive := range n.options.Images {
-		if err := n.Import(ctx, archive); err != nil {
+		if err := Import(ctx, n.options.Dir, archive); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Import makes the images of an archive known to the node: one as `make image` and `docker save`
-// write it.
-func (n *Node) Import(ctx context.Context, archive string) error {
-	if err := n.ctr(ctx, "images", "import", "--snapshotter", snapshotter, archive); err != nil {
-		return fmt.Errorf("importing %s into node %s: %w", archive, n.options.Name, err)
+// Import makes the images of an archive known to the node whose machine has its files in dir: an
+// archive as `make image` and `docker save` write it.
+func Import(ctx context.Context, dir, archive string) error {
+	if err := ctr(ctx, dir, "images", "import", "--snapshotter", snapshotter, archive); err != nil {
+		return fmt.Errorf("importing %s into node %s: %w", archive, filepath.Base(dir), err)
 	}
 	return nil
 }

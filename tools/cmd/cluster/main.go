@@ -1,36 +1,108 @@
 //go:build linux
 
-// Command cluster runs a real cluster in an emulated cloud until Ctrl-C; see `make cluster`.
+// Command cluster runs a real cluster in an emulated cloud until Ctrl-C, and changes one that runs; see `make cluster`.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
+const usage = `usage: cluster [flags]              run a cluster until Ctrl-C
+       cluster add-node NAME        make a machine, whose node joins the cluster that runs
+       cluster remove-node NAME     delete a machine
+       cluster load-image ARCHIVE   make the images of an archive known to all nodes
+       cluster clean                remove the files of clusters that were killed
+flags:
+`
+
 func main() {
-	workers := flag.Int("workers", 2, "`number` of nodes beside the one of the control plane")
-	client := flag.String("client", "", "network `namespace` that reaches load balancers, or host (default: one of its own)")
+	var o cluster.Options
+	flag.IntVar(&o.Workers, "workers", 2, "`number` of nodes beside the one of the control plane")
+	flag.StringVar(&o.Client, "client", "", "network `namespace` that reaches load balancers, or host for this machine (default: one of its own)")
+	flag.BoolVar(&o.Bare, "bare", false, "leave out the cloud controller manager: nodes then stay tainted")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), usage)
+		flag.PrintDefaults()
+	}
 	flag.Parse()
-	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error {
-		root, err := repo.Root()
-		if err != nil {
-			return err
-		}
-		c, err := cluster.Start(ctx, cluster.Options{
-			Root: root, Workers: *workers, Client: *client, Progress: func(line string) { fmt.Println(" ", line) },
-		})
-		if err != nil {
-			return err
-		}
-		fmt.Printf("\n  export KUBECONFIG=%s\n  logs: %s\n", c.Kubeconfig(), c.Dir())
-		<-ctx.Done()
-		return c.Close()
-	}))
+	// What is told is the cluster's; log lines of libraries are not.
+	klog.SetLogger(logr.Discard())
+	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error { return run(ctx, o, flag.Args()) }))
+}
+
+func run(ctx context.Context, o cluster.Options, args []string) error {
+	root, err := repo.Root()
+	if err != nil {
+		return err
+	}
+	o.Root, o.Progress = root, func(line string) { fmt.Println(" ", line) }
+	if len(args) == 0 {
+		return serve(ctx, o)
+	}
+	if len(args) == 1 && args[0] == "clean" {
+		return clean()
+	}
+	return change(ctx, root, args)
+}
+
+func serve(ctx context.Context, o cluster.Options) error {
+	c, err := cluster.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := c.Announce(); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	fmt.Printf(`
+  export KUBECONFIG=%s
+  kubectl get nodes -o wide
+  what load balancers serve:  nsenter --net=%s curl http://ADDRESS/
+  the cloud:                  curl -s %s/_emulator/state
+  more nodes, and images:     bin/cluster add-node worker-9; bin/cluster load-image ARCHIVE
+  logs:                       %s
+
+Everything runs until Ctrl-C.
+`, c.Kubeconfig(), c.Client().Path(), c.CloudURL(), c.Dir()+"/logs")
+	<-ctx.Done()
+	fmt.Println("\n  Removing everything")
+	return c.Close()
+}
+
+func clean() error {
+	removed, err := cluster.Clean()
+	for _, path := range removed {
+		fmt.Println("Removed", path)
+	}
+	return err
+}
+
+// change changes the cluster that runs.
+func change(ctx context.Context, root string, args []string) error {
+	var remote cluster.Remote
+	does := map[string]func(context.Context, string) error{
+		"add-node":    func(ctx context.Context, name string) error { return remote.AddNode(ctx, name) },
+		"remove-node": func(ctx context.Context, name string) error { return remote.RemoveNode(ctx, name) },
+		"load-image":  func(ctx context.Context, archive string) error { return remote.LoadImage(ctx, archive) },
+	}
+	do := does[args[0]]
+	if do == nil || len(args) != 2 {
+		return fmt.Errorf("unknown command %q\n%s", strings.Join(args, " "), usage)
+	}
+	var err error
+	if remote, err = cluster.Find(root); err != nil {
+		return err
+	}
+	return do(ctx, args[1])
 }

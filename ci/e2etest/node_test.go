@@ -1,0 +1,213 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	taintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	taintShutdown      = "node.cloudprovider.kubernetes.io/shutdown"
+
+	portKubelet = 10250
+)
+
+func hasTaint(node *corev1.Node, key string) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// bootstrap proves that the chart as it is comes up where all nodes wait for it, that of the control plane included.
+func bootstrap(t *testing.T, l *lab) {
+	if len(l.before) != 3 {
+		t.Errorf("%d nodes were there before the chart, want 3", len(l.before))
+	}
+	for _, node := range l.before {
+		if !hasTaint(&node, taintUninitialized) || node.Spec.ProviderID != "" {
+			t.Errorf("before the chart, node %s had the taints %v and provider ID %q, want it tainted and without", node.Name, node.Spec.Taints, node.Spec.ProviderID)
+		}
+	}
+	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes.Items {
+		if hasTaint(&node, taintUninitialized) || !strings.HasPrefix(node.Spec.ProviderID, "thalassacloud://") ||
+			node.Labels[corev1.LabelTopologyZone] == "" || node.Labels[corev1.LabelInstanceTypeStable] == "" {
+			t.Errorf("node %s is not initialised: taints %v, provider ID %q, labels %v", node.Name, node.Spec.Taints, node.Spec.ProviderID, node.Labels)
+		}
+		for _, address := range node.Status.Addresses {
+			if address.Type == corev1.NodeInternalIP {
+				l.answersAt(t, address.Address)
+			}
+		}
+	}
+}
+
+// answersAt proves that a node's address is that of its machine: its kubelet answers there.
+func (l *lab) answersAt(t *testing.T, address string) {
+	t.Helper()
+	at, err := netip.ParseAddr(address)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	conn, err := l.Client().Dial(t.Context(), "tcp", netip.Addr{}, netip.AddrPortFrom(at, portKubelet))
+	if err != nil {
+		t.Errorf("no kubelet at %s: %v", address, err)
+		return
+	}
+	closeQuietly(conn)
+}
+
+// imported proves that the pods run what was built here, which is in no registry.
+func imported(t *testing.T, l *lab) {
+	pods, err := l.API().CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != 1 || pods.Items[0].Spec.NodeName != "control-plane" {
+		t.Fatalf("%d pods run, want one on the node of the control plane", len(pods.Items))
+	}
+	events, err := l.API().CoreV1().Events("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + pods.Items[0].Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	present := false
+	for _, event := range events.Items {
+		present = present || event.Reason == "Pulled" && strings.Contains(event.Message, "already present on machine")
+		if event.Reason == "Pulling" {
+			t.Errorf("an image was pulled: %s", event.Message)
+		}
+	}
+	if !present {
+		t.Error("no event says that the image was there")
+	}
+	log, err := l.API().CoreV1().Pods("kube-system").GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
+	if err != nil || len(log) == 0 {
+		t.Errorf("its log has %d bytes: %v", len(log), err)
+	}
+}
+
+// poweredOff proves what follows when a machine loses power: its Node says so, traffic goes elsewhere, and all is well when it is on again.
+func poweredOff(t *testing.T, l *lab) {
+	namespace := l.runServers(t, "worker-1", "worker-2")
+	address := l.expose(t, namespace, portHTTP)
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+
+	if err := l.Cloud().StopMachine("worker-2"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Cloud().StartMachine("worker-2") }) // if it was not reached below
+	eventually(t, "Node worker-2 says that its machine is shut down", func(ctx context.Context) error {
+		node, err := l.API().CoreV1().Nodes().Get(ctx, "worker-2", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if isReady(node) || !hasTaint(node, taintShutdown) {
+			return fmt.Errorf("ready %t, taints %v", isReady(node), node.Spec.Taints)
+		}
+		return nil
+	})
+	l.awaitWeb(t, address, "worker-1")
+
+	if err := l.Cloud().StartMachine("worker-2"); err != nil {
+		t.Fatal(err)
+	}
+	l.nodeUsable(t, "worker-2")
+	// Kubernetes evicts the pod of a node that was off too long; whoever has a Deployment gets another one.
+	if err := l.API().CoreV1().Pods(namespace).Delete(t.Context(), "on-worker-2", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod of before is gone", func(ctx context.Context) error {
+		_, err := l.API().CoreV1().Pods(namespace).Get(ctx, "on-worker-2", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+	l.runServer(t, namespace, "worker-2")
+	l.serversReady(t, namespace, "worker-2")
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+}
+
+// nodeUsable waits until a node is initialised and ready.
+func (l *lab) nodeUsable(t *testing.T, name string) {
+	t.Helper()
+	eventually(t, "node "+name+" is usable", func(ctx context.Context) error {
+		node, err := l.API().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !isReady(node) || hasTaint(node, taintUninitialized) || hasTaint(node, taintShutdown) {
+			return fmt.Errorf("ready %t, taints %v", isReady(node), node.Spec.Taints)
+		}
+		return nil
+	})
+}
+
+// deleted proves what follows when a machine is added, and when it is deleted in the cloud without telling Kubernetes before.
+func deleted(t *testing.T, l *lab) {
+	namespace := l.runServers(t, "worker-1", "worker-2")
+	address := l.expose(t, namespace, portHTTP)
+	if err := l.AddNode("worker-3"); err != nil {
+		t.Fatal(err)
+	}
+	l.nodeUsable(t, "worker-3")
+	l.runServer(t, namespace, "worker-3")
+	l.serversReady(t, namespace, "worker-3")
+	l.awaitWeb(t, address, "worker-1", "worker-2", "worker-3")
+
+	if err := l.Cloud().DeleteMachine("worker-3"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "Node worker-3 is gone", func(ctx context.Context) error {
+		node, err := l.API().CoreV1().Nodes().Get(ctx, "worker-3", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("taints %v", node.Spec.Taints))
+	})
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+	l.hasEvent(t, "worker-3", "DeletingNode")
+	gone := strings.TrimSuffix(l.Client().Path(), "client") + "worker-3"
+	if _, err := os.Stat(gone); err == nil {
+		t.Errorf("its network namespace %s is still there", gone)
+	}
+}
+
+// hasEvent wants an event about a Node.
+func (l *lab) hasEvent(t *testing.T, node, reason string) {
+	t.Helper()
+	eventually(t, "event "+reason+" about "+node, func(ctx context.Context) error {
+		events, err := l.API().CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + node})
+		if err != nil {
+			return err
+		}
+		var seen []string
+		for _, event := range events.Items {
+			seen = append(seen, event.Reason)
+		}
+		if !slices.Contains(seen, reason) {
+			return fmt.Errorf("its events are %v", seen)
+		}
+		return nil
+	})
+}

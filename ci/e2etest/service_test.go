@@ -1,0 +1,149 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
+)
+
+// client is the address of the client's namespace, see package cluster.
+const client = "198.51.100.2"
+
+func balance(t *testing.T, l *lab) {
+	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portHTTP)
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+}
+
+func datagrams(t *testing.T, l *lab) {
+	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portHTTP)
+	eventually(t, "datagrams reach both", func(ctx context.Context) error {
+		i := 0
+		last, err := l.reaches(ctx, func(ctx context.Context) (testserver.Answer, error) {
+			i++
+			answer, err := l.tell(ctx, address, fmt.Sprint("number ", i))
+			if err == nil && answer.Said != fmt.Sprint("number ", i) {
+				err = fmt.Errorf("the answer is about %q", answer.Said)
+			}
+			return answer, err
+		}, "worker-1", "worker-2")
+		_ = last
+		return err
+	})
+}
+
+// sender is the address that a server saw.
+func sender(t *testing.T, answer testserver.Answer) netip.Addr {
+	t.Helper()
+	at, err := netip.ParseAddrPort(answer.Remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Addr().Unmap()
+}
+
+// local proves that a pod sees who has sent a packet to its node. That is the load balancer, which is a proxy; with the policy Cluster
+// it would be a node.
+func local(t *testing.T, l *lab) {
+	namespace := l.runServers(t, "worker-1")
+	address := l.expose(t, namespace, portHTTP, func(s *corev1.Service) {
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	})
+	answer := l.awaitWeb(t, address, "worker-1")
+	if got := sender(t, answer); got != address {
+		t.Errorf("the server saw %s, want the load balancer's %s", got, address)
+	}
+	// The pod moves, and the traffic with it.
+	l.runServer(t, namespace, "worker-2")
+	l.serversReady(t, namespace, "worker-2")
+	if err := l.API().CoreV1().Pods(namespace).Delete(t.Context(), "on-worker-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := sender(t, l.awaitWeb(t, address, "worker-2")); got != address {
+		t.Errorf("the server saw %s, want the load balancer's %s", got, address)
+	}
+}
+
+func proxyProtocol(t *testing.T, l *lab) {
+	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portProxied, func(s *corev1.Service) {
+		s.Annotations["loadbalancer.k8s.thalassa.cloud/enable-proxy-protocol"] = "true"
+	})
+	answer := l.awaitWeb(t, address, "worker-1", "worker-2")
+	var family, from, to string
+	var fromPort, toPort int
+	if _, err := fmt.Sscanf(answer.Proxy, "PROXY %s %s %s %d %d", &family, &from, &to, &fromPort, &toPort); err != nil {
+		t.Fatalf("the header is %q: %v", answer.Proxy, err)
+	}
+	if family != "TCP4" || from != client || to != address.String() || toPort != 80 {
+		t.Errorf("the header is %q, want one about %s and port 80 of %s", answer.Proxy, client, address)
+	}
+}
+
+func sourceRanges(t *testing.T, l *lab) {
+	namespace := l.runServers(t, "worker-1", "worker-2")
+	address := l.expose(t, namespace, portHTTP, func(s *corev1.Service) {
+		s.Spec.LoadBalancerSourceRanges = []string{client + "/32"}
+	})
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+
+	l.allow(t, namespace, "203.0.113.0/24")
+	eventually(t, "the client is kept out", func(ctx context.Context) error {
+		if answer, err := l.ask(ctx, address); err == nil {
+			return fmt.Errorf("the server %s answers", answer.Host)
+		}
+		return nil
+	})
+	for range rounds {
+		if answer, err := l.ask(t.Context(), address); err == nil {
+			t.Fatalf("the server %s answers a client that is kept out", answer.Host)
+		}
+	}
+
+	l.allow(t, namespace, "198.51.100.0/24", "203.0.113.0/24")
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+}
+
+// allow lets only the ranges connect.
+func (l *lab) allow(t *testing.T, namespace string, ranges ...string) {
+	t.Helper()
+	services := l.API().CoreV1().Services(namespace)
+	service, err := services.Get(t.Context(), "server", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.Spec.LoadBalancerSourceRanges = ranges
+	if _, err := services.Update(t.Context(), service, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nothingLeft comes after all proofs with Services, whose namespaces have been deleted.
+func nothingLeft(t *testing.T, l *lab) {
+	eventually(t, "the cloud has no load balancer and no target group", func(context.Context) error {
+		state := l.Cloud().State()
+		if len(state.LoadBalancers) > 0 || len(state.TargetGroups) > 0 {
+			return fmt.Errorf("it has %d load balancers and %d target groups", len(state.LoadBalancers), len(state.TargetGroups))
+		}
+		return nil
+	})
+	eventually(t, "no Service has a finalizer", func(ctx context.Context) error {
+		services, err := l.API().CoreV1().Services("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, service := range services.Items {
+			if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+				return errors.New("Service " + service.Namespace + "/" + service.Name + " is still there")
+			}
+		}
+		return nil
+	})
+}
