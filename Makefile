@@ -61,7 +61,7 @@ cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (ro
 	@exec bin/cluster $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
 
 .PHONY: e2e
-e2e: bin/gotest ## prove in a real cluster that everything works (root; ci/e2e-setup.sh first; logs of what failed are in dist/e2e)
+e2e: bin/gotest bin/cluster ## prove in a real cluster that everything works (root; ci/e2e-setup.sh first; logs of what failed are in dist/e2e)
 	@exec bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
 
 .PHONY: image

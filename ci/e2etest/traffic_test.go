@@ -108,8 +108,8 @@ func (l *lab) serversReady(t *testing.T, namespace string, nodes ...string) {
 	})
 }
 
-// expose makes a load balancer of the servers, and returns its addresses. Port 80 leads to the given port over TCP and to the
-// server of datagrams over UDP. It is deleted with the test, and the cloud must then have forgotten it.
+// expose makes a load balancer of the servers, and returns its address. Port 80 leads to the given port over TCP and to the
+// server of datagrams over UDP. It is deleted with the test.
 func (l *lab) expose(t *testing.T, namespace string, port int32, adjust ...func(*corev1.Service)) netip.Addr {
 	t.Helper()
 	service := &corev1.Service{
@@ -129,6 +129,11 @@ func (l *lab) expose(t *testing.T, namespace string, port int32, adjust ...func(
 	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := services.Delete(context.WithoutCancel(t.Context()), service.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	var address netip.Addr
 	eventually(t, "the load balancer has an address", func(ctx context.Context) error {
 		current, err := services.Get(ctx, service.Name, metav1.GetOptions{})

@@ -64,7 +64,7 @@ func cloudEndpoint() string {
 }
 
 // dialer connects from a namespace.
-func dialer(in *namespace.Namespace) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialer(in *namespace.Namespace) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {

@@ -11,8 +11,8 @@
 //	client, err := kubernetes.NewForConfig(c.Config())
 //	conn, err := c.Client().Dial(ctx, "tcp", netip.Addr{}, loadBalancer)
 //
-// It needs root and Linux. Everything ends with the calling process, in whatever way that ends; what
-// a killed one leaves on disk is removed by the next start.
+// It needs root and Linux. Everything ends with the calling process, in whatever way that ends, and a
+// sweeper removes what is left of one that was killed.
 package cluster
 
 import (
@@ -32,6 +32,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/realnode"
 )
 
@@ -72,7 +73,7 @@ type Options struct {
 // Cluster is a running cluster. Its methods may be called from any goroutine.
 type Cluster struct {
 	options  Options
-	folder   *folder
+	folder   *leftover.Folder
 	programs programs
 	plane    *netns.Plane
 	cloud    *emulator.Emulator
@@ -132,12 +133,19 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	if err := realnode.Check(); err != nil {
 		return err
 	}
-	if c.folder, err = openFolder(c.say); err != nil {
+	if c.programs, err = build(ctx, c.options.Root, c.say); err != nil {
 		return err
 	}
-	c.later("its files", c.folder.remove)
-	c.programs, err = build(ctx, c.options.Root, c.say)
-	return err
+	var stale []string
+	c.folder, stale, err = leftover.Open()
+	for _, path := range stale {
+		c.say("Removed what a cluster that was killed left: %s", path)
+	}
+	if err != nil {
+		return err
+	}
+	c.later("its files", c.folder.Remove)
+	return c.folder.Guard(c.programs.guest)
 }
 
 // startControlPlane makes a machine in the cloud, and starts the control plane on it.
@@ -152,7 +160,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	// These run on the machine as far as the network is concerned. They are not among its processes:
 	// switched off, it takes nobody's data with it.
 	c.control, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: c.folder.file("kubernetes"), Binary: c.programs.lab,
+		Dir: c.folder.File("kubernetes"), Binary: c.programs.lab,
 		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path}, Dial: dialer(c.Client()),
 		PodCIDR: podCIDR, ServiceCIDR: serviceCIDR, NodeMonitorGracePeriod: c.options.NodeMonitorGracePeriod,
 		// Whoever sees a node go silent after 20 s need not have its pods for 5 minutes more.
@@ -171,7 +179,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 
 // openDoor lets this machine, whose namespace is another one, reach the API server at a loopback address.
 func (c *Cluster) openDoor(server netip.Addr) error {
-	door, err := openDoor(c.Client(), netip.AddrPortFrom(server, apiPort))
+	door, err := openDoor(dialer(c.Client()), netip.AddrPortFrom(server, apiPort).String())
 	if err != nil {
 		return err
 	}
@@ -211,7 +219,7 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 func (c *Cluster) API() kubernetes.Interface { return c.api }
 
 // Kubeconfig is the path of a kubeconfig for the same.
-func (c *Cluster) Kubeconfig() string { return c.folder.file("kubeconfig") }
+func (c *Cluster) Kubeconfig() string { return c.folder.File("kubeconfig") }
 
 // Cloud is the cloud.
 func (c *Cluster) Cloud() *emulator.Emulator { return c.cloud }
@@ -226,14 +234,14 @@ func (c *Cluster) Client() *namespace.Namespace { return c.plane.Client() }
 func (c *Cluster) Node(name string) *realnode.Node { return c.machines.node(name) }
 
 // Dir is the folder with everything: kubeconfig, logs, and the files of machines.
-func (c *Cluster) Dir() string { return c.folder.path }
+func (c *Cluster) Dir() string { return c.folder.Path() }
 
 // Logs copies what helps to find out what happened into a folder: the logs of the control plane, of the
 // nodes' programs and of pods.
 func (c *Cluster) Logs(to string) error {
-	failed := []error{copyLogs(c.folder.file("kubernetes/logs"), filepath.Join(to, "control-plane"))}
-	failed = append(failed, copyLogs(c.folder.file("logs"), filepath.Join(to, "nodes")))
-	pods, _ := filepath.Glob(c.folder.file("machines/*/log/pods"))
+	failed := []error{copyLogs(c.folder.File("kubernetes/logs"), filepath.Join(to, "control-plane"))}
+	failed = append(failed, copyLogs(c.folder.File("logs"), filepath.Join(to, "nodes")))
+	pods, _ := filepath.Glob(c.folder.File("machines/*/log/pods"))
 	for _, folder := range pods {
 		name := filepath.Base(filepath.Dir(filepath.Dir(folder)))
 		failed = append(failed, copyLogs(folder, filepath.Join(to, "pods", name)))

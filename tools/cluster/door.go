@@ -7,23 +7,23 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"sync"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 )
+
+// dial connects to an address.
+type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // door is a way from a loopback address of this machine to an address that only a namespace reaches.
 type door struct {
 	listener net.Listener
-	through  *namespace.Namespace
-	to       netip.AddrPort
+	through  dial
+	to       string
 	ctx      context.Context
 	cancel   context.CancelFunc
 	open     sync.WaitGroup
 }
 
-func openDoor(through *namespace.Namespace, to netip.AddrPort) (*door, error) {
+func openDoor(through dial, to string) (*door, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("opening a way to %s: %w", to, err)
@@ -57,7 +57,7 @@ func (d *door) serve() {
 // carry carries one connection until either side has ended.
 func (d *door) carry(near net.Conn) {
 	defer near.Close()
-	far, err := d.through.Dial(d.ctx, "tcp", netip.Addr{}, d.to)
+	far, err := d.through(d.ctx, "tcp", d.to)
 	if err != nil {
 		return // whoever connected sees its connection closed
 	}

@@ -220,8 +220,8 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 	c := m.cluster
 	o := realnode.Options{
 		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses,
-		Dir: c.folder.file(filepath.Join("machines", e.Name)), Logs: c.folder.file(filepath.Join("logs", e.Name)),
-		Cgroup: c.folder.cgroup(e.Name), Lab: c.programs.lab, Guest: c.programs.guest, ClientCA: m.control.CA(),
+		Dir: c.folder.File(filepath.Join("machines", e.Name)), Logs: c.folder.File(filepath.Join("logs", e.Name)),
+		Cgroup: c.folder.Cgroup(e.Name), Lab: c.programs.lab, Guest: c.programs.guest, ClientCA: m.control.CA(),
 		SandboxImage: pauseImage, PodCIDR: podCIDR,
 	}
 	var err error
@@ -244,7 +244,7 @@ func (c *Cluster) images() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := filepath.Glob(c.folder.file("images/*.tar"))
+	loaded, err := filepath.Glob(c.folder.File("images/*.tar"))
 	return append(ours, loaded...), err
 }
 
@@ -253,7 +253,7 @@ func (m *machines) kubeconfig(file, user string, groups ...string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	path := m.cluster.folder.file(file + ".kubeconfig")
+	path := m.cluster.folder.File(file + ".kubeconfig")
 	return path, controlplane.WriteKubeconfig(path, config)
 }
 

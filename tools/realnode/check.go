@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
 )
 
 // programs are those that a node needs of the distribution, and the packages of Debian that have them.
@@ -34,7 +34,7 @@ func Check() error {
 	if err := (requirements{os.Geteuid(), exec.LookPath, exists}).check(); err != nil {
 		return err
 	}
-	_, err := hierarchies()
+	_, err := cgroup.Hierarchies()
 	return err
 }
 
@@ -61,5 +61,3 @@ func (r requirements) check() error {
 	}
 	return fmt.Errorf("this machine cannot run real nodes: %w; ci/e2e-setup.sh installs what a distribution has", errors.New(strings.Join(lacks, "; ")))
 }
-
-func open(path string) (*namespace.Namespace, error) { return namespace.Open(path) }

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 )
 
 // The ports of a node's programs where they tell how they are, at the machine's own loopback address.
@@ -117,7 +119,7 @@ func (n *Node) startProxy(ctx context.Context) error {
 
 // healthy asks a program on the machine.
 func (n *Node) healthy(ctx context.Context, url string) error {
-	in, err := open(n.options.Namespace)
+	in, err := namespace.Open(n.options.Namespace)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@
 //
 // A machine is also a PID, a mount and a host name namespace. Its first process is ours, and dies
 // with us: the kernel then ends everything that runs on the machine, pods included, and forgets
-// its mounts. What is left on disk is below Options.Dir, and cgroups named after Options.Cgroup;
-// Remove and RemoveCgroups take them away.
+// its mounts. What is left then are the files below Options.Dir, and cgroups that are named after
+// Options.Cgroup.
 //
 // It needs root and Linux; Check says what else is missing.
 package realnode
@@ -29,6 +29,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
@@ -55,7 +56,7 @@ type Options struct {
 	Dir string
 	// Logs is a folder for one log file per program.
 	Logs string
-	// Cgroup is the name of the cgroup of all pods of the machine, in every hierarchy. It must be the machine's own.
+	// Cgroup is the name of the cgroup of all pods of the machine, in every hierarchy. No other machine's may begin with it.
 	Cgroup string
 	// Lab and Guest are executables: tools/lab, and tools/cmd/guest.
 	Lab, Guest string
@@ -115,7 +116,7 @@ func (n *Node) prepare(context.Context) error {
 	if err := n.writeFiles(); err != nil {
 		return err
 	}
-	return makeCgroups(n.options.Cgroup)
+	return cgroup.Make(n.options.Cgroup)
 }
 
 // boot starts the first process of the machine, and waits until the machine has its folders.
@@ -204,7 +205,7 @@ func (n *Node) Stop() error {
 	n.components = nil
 	n.mu.Unlock()
 	if n.machine == nil {
-		return removeCgroups(n.options.Cgroup)
+		return cgroup.RemoveAll(n.options.Cgroup)
 	}
 	failed := []error{}
 	if err := n.machine.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -218,7 +219,7 @@ func (n *Node) Stop() error {
 			return fmt.Errorf("switching off machine %s: a process of it (pid %d) is still there %s after it was killed", n.options.Name, p.PID(), stopTimeout)
 		}
 	}
-	return errors.Join(append(failed, removeCgroups(n.options.Cgroup))...)
+	return errors.Join(append(failed, cgroup.RemoveAll(n.options.Cgroup))...)
 }
 
 // Remove removes the files of a machine that is switched off. Its logs stay.

@@ -80,9 +80,12 @@ func Start(o Options) *Server {
 }
 
 // End lets the server go on for the time of Options.Drain, then finishes what it has been asked, and
-// ends. When ctx ends, it ends at once.
+// ends. When ctx ends, it ends at once. Ending again does nothing.
 func (s *Server) End(ctx context.Context) error {
-	s.ending.Store(true)
+	if s.ending.Swap(true) {
+		s.running.Wait()
+		return nil
+	}
 	select {
 	case <-time.After(s.drain):
 	case <-ctx.Done():

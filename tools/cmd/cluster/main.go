@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
@@ -81,7 +82,7 @@ Everything runs until Ctrl-C.
 }
 
 func clean() error {
-	removed, err := cluster.Clean()
+	removed, err := leftover.Clean()
 	for _, path := range removed {
 		fmt.Println("Removed", path)
 	}

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of a machine,
-// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests.
+// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests. Outside of them, `guest sweep FOLDER` removes what is
+// left of a cluster that was killed.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
@@ -34,12 +36,16 @@ func run(args []string) int {
 		if len(args) == 3 {
 			return told(machine.Run(args[1], args[2]))
 		}
+	case "sweep":
+		if len(args) == 2 {
+			return told(leftover.Sweep(args[1]))
+		}
 	case "pause":
 		return told(machine.Pause(os.Stdout))
 	case "serve":
 		return program.Run("guest", os.Stderr, func(ctx context.Context) error { return serve(ctx, args[1:]) })
 	}
-	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME | guest pause | guest serve [flags]")
+	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME | guest pause | guest sweep FOLDER | guest serve [flags]")
 	return 2
 }
 

@@ -1,6 +1,8 @@
 //go:build linux
 
-package realnode
+// Package cgroup makes and removes control groups in every hierarchy that the machine has: one with
+// version 2, one for each controller with version 1. It needs root.
+package cgroup
 
 import (
 	"errors"
@@ -17,9 +19,9 @@ import (
 // cgroups is where the hierarchies of cgroups are.
 const cgroups = "/sys/fs/cgroup"
 
-// hierarchies are the roots of all cgroup hierarchies: one with version 2, and one per controller
-// with version 1, where the folder above them is not one.
-func hierarchies() ([]string, error) {
+// Hierarchies are the roots of all hierarchies of cgroups: one with version 2, and one for each
+// controller with version 1, where the folder above them is not one.
+func Hierarchies() ([]string, error) {
 	unified, err := isCgroup(cgroups, unix.CGROUP2_SUPER_MAGIC)
 	if err != nil {
 		return nil, fmt.Errorf("looking for cgroups: %w; mount them, with version 2: mount -t cgroup2 none %s", err, cgroups)
@@ -54,20 +56,25 @@ func isCgroup(path string, magic int64) (bool, error) {
 	return int64(stat.Type) == magic, nil
 }
 
-// makeCgroups makes a cgroup with that name in every hierarchy.
-func makeCgroups(name string) error {
-	roots, err := hierarchies()
-	if err != nil {
+// Make makes a cgroup with that name in every hierarchy, fit for a kubelet. One that is there stays.
+func Make(name string) error {
+	roots, err := Hierarchies()
+	for _, root := range roots {
+		err = errors.Join(err, makeIn(root, name))
+	}
+	return err
+}
+
+func makeIn(root, name string) error {
+	made := filepath.Join(root, name)
+	if err := os.Mkdir(made, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("making cgroup %s: %w", made, err)
+	}
+	if err := inherit(root, made); err != nil {
 		return err
 	}
-	for _, root := range roots {
-		made := filepath.Join(root, name)
-		if err := os.Mkdir(made, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("making cgroup %s: %w", made, err)
-		}
-		if err := errors.Join(inherit(root, made), delegate(root)); err != nil {
-			return err
-		}
+	if root == cgroups {
+		return delegate(root)
 	}
 	return nil
 }
@@ -93,12 +100,9 @@ func inherit(root, made string) error {
 // needed are the controllers that a kubelet wants of version 2.
 func needed() []string { return []string{"cpu", "cpuset", "memory", "pids"} }
 
-// delegate lets cgroups of version 2 below root have the controllers that a kubelet wants.
+// delegate lets the cgroups of version 2 below root have the controllers that a kubelet wants.
 func delegate(root string) error {
 	content, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 || err == nil && root != cgroups {
-		return nil // version 1, or beside it, where the controllers are elsewhere
-	}
 	if err != nil {
 		return fmt.Errorf("reading the controllers of cgroups: %w", err)
 	}
@@ -113,19 +117,6 @@ func delegate(root string) error {
 		return fmt.Errorf("handing the controllers of cgroups on (in a container, its processes must be in a cgroup below its root): %w", err)
 	}
 	return nil
-}
-
-// removeCgroups removes the cgroups with that name and everything below. They must be without processes.
-func removeCgroups(name string) error {
-	roots, err := hierarchies()
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, root := range roots {
-		failed = append(failed, removeTree(filepath.Join(root, name)))
-	}
-	return errors.Join(failed...)
 }
 
 // removeTree removes folders from the inside out; the files of cgroups go with them.
@@ -148,22 +139,25 @@ func removeTree(path string) error {
 	return nil
 }
 
-// RemoveCgroups removes the cgroups whose names begin with prefix: those of machines whose owner was
-// killed. They must be without processes.
-func RemoveCgroups(prefix string) error {
-	roots, err := hierarchies()
-	if err != nil {
-		return err
-	}
-	var failed []error
+// RemoveAll removes the cgroups whose names begin with prefix, and everything below them. They must
+// be without processes. What is not there is removed already.
+func RemoveAll(prefix string) error {
+	roots, err := Hierarchies()
 	for _, root := range roots {
-		entries, err := os.ReadDir(root)
-		failed = append(failed, err)
-		for _, entry := range entries {
-			if entry.IsDir() && strings.HasPrefix(entry.Name(), prefix) {
-				failed = append(failed, removeTree(filepath.Join(root, entry.Name())))
-			}
+		err = errors.Join(err, removeIn(root, prefix))
+	}
+	return err
+}
+
+func removeIn(root, prefix string) error {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return fmt.Errorf("listing cgroups: %w", err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), prefix) {
+			err = errors.Join(err, removeTree(filepath.Join(root, entry.Name())))
 		}
 	}
-	return errors.Join(failed...)
+	return err
 }

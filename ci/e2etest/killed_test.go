@@ -1,0 +1,115 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+)
+
+// TestKilledClusterLeavesNothing kills the program of `make cluster`, which then cannot clean up: its processes, namespaces, cgroups
+// and files go nevertheless.
+func TestKilledClusterLeavesNothing(t *testing.T) {
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.Start(t.Context(), process.Spec{
+		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1"},
+		Dir: root, LogPath: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the cluster runs", func(context.Context) error {
+		select {
+		case <-p.Done():
+			t.Fatal(p.Err())
+		default:
+		}
+		if !strings.Contains(p.Tail(), "until Ctrl-C") {
+			return fmt.Errorf("it says %s", p.Tail())
+		}
+		return nil
+	})
+	note, err := os.ReadFile(filepath.Join(root, "dist", "cluster", "running.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r cluster.Remote
+	if err := json.Unmarshal(note, &r); err != nil {
+		t.Fatal(err)
+	}
+	left := traces(t, r)
+	for _, kind := range []string{"process", "namespace", "cgroup", "file"} {
+		if !strings.Contains(left, kind) {
+			t.Errorf("while it runs, no %s of it is seen: %s", kind, left)
+		}
+	}
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	eventually(t, "nothing is left", func(context.Context) error {
+		if left := traces(t, r); left != "" {
+			return fmt.Errorf("there are %s", left)
+		}
+		return nil
+	})
+	if _, err := cluster.Find(root); err == nil {
+		t.Error("the cluster that was killed is found")
+	}
+}
+
+// traces names what is there of a cluster.
+func traces(t *testing.T, r cluster.Remote) string {
+	t.Helper()
+	var found []string
+	see := func(kind, pattern string) {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			found = append(found, kind+" "+path)
+		}
+	}
+	see("namespace", strings.TrimSuffix(r.Namespace, "client")+"*")
+	see("file", r.Folder)
+	roots, err := cgroup.Hierarchies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range roots {
+		see("cgroup", filepath.Join(root, filepath.Base(r.Folder)+".*"))
+	}
+	return strings.Join(append(found, processes(t, r.Folder)...), ", ")
+}
+
+// processes are those that run for a cluster, the sweeper included, which is the last to go.
+func processes(t *testing.T, folder string) (found []string) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range lines {
+		line, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(line, []byte(folder)) {
+			found = append(found, "process "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))[:min(len(line), 60)])
+		}
+	}
+	return found
+}

@@ -1,0 +1,261 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+)
+
+func TestReadiness(t *testing.T) {
+	node := func(taint string, conditions ...corev1.NodeCondition) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: corev1.NodeStatus{Conditions: conditions}}
+		if taint != "" {
+			n.Spec.Taints = []corev1.Taint{{Key: taint}}
+		}
+		return n
+	}
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
+	not := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Message: "no network"}
+	for _, test := range []struct {
+		name        string
+		node        *corev1.Node
+		initialised bool
+		want        string // part of the reason; empty: ready
+	}{
+		{"ready", node("", ready), true, ""},
+		{"ready, with another taint", node(roleControlPlane, ready), true, ""},
+		{"not initialised", node(taintUninitialized, ready), true, "not initialised"},
+		{"not initialised, as nobody does", node(taintUninitialized, ready), false, ""},
+		{"not ready", node("", not), true, "no network"},
+		{"silent", node(""), false, "has not said"},
+	} {
+		err := readiness(test.node, test.initialised)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+func TestUndoIsInReverse(t *testing.T) {
+	var order []string
+	c := &Cluster{}
+	broken := errors.New("stuck")
+	c.later("the first", func() error { order = append(order, "first"); return broken })
+	c.later("the second", func() error { order = append(order, "second"); return nil })
+	err := c.Close()
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "the first") {
+		t.Errorf("got %v, want what could not be removed", err)
+	}
+	if got := strings.Join(order, " "); got != "second first" {
+		t.Errorf("removed %s, want the second before the first", got)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}
+
+func TestUntilTellsTheReason(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	c := &Cluster{}
+	err := c.until(ctx, "nothing", func(context.Context) error { cancel(interrupted); return errors.New("not yet") })
+	if !errors.Is(err, interrupted) {
+		t.Errorf("got %v, want the cause of the end", err)
+	}
+	if err := c.until(t.Context(), "something", func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMachinesWithoutACluster hears of machines before there is anything to join: nothing starts, and what is deleted is forgotten.
+func TestMachinesWithoutACluster(t *testing.T) {
+	m := newMachines(&Cluster{options: Options{Progress: func(line string) { t.Error(line) }}})
+	m.happened(netns.Event{Kind: netns.Booted, Identity: "vm-1", Name: "worker-1"})
+	at, err := m.await(t.Context(), "worker-1")
+	if err != nil || at.Identity != "vm-1" {
+		t.Errorf("got %+v and %v", at, err)
+	}
+	if m.node("worker-1") != nil {
+		t.Error("a node runs without a cluster")
+	}
+	if err := m.close(); err == nil {
+		t.Error("a machine is there and nobody minds")
+	}
+	m.happened(netns.Event{Kind: netns.Stopped, Identity: "vm-1", Name: "worker-1"})
+	m.happened(netns.Event{Kind: netns.Deleted, Identity: "vm-1", Name: "worker-1"})
+	if err := m.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMachinesTellWhatFailed wakes up whoever waits for something that will not come.
+func TestMachinesTellWhatFailed(t *testing.T) {
+	told := ""
+	m := newMachines(&Cluster{options: Options{Progress: func(line string) { told = line }}})
+	m.fail(context.Canceled) // a machine that was switched off while it booted
+	broken := errors.New("the kubelet ended")
+	go m.fail(broken)
+	if _, err := m.await(t.Context(), "worker-1"); !errors.Is(err, broken) {
+		t.Errorf("got %v, want why", err)
+	}
+	m.fail(errors.New("and another"))
+	if err := m.wait(t.Context(), func() bool { return false }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the first failure", err)
+	}
+	if told != "and another" {
+		t.Errorf("told %q last", told)
+	}
+}
+
+func TestValues(t *testing.T) {
+	c := &Cluster{options: Options{Values: map[string]any{"logVerbosity": 4}}}
+	values := c.Values()
+	if values["logVerbosity"] != 4 || values["credentials"] == nil || values["cloudConfig"] == nil {
+		t.Errorf("got %v", values)
+	}
+	if endpoint := values["cloudConfig"].(map[string]any)["endpoint"]; endpoint != "http://198.51.100.2:8080" {
+		t.Errorf("the cloud is at %v", endpoint)
+	}
+}
+
+// TestRemote changes a cluster that another process runs; here, only its cloud.
+func TestRemote(t *testing.T) {
+	root := t.TempDir()
+	if _, err := Find(root); err == nil || !strings.Contains(err.Error(), "make cluster") {
+		t.Errorf("got %v, want what to do", err)
+	}
+	url := serve(t)
+	note := `{"CloudURL": "` + url + `", "Folder": "` + root + `"}`
+	if err := errors.Join(os.MkdirAll(filepath.Dir(notePath(root)), 0o755), os.WriteFile(notePath(root), []byte(note), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Find(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AddNode(t.Context(), "worker-9"); err != nil {
+		t.Fatal(err)
+	}
+	if got := slugs(t, url); got != "worker-9" {
+		t.Errorf("the cloud has the machines %q", got)
+	}
+	if err := r.RemoveNode(t.Context(), "worker-8"); err == nil {
+		t.Error("a machine that is not there was deleted")
+	}
+	if err := r.RemoveNode(t.Context(), "worker-9"); err != nil {
+		t.Error(err)
+	}
+	if err := r.LoadImage(t.Context(), filepath.Join(root, "none")); err == nil {
+		t.Error("an archive that is not there was loaded")
+	}
+	archive := filepath.Join(root, "image")
+	if err := os.WriteFile(archive, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.LoadImage(t.Context(), archive); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, "images", "image.tar")); err != nil || string(got) != "content" {
+		t.Errorf("kept for nodes to come: %q and %v", got, err)
+	}
+}
+
+func slugs(t *testing.T, url string) string {
+	t.Helper()
+	cloud, err := customer(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := cloud.ListMachines(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, one := range machines {
+		names = append(names, one.Slug)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestRoutes makes a route once, and replaces one that leads to a machine of before.
+func TestRoutes(t *testing.T) {
+	c := &Cluster{cloudURL: serve(t)}
+	cloud, err := c.Customer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	route := func(address string) {
+		t.Helper()
+		e := netns.Event{Name: "worker-1", Addresses: addresses(address, "fd00:7a1a::9")}
+		for range 2 {
+			if err := c.route(t.Context(), e, []string{"10.244.1.0/24"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := gateways(t, cloud); got != "10.244.1.0/24 via "+address {
+			t.Errorf("the cloud has the routes %q", got)
+		}
+	}
+	route("10.0.0.5")
+	route("10.0.0.6")
+	err = c.route(t.Context(), netns.Event{Name: "worker-1", Addresses: addresses("fd00:7a1a::9")}, []string{"10.244.2.0/24"})
+	if err == nil || !strings.Contains(err.Error(), "family") {
+		t.Errorf("got %v, want that the machine has no such address", err)
+	}
+}
+
+func gateways(t *testing.T, cloud *iaas.Client) string {
+	t.Helper()
+	tables, err := cloud.ListRouteTables(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, table := range tables {
+		for _, route := range table.Routes {
+			all = append(all, route.DestinationCidrBlock+" via "+*route.GatewayAddress)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestCopyLogs(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "logs")
+	if err := copyLogs(filepath.Join(from, "none"), to); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // the second time in place of the first
+		if err := errors.Join(os.WriteFile(filepath.Join(from, "a.log"), []byte(time.Now().String()), 0o600), copyLogs(from, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(to, "a.log")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSeedHasRoomForTheClient(t *testing.T) {
+	for _, vpc := range emulator.DualStackSeed().Organisations[0].VPCs {
+		for _, cidr := range vpc.CIDRs {
+			for _, network := range clientNetworks() {
+				if cidr.Overlaps(network) {
+					t.Errorf("the client's network %s is within the VPC's %s", network, cidr)
+				}
+			}
+		}
+	}
+}

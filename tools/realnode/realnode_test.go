@@ -1,0 +1,141 @@
+//go:build linux
+
+package realnode
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestRequirements(t *testing.T) {
+	all := requirements{0, func(string) (string, error) { return "/bin/x", nil }, func(string) bool { return true }}
+	if err := all.check(); err != nil {
+		t.Errorf("nothing is missing, and it says %v", err)
+	}
+	none := requirements{1000, func(string) (string, error) { return "", errors.New("not found") }, func(string) bool { return false }}
+	err := none.check()
+	if err == nil {
+		t.Fatal("everything is missing, and it says nothing")
+	}
+	for _, part := range []string{
+		"root", "containerd, containerd-shim-runc-v2, ctr (package containerd)", "runc (package runc)", "nft (package nftables)",
+		"package conntrack", "package containernetworking-plugins", "ci/e2e-setup.sh",
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v\ndoes not say %q", err, part)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("it is more than one line: %v", err)
+	}
+}
+
+func TestCNIFolder(t *testing.T) {
+	there := func(folder string) func(string) bool {
+		return func(path string) bool { return filepath.Dir(path) == folder }
+	}
+	for _, folder := range cniFolders() {
+		if got, err := cniFolder(there(folder)); err != nil || got != folder {
+			t.Errorf("got %s and %v, want %s", got, err, folder)
+		}
+	}
+	half := func(path string) bool { return filepath.Base(path) == "bridge" }
+	if got, err := cniFolder(half); err == nil {
+		t.Errorf("half of the plug-ins are there, got %s", got)
+	}
+}
+
+func TestCNIConfiguration(t *testing.T) {
+	text, err := cniConfiguration([]string{"10.244.1.0/24", "fd00:10:244::/64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Plugins []struct {
+			Type string
+			IPAM struct {
+				Ranges [][]struct{ Subnet string }
+				Routes []struct{ Dst string }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	ipam := config.Plugins[0].IPAM
+	if len(ipam.Ranges) != 2 || ipam.Ranges[0][0].Subnet != "10.244.1.0/24" || ipam.Ranges[1][0].Subnet != "fd00:10:244::/64" {
+		t.Errorf("pods are in %+v", ipam.Ranges)
+	}
+	if len(ipam.Routes) != 2 || ipam.Routes[0].Dst != "0.0.0.0/0" || ipam.Routes[1].Dst != "::/0" {
+		t.Errorf("they reach %+v", ipam.Routes)
+	}
+	if _, err := cniConfiguration(nil); err == nil {
+		t.Error("a node without a network for its pods has one")
+	}
+}
+
+func TestSetPodCIDRs(t *testing.T) {
+	n := &Node{options: Options{Name: "worker-1", Dir: t.TempDir()}}
+	for _, cidr := range []string{"10.244.1.0/24", "10.244.2.0/24"} {
+		if err := n.SetPodCIDRs(cidr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(n.options.Dir, "lib/cni/net.d/*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v and %v, want one", files, err)
+	}
+	if content, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(content), "10.244.2.0/24") {
+		t.Errorf("got %s and %v, want the second network", content, err)
+	}
+}
+
+func TestKubeletConfig(t *testing.T) {
+	read := func(o Options) (config map[string]any) {
+		t.Helper()
+		text, err := kubeletConfig(o)
+		if err == nil {
+			err = yaml.Unmarshal(text, &config)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config
+	}
+	worker := read(Options{Cgroup: "run.worker-1."})
+	if worker["cgroupRoot"] != "/run.worker-1." {
+		t.Errorf("the cgroup is %v", worker["cgroupRoot"])
+	}
+	if worker["registerWithTaints"] != nil {
+		t.Errorf("a worker has the taints %v", worker["registerWithTaints"])
+	}
+	if anonymous := worker["authentication"].(map[string]any)["anonymous"]; !cmp.Equal(anonymous, map[string]any{"enabled": false}) {
+		t.Errorf("anybody may ask the kubelet: %v", anonymous)
+	}
+	control := read(Options{Taints: []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}})
+	if want := []any{map[string]any{"key": "mine", "effect": "NoSchedule"}}; !cmp.Equal(want, control["registerWithTaints"]) {
+		t.Errorf("got the taints %v", control["registerWithTaints"])
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	if got := addresses([]netip.Addr{netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("fd00::5")}); got != "10.0.0.5,fd00::5" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLongFolder(t *testing.T) {
+	_, err := Start(t.Context(), Options{Name: "worker-1", Dir: "/" + strings.Repeat("x", 100), Cgroup: "thalassa-test-that-is-not-there."})
+	if err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
+		t.Errorf("got %v, want what to do", err)
+	}
+}
