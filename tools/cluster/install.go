@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// Release is the name of the Helm release, Namespace where it is.
-	Release   = "thalassa-ccm"
+	// Release is the name of the Helm release.
+	Release = "thalassa-ccm"
+	// Namespace is where it is.
 	Namespace = "kube-system"
 	// credentials is the Secret with the credentials of the cloud.
 	credentials = "thalassa-credentials"

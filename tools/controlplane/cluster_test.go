@@ -49,6 +49,7 @@ func TestCluster(t *testing.T) {
 	t.Run("pod ranges", func(t *testing.T) { testPodRanges(t, a, "10.244."); testPodRanges(t, b, "10.128.") })
 	t.Run("request headers", func(t *testing.T) { testRequestHeaders(t, a) })
 	t.Run("separate", func(t *testing.T) { testSeparate(t, a, b) })
+	t.Run("user", func(t *testing.T) { testUser(t, a) })
 	t.Run("stranger", func(t *testing.T) { testStranger(t, a, b) })
 	t.Run("privacy", func(t *testing.T) { testPrivacy(t, a.plane) })
 	t.Run("silent node", func(t *testing.T) { testSilentNode(t, b) })
@@ -395,4 +396,31 @@ func testSilentNode(t *testing.T, c *cluster) {
 		}
 		return fmt.Errorf("the node still counts as ready: %v", node.Status.Conditions)
 	})
+}
+
+// testUser is somebody with a certificate of a name of the test's choice, who connects in a way of the test's choice.
+func testUser(t *testing.T, c *cluster) {
+	config, err := c.plane.User("system:node:worker-1", "system:nodes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := false
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		used = true
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := who.Status.UserInfo.Username; got != "system:node:worker-1" || !used {
+		t.Errorf("the API server sees %q", got)
+	}
+	if content, err := os.ReadFile(c.plane.CA()); err != nil || string(content) != string(config.CAData) {
+		t.Errorf("the authority's certificate is not in %s: %v", c.plane.CA(), err)
+	}
 }

@@ -1,9 +1,11 @@
 package controlplane
 
 import (
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -88,5 +90,24 @@ func TestNodeMonitorGracePeriod(t *testing.T) {
 	flags := controllerManagerFlags(Options{}, &credentials{}, "")
 	if slices.ContainsFunc(flags, func(f string) bool { return len(f) > 20 && f[:20] == flag[:20] }) {
 		t.Errorf("%v sets a grace period nobody asked for", flags)
+	}
+}
+
+// TestElsewhere needs to be told what cannot be found out from here.
+func TestElsewhere(t *testing.T) {
+	given := Options{Dir: t.TempDir(), Binary: "lab", Enter: []string{"nsenter", "--net=/run/netns/x"}}
+	dial := new(net.Dialer).DialContext
+	for name, change := range map[string]func(*Options){
+		"no port": func(o *Options) { o.Dial = dial }, "no way": func(o *Options) { o.Port = 6443 },
+	} {
+		o := given
+		change(&o)
+		if _, err := o.complete(t.Context()); err == nil || !strings.Contains(err.Error(), "Options.Enter needs") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	given.Port, given.Dial = 6443, dial
+	if _, err := given.complete(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
