@@ -36,6 +36,7 @@ func isReady(node *corev1.Node) bool {
 
 // bootstrap proves that the chart as it is comes up where all nodes wait for it, that of the control plane included.
 func bootstrap(t *testing.T, l *lab) {
+	t.Helper()
 	if len(l.before) != 3 {
 		t.Errorf("%d nodes were there before the chart, want 3", len(l.before))
 	}
@@ -79,6 +80,7 @@ func (l *lab) answersAt(t *testing.T, address string) {
 
 // imported proves that the pods run what was built here, which is in no registry.
 func imported(t *testing.T, l *lab) {
+	t.Helper()
 	pods, err := l.API().CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +110,7 @@ func imported(t *testing.T, l *lab) {
 
 // poweredOff proves what follows when a machine loses power: its Node says so, traffic goes elsewhere, and all is well when it is on again.
 func poweredOff(t *testing.T, l *lab) {
+	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
 	address := l.expose(t, namespace, portHTTP)
 	l.awaitWeb(t, address, "worker-1", "worker-2")
@@ -165,6 +168,7 @@ func (l *lab) nodeUsable(t *testing.T, name string) {
 
 // deleted proves what follows when a machine is added, and when it is deleted in the cloud without telling Kubernetes before.
 func deleted(t *testing.T, l *lab) {
+	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
 	address := l.expose(t, namespace, portHTTP)
 	if err := l.AddNode("worker-3"); err != nil {

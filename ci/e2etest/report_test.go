@@ -59,6 +59,7 @@ const collectLimit = 30 * time.Second
 
 // collect writes logs, and what the API server and the cloud know, if something failed.
 func (r *report) collect(t *testing.T, l *lab) {
+	t.Helper()
 	if !t.Failed() {
 		return
 	}

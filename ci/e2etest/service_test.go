@@ -19,11 +19,13 @@ import (
 const client = "198.51.100.2"
 
 func balance(t *testing.T, l *lab) {
+	t.Helper()
 	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portHTTP)
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 }
 
 func datagrams(t *testing.T, l *lab) {
+	t.Helper()
 	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portHTTP)
 	eventually(t, "datagrams reach both", func(ctx context.Context) error {
 		i := 0
@@ -53,6 +55,7 @@ func sender(t *testing.T, answer testserver.Answer) netip.Addr {
 // local proves that a pod sees who has sent a packet to its node. That is the load balancer, which is a proxy; with the policy Cluster
 // it would be a node.
 func local(t *testing.T, l *lab) {
+	t.Helper()
 	namespace := l.runServers(t, "worker-1")
 	address := l.expose(t, namespace, portHTTP, func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
@@ -73,6 +76,7 @@ func local(t *testing.T, l *lab) {
 }
 
 func proxyProtocol(t *testing.T, l *lab) {
+	t.Helper()
 	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portProxied, func(s *corev1.Service) {
 		s.Annotations["loadbalancer.k8s.thalassa.cloud/enable-proxy-protocol"] = "true"
 	})
@@ -88,6 +92,7 @@ func proxyProtocol(t *testing.T, l *lab) {
 }
 
 func sourceRanges(t *testing.T, l *lab) {
+	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
 	address := l.expose(t, namespace, portHTTP, func(s *corev1.Service) {
 		s.Spec.LoadBalancerSourceRanges = []string{client + "/32"}
@@ -127,6 +132,7 @@ func (l *lab) allow(t *testing.T, namespace string, ranges ...string) {
 
 // nothingLeft comes after all proofs with Services, whose namespaces have been deleted.
 func nothingLeft(t *testing.T, l *lab) {
+	t.Helper()
 	eventually(t, "the cloud has no load balancer and no target group", func(context.Context) error {
 		state := l.Cloud().State()
 		if len(state.LoadBalancers) > 0 || len(state.TargetGroups) > 0 {

@@ -53,7 +53,7 @@ func isCgroup(path string, magic int64) (bool, error) {
 	if err := unix.Statfs(path, &stat); err != nil {
 		return false, os.NewSyscallError("statfs "+path, err)
 	}
-	return int64(stat.Type) == magic, nil
+	return stat.Type == magic, nil
 }
 
 // Make makes a cgroup with that name in every hierarchy, fit for a kubelet. One that is there stays.

@@ -400,6 +400,7 @@ func testSilentNode(t *testing.T, c *cluster) {
 
 // testUser is somebody with a certificate of a name of the test's choice, who connects in a way of the test's choice.
 func testUser(t *testing.T, c *cluster) {
+	t.Helper()
 	config, err := c.plane.User("system:node:worker-1", "system:nodes")
 	if err != nil {
 		t.Fatal(err)

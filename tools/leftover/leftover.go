@@ -10,6 +10,7 @@
 package leftover
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -142,7 +143,7 @@ func beginning(path string, now time.Time) bool {
 // Guard starts a sweeper that removes what is left should this process be killed: `guest sweep FOLDER`.
 // It ends by itself when Remove has removed the folder.
 func (f *Folder) Guard(guest string) error {
-	sweeper := exec.Command(guest, "sweep", f.path)
+	sweeper := exec.CommandContext(context.Background(), guest, "sweep", f.path)
 	// It must survive us, and whatever kills us: a terminal that closes, a test that runs out of time.
 	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	sweeper.Dir = "/"

@@ -86,7 +86,10 @@ func TestPauseEndsWhenAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		select {
-		case <-ended:
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
 			return
 		default:
 		}

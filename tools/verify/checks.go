@@ -67,7 +67,7 @@ func Vet(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	vet := []string{"go", "vet", "-trimpath"}
+	vet := []string{"go", "vet", "-trimpath", "-tags=e2e"}
 	_, err = command{root, nil, append(vet, patterns...)}.run(ctx)
 	_, labErr := command{filepath.Join(root, lab), []string{alone}, append(vet, "./...")}.run(ctx)
 	return errors.Join(err, labErr)
