@@ -112,6 +112,12 @@ func (l *lab) serversReady(t *testing.T, namespace string, nodes ...string) {
 // server of datagrams over UDP. It is deleted with the test.
 func (l *lab) expose(t *testing.T, namespace string, port int32, adjust ...func(*corev1.Service)) netip.Addr {
 	t.Helper()
+	return l.addressOf(t, namespace, l.wish(t, namespace, port, adjust...))
+}
+
+// wish is expose for who does not wait for an address. It returns the name of the Service.
+func (l *lab) wish(t *testing.T, namespace string, port int32, adjust ...func(*corev1.Service)) string {
+	t.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "server", Annotations: map[string]string{}},
 		Spec: corev1.ServiceSpec{
@@ -134,9 +140,14 @@ func (l *lab) expose(t *testing.T, namespace string, port int32, adjust ...func(
 			t.Error(err)
 		}
 	})
-	var address netip.Addr
+	return service.Name
+}
+
+// addressOf waits for the address of a Service's load balancer.
+func (l *lab) addressOf(t *testing.T, namespace, name string) (address netip.Addr) {
+	t.Helper()
 	eventually(t, "the load balancer has an address", func(ctx context.Context) error {
-		current, err := services.Get(ctx, service.Name, metav1.GetOptions{})
+		current, err := l.API().CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

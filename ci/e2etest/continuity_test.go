@@ -1,0 +1,239 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
+)
+
+// selectManager selects the pods of the cloud controller manager.
+const selectManager = "k8s-app=cloud-controller-manager"
+
+// clients is how many ask at the same time, pace how long each waits between two requests.
+const (
+	clients = 4
+	pace    = 10 * time.Millisecond
+)
+
+// load asks all the time.
+type load struct {
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	served int
+	failed []error
+}
+
+// underLoad asks an address all the time, each request on a connection of its own, until calm.
+func (l *lab) underLoad(t *testing.T, address netip.Addr) *load {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	d := &load{stop: stop}
+	t.Cleanup(func() {
+		stop()
+		d.running.Wait()
+	})
+	for range clients {
+		d.running.Go(func() {
+			for ctx.Err() == nil {
+				// Not ctx: a request that was begun is not one that failed.
+				_, err := l.ask(context.WithoutCancel(ctx), address)
+				d.count(err)
+				<-time.After(pace)
+			}
+		})
+	}
+	return d
+}
+
+func (d *load) count(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		d.failed = append(d.failed, fmt.Errorf("%s: %w", time.Now().Format(time.StampMilli), err))
+		return
+	}
+	d.served++
+}
+
+// calm ends the load, and wants that every request was served.
+func (d *load) calm(t *testing.T) {
+	t.Helper()
+	d.stop()
+	d.running.Wait()
+	if d.served < clients {
+		t.Errorf("%d requests were served, which proves nothing", d.served)
+	}
+	if len(d.failed) > 0 {
+		t.Errorf("%d of %d requests failed: %v", len(d.failed), d.served+len(d.failed), errors.Join(d.failed[:min(5, len(d.failed))]...))
+	}
+	t.Logf("%d requests were served", d.served)
+}
+
+// serves wants that requests go on being served.
+func (d *load) serves(t *testing.T) {
+	t.Helper()
+	count := func() int {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.served
+	}
+	before := count()
+	eventually(t, "more requests are served", func(context.Context) error {
+		if count() < before+clients {
+			return errors.New("none is")
+		}
+		return nil
+	})
+}
+
+// managerReplaced proves that nobody notices when the pod of the cloud controller manager is deleted at once, and tells how soon another
+// one works.
+func managerReplaced(t *testing.T, l *lab) {
+	t.Helper()
+	namespace := l.runServers(t, "worker-1", "worker-2")
+	address := l.expose(t, namespace, portHTTP)
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+	d := l.underLoad(t, address)
+	pods := l.API().CoreV1().Pods(cluster.Namespace)
+	old, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: selectManager})
+	if err != nil || len(old.Items) != 1 {
+		t.Fatalf("%d pods and %v, want one", len(old.Items), err)
+	}
+	began := time.Now()
+	if err := pods.Delete(t.Context(), old.Items[0].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		t.Fatal(err)
+	}
+	another := l.expose(t, namespace, portHTTP, named("another"))
+	t.Logf("%s after the old one was deleted, the next one had made a load balancer", time.Since(began).Round(time.Second/10))
+	l.awaitWeb(t, another, "worker-1", "worker-2")
+	d.calm(t)
+}
+
+func named(name string) func(*corev1.Service) { return func(s *corev1.Service) { s.Name = name } }
+
+// rolledOut proves that a Deployment behind a load balancer is replaced without a request that fails.
+func rolledOut(t *testing.T, l *lab) {
+	t.Helper()
+	namespace := l.namespace(t)
+	deployments := l.API().AppsV1().Deployments(namespace)
+	if _, err := deployments.Create(t.Context(), servers(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.deployed(t, namespace)
+	address := l.expose(t, namespace, portHTTP)
+	eventually(t, "the load balancer serves", func(ctx context.Context) error {
+		_, err := l.ask(ctx, address)
+		return err
+	})
+	d := l.underLoad(t, address)
+	d.serves(t)
+	current, err := deployments.Get(t.Context(), "servers", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	current.Spec.Template.Annotations = map[string]string{"again": "yes"}
+	if _, err := deployments.Update(t.Context(), current, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.deployed(t, namespace)
+	d.serves(t)
+	d.calm(t)
+}
+
+// servers is a Deployment of two servers that go on serving for as long as it takes until nobody is led to them.
+func servers() *appsv1.Deployment {
+	labels := map[string]string{"app": "server"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "servers"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{
+				MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1)),
+			}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{
+					Name: "server", Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"--drain=8s"},
+					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+						HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(portHTTP)},
+					}},
+				}},
+			}},
+		},
+	}
+}
+
+// deployed waits until the Deployment is what it should be, and the pods of before are gone.
+func (l *lab) deployed(t *testing.T, namespace string) {
+	t.Helper()
+	eventually(t, "the Deployment is as it should be", func(ctx context.Context) error {
+		d, err := l.API().AppsV1().Deployments(namespace).Get(ctx, "servers", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		pods, err := l.API().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		s := d.Status
+		if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != 2 || s.AvailableReplicas != 2 || s.Replicas != 2 || len(pods.Items) != 2 {
+			return fmt.Errorf("%d pods, status %+v", len(pods.Items), s)
+		}
+		return nil
+	})
+}
+
+// outage is how long the cloud's API is away.
+const outage = 40 * time.Second
+
+// cloudAway proves that traffic flows and nothing is deleted while the cloud's API is away, and that everything converges afterwards.
+func cloudAway(t *testing.T, l *lab) {
+	t.Helper()
+	namespace := l.runServers(t, "worker-1", "worker-2")
+	address := l.expose(t, namespace, portHTTP)
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+	d := l.underLoad(t, address)
+	id, err := l.Cloud().Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusServiceUnavailable}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Cloud().ClearFaults(id) })
+	wanted := l.wish(t, namespace, portHTTP, named("wanted"))
+	before := time.Now()
+	<-time.After(outage)
+	for _, write := range l.Cloud().Writes() {
+		if write.Time.After(before) && write.Identity != "" {
+			t.Errorf("%s %s came through, which is no outage", write.Operation, write.Identity)
+		}
+	}
+	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 3 {
+		t.Errorf("%d nodes and %v, want all 3", len(nodes.Items), err)
+	}
+	for _, node := range nodes.Items {
+		if !isReady(&node) || len(node.Spec.Taints) > 1 {
+			t.Errorf("node %s has come to harm: taints %v", node.Name, node.Spec.Taints)
+		}
+	}
+	l.Cloud().ClearFaults(id)
+	l.awaitWeb(t, l.addressOf(t, namespace, wanted), "worker-1", "worker-2")
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+	d.calm(t)
+}
