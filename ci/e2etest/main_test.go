@@ -37,6 +37,7 @@ func TestCluster(t *testing.T) {
 	}{
 		{"every node comes up tainted and is initialised", bootstrap},
 		{"the program is the image that was imported", imported},
+		{"exec and logs reach pods on both nodes", execAndLogs},
 		{"a load balancer reaches pods on both nodes", balance},
 		{"datagrams reach pods on both nodes", datagrams},
 		{"the policy Local keeps the sender and skips nodes without pods", local},

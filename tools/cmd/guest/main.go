@@ -72,6 +72,7 @@ func serve(ctx context.Context, args []string) error {
 	}
 	options.Drain = *drain
 	server := testserver.Start(options)
+	fmt.Printf("serves %s: HTTP %s, behind a PROXY protocol header %s, UDP %s\n", options.Host, *web, *behind, *datagrams)
 	<-ctx.Done()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit+*drain)
 	defer cancel()
