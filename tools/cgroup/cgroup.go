@@ -88,7 +88,7 @@ func inherit(root, made string) error {
 			continue // another controller, or version 2, where the root has no such file
 		}
 		if err == nil {
-			err = os.WriteFile(filepath.Join(made, name), content, 0)
+			err = os.WriteFile(filepath.Join(made, name), content, 0o644)
 		}
 		if err != nil {
 			return fmt.Errorf("giving cgroup %s what the one above has: %w", made, err)
@@ -113,7 +113,7 @@ func delegate(root string) error {
 		}
 		enable = append(enable, "+"+controller)
 	}
-	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte(strings.Join(enable, " ")), 0); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte(strings.Join(enable, " ")), 0o644); err != nil {
 		return fmt.Errorf("handing the controllers of cgroups on (in a container, its processes must be in a cgroup below its root): %w", err)
 	}
 	return nil
