@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -234,17 +235,22 @@ type failing struct {
 	next     http.RoundTripper
 	writes   int
 	happened bool
+	mu       sync.Mutex // of writes, once it is in use
 }
 
 func (f *failing) RoundTrip(request *http.Request) (*http.Response, error) {
 	write := request.Method != http.MethodGet && !strings.HasSuffix(request.URL.Path, "/oidc/token")
-	if f.writes < 0 {
-		return nil, errors.New("the process is dead")
-	}
-	if write {
+	f.mu.Lock()
+	dead := f.writes < 0
+	if write && !dead {
 		f.writes--
 	}
-	if f.writes >= 0 {
+	dies := f.writes < 0
+	f.mu.Unlock()
+	switch {
+	case dead:
+		return nil, errors.New("the process is dead")
+	case !dies:
 		return f.next.RoundTrip(request)
 	}
 	if f.happened {

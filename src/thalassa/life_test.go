@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,19 +68,19 @@ func answered(status int, kind, body string) mishap {
 
 // intercepted answers some requests while it is on.
 func intercepted(answer func(*http.Request) *http.Response) mishap {
-	on := false
+	on := &atomic.Bool{}
 	return mishap{
 		begin: func(r *realm) {
 			r.between(func(request *http.Request) *http.Response {
-				if on {
+				if on.Load() {
 					return answer(request)
 				}
 				return nil
 			})
 			r.begin()
-			on = true
+			on.Store(true)
 		},
-		end: func(*realm) { on = false },
+		end: func(*realm) { on.Store(false) },
 	}
 }
 
