@@ -81,7 +81,7 @@ func gatewayOf(r *cloudprovider.Route, node *corev1.Node, destination netip.Pref
 }
 
 // Vacant implements Provider: nothing depends on it, since all routes are the cluster's.
-func (classic) Vacant(context.Context, []netip.Addr) ([]netip.Addr, error) { return nil, nil }
+func (classic) Vacant(context.Context, Cluster, []netip.Addr) ([]netip.Addr, error) { return nil, nil }
 
 // Create implements Provider.
 func (c classic) Create(ctx context.Context, _ string, r Route) error {

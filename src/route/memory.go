@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// vacantGrace is the time between two looks that say that nobody has an address, before a route to it counts as left behind.
+// vacantGrace is the least time between two looks that say that nobody has an address, before a route to it counts as left behind.
 const vacantGrace = time.Minute
 
 // memory is what a process knows of earlier passes. All of it can be lost: then less is removed, and more is told twice.
@@ -18,8 +18,8 @@ type memory struct {
 	mu sync.Mutex
 	// owned are this cluster's routes; nil before the first pass.
 	owned map[pair]bool
-	// vacant is since when looks found nobody at a route's end.
-	vacant map[pair]time.Time
+	// vacant are the looks that found nobody at a route's end, and no look since found somebody.
+	vacant map[pair]vacancy
 	// failing are writes that are not tried again before their time.
 	failing map[pair]failure
 	limiter workqueue.TypedRateLimiter[pair]
@@ -31,6 +31,9 @@ type memory struct {
 	failures  int
 	notBefore time.Time
 }
+
+// vacancy is when looks found nobody at a route's end. One look that is long ago is still one look.
+type vacancy struct{ first, latest time.Time }
 
 // failure is until when a write is not tried again, and why.
 type failure struct {
@@ -46,7 +49,7 @@ type patched struct {
 
 func newMemory() *memory {
 	return &memory{
-		vacant: map[pair]time.Time{}, failing: map[pair]failure{}, told: map[types.UID][]notice{}, patched: map[types.UID]patched{},
+		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, told: map[types.UID][]notice{}, patched: map[types.UID]patched{},
 		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pair](minRetryDelay, maxRetryDelay),
 	}
 }
@@ -68,25 +71,26 @@ func (m *memory) noteVacant(strangers []pair, vacant func(pair) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.vacant
-	m.vacant = map[pair]time.Time{}
+	m.vacant = map[pair]vacancy{}
+	now := time.Now()
 	for _, s := range strangers {
 		if !vacant(s) {
 			continue
 		}
-		m.vacant[s] = time.Now()
-		if since, known := before[s]; known {
-			m.vacant[s] = since
+		m.vacant[s] = vacancy{first: now, latest: now}
+		if known, was := before[s]; was {
+			m.vacant[s] = vacancy{first: known.first, latest: now}
 		}
 	}
 }
 
-// abandoned are the routes that led to nobody for long enough, by two looks at least.
+// abandoned are the routes that led to nobody by two looks at least, with long enough between them.
 func (m *memory) abandoned() map[pair]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found := map[pair]bool{}
-	for route, since := range m.vacant {
-		if time.Since(since) >= vacantGrace {
+	for route, looks := range m.vacant {
+		if looks.latest.Sub(looks.first) >= vacantGrace {
 			found[route] = true
 		}
 	}
@@ -100,13 +104,16 @@ func (m *memory) known() map[pair]bool {
 	return maps.Clone(m.owned)
 }
 
-// keep makes these the routes that are known. What fails to be removed stays known.
+// keep makes these the routes that are known. What fails to be removed stays known, but not what is this cluster's only because nobody is
+// where it leads to: somebody may come.
 func (m *memory) keep(p plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.owned = maps.Clone(p.owned)
 	for _, o := range p.removals {
-		m.owned[o.key()] = true
+		if !o.doubted {
+			m.owned[o.key()] = true
+		}
 	}
 }
 

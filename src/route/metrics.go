@@ -77,7 +77,7 @@ func (m *metrics) found(p plan) {
 			}
 		}
 	}
-	for state, count := range map[string]int{"in-place": len(p.owned) - wrong, "missing": missing, "left-over": len(p.removals), "foreign": len(p.strangers)} {
+	for state, count := range map[string]int{"in-place": p.staying - wrong, "missing": missing, "left-over": len(p.removals), "foreign": len(p.strangers)} {
 		m.routes.WithLabelValues(state).Set(float64(count))
 	}
 }

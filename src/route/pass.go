@@ -107,13 +107,14 @@ func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, tri
 	if wanted := slices.ContainsFunc(d.wants, func(w want) bool { return len(w.gateways) > 0 }); wanted && !served {
 		return plan{}, nil, errNoTable
 	}
-	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known(), vacant: c.memory.abandoned()}
+	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known()}
 	p := planOf(tables, d, k)
 	if trigger != periodic {
 		return p, tables, nil
 	}
-	if err := c.doubt(ctx, p); err != nil {
-		return plan{}, nil, err
+	// Whatever is this cluster's only because nobody is where it leads to is a stranger without that, and asked about each time.
+	if k.vacant = c.doubt(ctx, cluster, p); len(k.vacant) > 0 {
+		p = planOf(tables, d, k)
 	}
 	return p, tables, nil
 }
@@ -124,19 +125,21 @@ var errNoTable = errors.New("the cloud shows no route table that the routes of N
 // maxAge bounds the age of what Nodes are compared with when nobody looks for drift.
 const maxAge = time.Hour
 
-// doubt asks whether somebody is where strangers' routes lead to. The answer counts from the next look on.
-func (c *Controller) doubt(ctx context.Context, p plan) error {
+// doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an earlier look. No
+// answer is none: nothing is removed because of it, and everything else goes on.
+func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan) map[pair]bool {
 	addresses := p.doubtful()
 	if len(addresses) == 0 {
 		c.memory.noteVacant(nil, nil)
 		return nil
 	}
-	vacant, err := c.provider.Vacant(ctx, addresses)
+	vacant, err := c.provider.Vacant(ctx, cluster, addresses)
 	if err != nil {
-		return fmt.Errorf("asking who has the addresses that routes of others lead to: %w", err)
+		klog.FromContext(ctx).Error(err, "It is not known who has the addresses that routes of others lead to; they stay, and it is asked again at the next look for drift")
+		return nil
 	}
 	c.memory.noteVacant(p.strangers, func(s pair) bool { return slices.Contains(vacant, s.gateway) })
-	return nil
+	return c.memory.abandoned()
 }
 
 // replaceAll writes exclusive tables that need more than one write as a whole. It says whether any was.

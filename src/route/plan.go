@@ -20,14 +20,18 @@ type knowledge struct {
 	addresses map[netip.Addr]bool
 	// owned are the routes that were this cluster's at the latest pass, or were made since: a Node may be gone while its machine is not.
 	owned map[pair]bool
-	// vacant are routes to an address that no machine has, by more than one look.
+	// vacant are routes to an address that no machine has, by more than one look, the latest of which is of this moment.
 	vacant map[pair]bool
 }
 
 // owns says whether a route may be changed and removed.
 func (k knowledge) owns(t Table, f Found) bool {
-	p := pair{t.ID, f.Destination, f.Gateway}
-	return Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || k.addresses[f.Gateway] || k.owned[p] || k.vacant[p])
+	return k.sure(t, f) || Inside(f.Destination, k.cidrs) && k.vacant[pair{t.ID, f.Destination, f.Gateway}]
+}
+
+// sure is owns without what has to be asked again each time: whether anybody is where the route leads to.
+func (k knowledge) sure(t Table, f Found) bool {
+	return Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || k.addresses[f.Gateway] || k.owned[pair{t.ID, f.Destination, f.Gateway}])
 }
 
 // verb is what is done to a route.
@@ -47,6 +51,8 @@ type operation struct {
 	table Table
 	found Found // what is changed or removed
 	route Route // what there is afterwards; not for removals
+	// doubted says of a removal that the route is this cluster's only because nobody is where it leads to.
+	doubted bool
 }
 
 // key is what a failure is remembered by.
@@ -64,8 +70,9 @@ type plan struct {
 	removals  []operation
 	// conflicts are routes of others where those of Nodes should be, by the Node's name.
 	conflicts map[string][]notice
-	// owned are this cluster's routes that stay as they are.
-	owned map[pair]bool
+	// owned are this cluster's routes that stay or are changed, and staying is how many routes do.
+	owned   map[pair]bool
+	staying int
 	// strangers are routes inside the cluster's networks that are not known as this cluster's.
 	strangers []pair
 }
@@ -139,9 +146,12 @@ func (p *plan) clear(table Table, staying map[netip.Prefix]int, d demand, k know
 		undecided := table.Used && d.destinations[f.Destination] && (!served || at == none)
 		switch {
 		case undecided, served && at == index:
-			p.owned[pair{table.ID, f.Destination, f.Gateway}] = true
+			p.staying++
+			if k.sure(table, f) {
+				p.owned[pair{table.ID, f.Destination, f.Gateway}] = true
+			}
 		default:
-			p.removals = append(p.removals, operation{verb: remove, table: table, found: f})
+			p.removals = append(p.removals, operation{verb: remove, table: table, found: f, doubted: !k.sure(table, f)})
 		}
 	}
 }

@@ -25,8 +25,9 @@ type Provider interface {
 	// Look returns the tables that this cluster's routes are in, or should be in, each with all its routes, from a list that is at most
 	// maxAge old; 0 and less ask for a new one. It contains what this process has written. It is complete, or an error.
 	Look(ctx context.Context, cluster Cluster, maxAge time.Duration) ([]Table, error)
-	// Vacant returns those of the addresses that no machine in the network has, by a complete list that began after the call.
-	Vacant(ctx context.Context, addresses []netip.Addr) ([]netip.Addr, error)
+	// Vacant returns those of the addresses that no machine in the network has, by a complete list that began after the call. A list that
+	// lacks what the cluster's own Nodes have is none: it is an error. An address of which the list cannot tell is not vacant.
+	Vacant(ctx context.Context, cluster Cluster, addresses []netip.Addr) ([]netip.Addr, error)
 	// Create adds a route to a table. It is a *Problem if somebody can do something about the error.
 	Create(ctx context.Context, table string, route Route) error
 	// Change makes a route lead to another gateway. Where the cloud can, it is one call, and there is a route at any time.

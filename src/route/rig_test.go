@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,13 +27,14 @@ type plain struct {
 	mu     sync.Mutex
 	tables []*plainTable
 	living map[netip.Addr]bool // addresses of machines
-	// unknown is why nothing can be listed, refused why nothing can be written.
-	unknown, refused error
-	quota            int // routes of a table; 0: any number
-	made             int
-	looks, lists     int
-	writes           []string
-	replaceRefused   error
+	unseen map[netip.Addr]bool // those that a list of machines leaves out
+	// unknown is why nothing can be listed, unlisted why machines cannot, refused why nothing can be written.
+	unknown, unlisted, refused error
+	quota                      int // routes of a table; 0: any number
+	made                       int
+	looks, lists               int
+	writes                     []string
+	replaceRefused             error
 }
 
 type plainTable struct {
@@ -65,10 +67,10 @@ func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) ([]Tabl
 	return tables, nil
 }
 
-func (p *plain) Vacant(_ context.Context, addresses []netip.Addr) ([]netip.Addr, error) {
+func (p *plain) Vacant(_ context.Context, _ Cluster, addresses []netip.Addr) ([]netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return p.living[a] }), p.unknown
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return p.living[a] && !p.unseen[a] }), cmp.Or(p.unknown, p.unlisted)
 }
 
 func (p *plain) table(id string) *plainTable {

@@ -156,18 +156,42 @@ func foundIn(table inventory.RouteTable) []route.Found {
 }
 
 // Vacant implements route.Provider.
-func (r *routes) Vacant(ctx context.Context, addresses []netip.Addr) ([]netip.Addr, error) {
+func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []netip.Addr) ([]netip.Addr, error) {
+	vpc, err := r.inventory.VPC(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking up where machines of VPC %s can be: %w", r.config.VPCIdentity, err)
+	}
 	taken, err := r.inventory.AddressOwners(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(taken) == 0 {
-		return nil, fmt.Errorf("VPC %s shows no machine with an address, not even those of nodes: %w", r.config.VPCIdentity, client.ErrMalformed)
+	inVPC := func(a netip.Addr) bool {
+		return slices.ContainsFunc(vpc.Subnets, func(s inventory.Subnet) bool { return s.Contains(a) })
+	}
+	shows, err := r.families(cluster.Nodes, inVPC, taken)
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
 		_, has := taken[a]
-		return has
+		return has || !inVPC(a) || !shows[a.Is4()]
 	}), nil
+}
+
+// families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. Nodes are the sample: the list has to
+// have all that they have in the VPC, or it is not complete.
+func (r *routes) families(nodes []*corev1.Node, inVPC func(netip.Addr) bool, taken map[netip.Addr]string) (shows map[bool]bool, err error) {
+	shows = map[bool]bool{}
+	for _, node := range nodes {
+		for _, address := range slices.DeleteFunc(gatewaysOf(node), func(a netip.Addr) bool { return !inVPC(a) }) {
+			if _, has := taken[address]; !has {
+				return nil, fmt.Errorf("the machines of VPC %s lack %s of node %s, so that the list is not complete: %w; if that lasts, the Node has no machine any more: delete it",
+					r.config.VPCIdentity, address, node.Name, client.ErrMalformed)
+			}
+			shows[address.Is4()] = true
+		}
+	}
+	return shows, nil
 }
 
 // Create implements route.Provider.

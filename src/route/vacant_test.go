@@ -1,0 +1,72 @@
+package route
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+// unlist makes lists of machines leave out an address, or show it again.
+func (r *rig) unlist(address string, unseen bool) {
+	r.cloud.set(func(p *plain) { p.unseen = map[netip.Addr]bool{netip.MustParseAddr(address): unseen} })
+}
+
+// strange is a rig with a Node and a route of somebody else to a machine that is there.
+func strange(t *testing.T, test func(*rig)) {
+	t.Helper()
+	inRig(t, func(r *rig) {
+		r.cloud.byHand("main", "10.244.7.0/24", "10.0.0.7")
+		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.7")] = true })
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.wrote()
+		test(r)
+	})
+}
+
+// TestOneLookIsNotTwo, however long ago it was, and however many passes there were since for other reasons.
+func TestOneLookIsNotTwo(t *testing.T) {
+	strange(t, func(r *rig) {
+		r.unlist("10.0.0.7", true)
+		r.later()
+		r.unlist("10.0.0.7", false)
+		<-time.After(2 * vacantGrace)
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
+		r.settle()
+		wantIs(r, "writes of a pass after one look", r.wrote(), "create main 10.244.2.0/24 by 10.0.0.2")
+		r.later()
+		r.unlist("10.0.0.7", true)
+		r.later()
+		wantIs(r, "writes after a look that found somebody between two that did not", r.wrote(), "")
+	})
+}
+
+// TestVacancyIsAskedForAgain as long as the route is there: when it cannot be removed, and somebody comes, it stays.
+func TestVacancyIsAskedForAgain(t *testing.T) {
+	strange(t, func(r *rig) {
+		r.end("10.0.0.7")
+		r.later()
+		r.cloud.set(func(p *plain) { p.refused = errors.New("not today") })
+		r.later()
+		wantIs(r, "writes that are refused", strings.Contains(r.wrote(), "delete main 10.244.7.0/24 by 10.0.0.7"), true)
+		r.cloud.set(func(p *plain) { p.refused, p.living[netip.MustParseAddr("10.0.0.7")] = nil, true })
+		<-time.After(3 * driftPeriod)
+		wantIs(r, "writes when somebody came", r.wrote(), "")
+	})
+}
+
+// TestNoAnswerAboutMachines removes nothing, and holds nothing else up.
+func TestNoAnswerAboutMachines(t *testing.T) {
+	strange(t, func(r *rig) {
+		r.end("10.0.0.7")
+		r.cloud.set(func(p *plain) { p.unlisted = errors.New("machines cannot be listed") })
+		r.cloud.loses("main", "10.244.1.0/24")
+		<-time.After(3 * driftPeriod)
+		wantIs(r, "writes", r.wrote(), "create main 10.244.1.0/24 by 10.0.0.1")
+		r.cloud.set(func(p *plain) { p.unlisted = nil })
+		<-time.After(2*driftPeriod + time.Second)
+		wantIs(r, "writes with answers", r.wrote(), "delete main 10.244.7.0/24 by 10.0.0.7")
+	})
+}

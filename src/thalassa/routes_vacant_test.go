@@ -1,0 +1,88 @@
+package thalassa
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/route"
+)
+
+// firewall adds a machine that is no Node, and a route of somebody to it inside the cluster's networks.
+func (l *land) firewall() (address string) {
+	l.Helper()
+	id, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "firewall"})
+	if err != nil {
+		l.Fatal(err)
+	}
+	machine, err := l.api().GetMachine(l.Context(), id)
+	if err != nil {
+		l.Fatal(err)
+	}
+	address = machine.Interfaces[0].IPAddresses[0]
+	l.byHand(mainTable, "10.244.77.0/24", address)
+	return address
+}
+
+// TestListsThatLackMachines are no proof that nobody has an address: not partial ones, and not one that is old.
+func TestListsThatLackMachines(t *testing.T) {
+	tests := map[string]struct {
+		effect fault.Effect
+		times  int
+	}{
+		"partial": {fault.Effect{Kind: fault.Partial}, 0},
+		"old":     {fault.Effect{Kind: fault.Stale, Delay: 10 * time.Minute}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, emulator.Switches{}, func(l *land) {
+				for i := range 20 {
+					l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.1%02d.0/24", i))
+				}
+				l.begin()
+				l.wait(aPeriod)
+				l.firewall()
+				before := l.has(mainTable)
+				l.disturb("GET /v1/machines", tt.times, tt.effect)
+				l.wait(aPeriod)
+				for range 4 {
+					l.change("n0", func(n *corev1.Node) { n.Status.Addresses = append(n.Status.Addresses, internal([]string{"192.0.2.1"})...) })
+					l.wait(aPeriod)
+				}
+				l.is("routes", l.has(mainTable), before)
+			})
+		})
+	}
+}
+
+// TestVacantSamples: what Nodes have proves that a list is complete, by family, and says nothing of addresses outside of the VPC.
+func TestVacantSamples(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		first := l.join("a")
+		only4 := &corev1.Node{Status: corev1.NodeStatus{Addresses: internal(first[:1])}}
+		both := &corev1.Node{Status: corev1.NodeStatus{Addresses: internal(append(first, "192.0.2.1"))}}
+		gone := &corev1.Node{Status: corev1.NodeStatus{Addresses: internal([]string{"10.0.0.222"})}}
+		asked := []netip.Addr{netip.MustParseAddr("10.0.0.200"), netip.MustParseAddr("fd00:0:0:1::200"), netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr(first[0])}
+		tests := map[string]struct {
+			nodes []*corev1.Node
+			want  string
+		}{
+			"no Node":                  {nil, "[]"},
+			"a Node with IPv4":         {[]*corev1.Node{only4}, "[10.0.0.200]"},
+			"a Node with both":         {[]*corev1.Node{both}, "[10.0.0.200 fd00:0:0:1::200]"},
+			"a Node that nobody lists": {[]*corev1.Node{both, gone}, "the list is not complete"},
+		}
+		for name, tt := range tests {
+			vacant, err := l.cloud.routes.Vacant(l.Context(), route.Cluster{Nodes: tt.nodes}, asked)
+			if got := fmt.Sprint(vacant, err); !strings.Contains(got, tt.want) {
+				t.Errorf("%s: %s, want %s", name, got, tt.want)
+			}
+		}
+	})
+}
