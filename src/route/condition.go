@@ -50,17 +50,32 @@ func available(node *corev1.Node) state {
 	return state{}
 }
 
-// same says whether nothing has to be written. Messages of success differ from version to version, which is worth no write.
-func (s state) same(other state) bool {
-	return s == other || (s.status == other.status && s.reason == other.reason && s.reason == routesCreated)
+// waiting is what it should say of a Node whose routes are to be made, as long as it says nothing.
+func waiting() state {
+	return state{corev1.ConditionTrue, noRoutesCreated, "The routes of this Node are being made"}
 }
 
-// settle makes the condition of a Node true, in one patch, unless it is already. A Node that is gone needs none.
-func (c *Controller) settle(ctx context.Context, node *corev1.Node, lacking []notice) error {
-	wanted := stateOf(lacking)
-	if wanted.same(available(node)) || c.memory.stale(node.UID, node.ResourceVersion, wanted) {
-		return nil
+// accepts says whether nothing has to be written. That the network is available is as good in the words of others, such as a network plugin.
+func (s state) accepts(other state) bool {
+	return s == other || (s.status == other.status && s.status == corev1.ConditionFalse)
+}
+
+// settle makes the condition of a Node what is wanted, in one patch, unless it is already. A Node that is gone needs none. Where another
+// one writes it, too, and something else, it is not written again before a while, which is returned: two writers that put each other
+// right for ever help nobody.
+func (c *Controller) settle(ctx context.Context, node *corev1.Node, wanted state) (wait time.Duration, err error) {
+	present := available(node)
+	c.memory.wish(node.UID, wanted)
+	if wanted.accepts(present) {
+		return 0, nil
 	}
+	if write, wait := c.memory.mayPatch(node.UID, node.ResourceVersion, present, c.lookPeriod()); !write {
+		return wait, nil
+	}
+	return 0, c.patch(ctx, node, wanted)
+}
+
+func (c *Controller) patch(ctx context.Context, node *corev1.Node, wanted state) error {
 	patch, err := patchOf(node, wanted)
 	if err != nil {
 		return err
@@ -72,7 +87,7 @@ func (c *Controller) settle(ctx context.Context, node *corev1.Node, lacking []no
 	case err != nil:
 		return fmt.Errorf("setting NodeNetworkUnavailable of node %s: %w", node.Name, err)
 	}
-	c.memory.notePatched(node.UID, node.ResourceVersion, wanted)
+	c.memory.notePatched(node.UID, node.ResourceVersion)
 	return nil
 }
 

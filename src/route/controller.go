@@ -91,7 +91,7 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Node)
 			is, also := after.(*corev1.Node)
-			if ok && also && !sameForUs(was, is) {
+			if ok && also && !c.same(was, is) {
 				changed()
 			}
 		},
@@ -99,10 +99,10 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 	}
 }
 
-// sameForUs says whether nothing differs that this controller looks at, or would put back.
-func sameForUs(was, is *corev1.Node) bool {
+// same says whether nothing differs that this controller looks at, or would put back.
+func (c *Controller) same(was, is *corev1.Node) bool {
 	return was.UID == is.UID && slices.Equal(podCIDRs(was), podCIDRs(is)) && slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
-		available(was) == available(is)
+		(available(was) == available(is) || c.memory.content(is.UID, available(is)))
 }
 
 // Run works until ctx ends, and then until the writes under way are done.

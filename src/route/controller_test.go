@@ -53,7 +53,7 @@ func TestQuiet(t *testing.T) {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
 		r.start()
-		wantIs(r, "patches at the start", r.patches(), 50)
+		wantIs(r, "patches at the start, and of those that wait for their turn", r.patches(), 50+50-parallel)
 		r.wrote()
 		r.cloud.set(func(p *plain) { p.lists = 0 })
 		<-time.After(3*driftPeriod + time.Minute)
@@ -128,7 +128,7 @@ func TestNoTable(t *testing.T) {
 		r.cloud.tables[0].Used = false
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
-		wantIs(r, "condition", r.condition("a"), "")
+		wantIs(r, "condition", r.condition("a"), unavailable)
 		wantIs(r, "events", r.told(), "Warning RoutesNotKnown")
 	})
 }

@@ -25,8 +25,8 @@ type memory struct {
 	limiter workqueue.TypedRateLimiter[pair]
 	// told are the notices of each Node that its owner has been told.
 	told map[types.UID][]notice
-	// patched is what the condition of a Node was made, and at which of its versions.
-	patched map[types.UID]patched
+	// wishes are what the conditions of Nodes should say.
+	wishes map[types.UID]wish
 	// Looks that fail are repeated ever more rarely.
 	failures  int
 	notBefore time.Time
@@ -41,15 +41,16 @@ type failure struct {
 	why   notice
 }
 
-// patched is a condition that was written, and the version of the Node that it was written upon.
-type patched struct {
-	version string
+// wish is what a condition should say, and when that was written, upon which version of the Node; the zero Time if it was not.
+type wish struct {
 	wanted  state
+	version string
+	written time.Time
 }
 
 func newMemory() *memory {
 	return &memory{
-		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, told: map[types.UID][]notice{}, patched: map[types.UID]patched{},
+		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, told: map[types.UID][]notice{}, wishes: map[types.UID]wish{},
 		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pair](minRetryDelay, maxRetryDelay),
 	}
 }
@@ -179,7 +180,7 @@ func (m *memory) forget(p plan, alive map[types.UID]bool) {
 		}
 	}
 	maps.DeleteFunc(m.told, func(uid types.UID, _ []notice) bool { return !alive[uid] })
-	maps.DeleteFunc(m.patched, func(uid types.UID, _ patched) bool { return !alive[uid] })
+	maps.DeleteFunc(m.wishes, func(uid types.UID, _ wish) bool { return !alive[uid] })
 }
 
 // news are those of a Node's notices that its owner has not been told. What is no longer so is told again when it comes back.
@@ -191,16 +192,54 @@ func (m *memory) news(node types.UID, notices []notice) []notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n notice) bool { return slices.Contains(before, n) })
 }
 
-// stale says that the condition of a Node was written, and the Node as we know it is from before.
-func (m *memory) stale(node types.UID, version string, wanted state) bool {
+// wish notes what the condition of a Node should say.
+func (m *memory) wish(node types.UID, wanted state) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	last, known := m.patched[node]
-	return known && last == patched{version, wanted}
+	if m.wishes[node].wanted != wanted {
+		m.wishes[node] = wish{wanted: wanted}
+	}
 }
 
-func (m *memory) notePatched(node types.UID, version string, wanted state) {
+// hasWish says whether the routes of a Node were compared, or waited for.
+func (m *memory) hasWish(node types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.patched[node] = patched{version, wanted}
+	_, known := m.wishes[node]
+	return known
+}
+
+// content says whether a Node's condition is as it should be. It is not, as long as nobody knows how it should be.
+func (m *memory) content(node types.UID, present state) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one, known := m.wishes[node]
+	return known && one.wanted.accepts(present)
+}
+
+// mayPatch says whether a condition may be written: not if it was, and the Node as we know it is from before, and not again within the
+// pause if another one has written it since; then the rest of the pause is returned.
+func (m *memory) mayPatch(node types.UID, version string, present state, pause time.Duration) (write bool, wait time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := m.wishes[node]
+	rest := pause - time.Since(last.written)
+	switch {
+	case last.written.IsZero():
+		return true, 0
+	case last.version == version:
+		return false, 0
+	case present == state{}, rest <= 0:
+		return true, 0
+	}
+	return false, rest
+}
+
+// notePatched remembers that a Node's condition was made what it should be.
+func (m *memory) notePatched(node types.UID, version string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := m.wishes[node]
+	one.version, one.written = version, time.Now()
+	m.wishes[node] = one
 }

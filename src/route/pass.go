@@ -68,7 +68,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	d := demandOf(cluster)
 	p, tables, err := c.compare(ctx, cluster, d, trigger)
 	if err != nil {
-		c.tellUnknown(nodes, err)
+		c.tellUnknown(ctx, nodes, err, result)
 		return result, err
 	}
 	c.tellRestored(d, p)
@@ -95,7 +95,7 @@ func uidsOf(nodes []*corev1.Node) map[types.UID]bool {
 
 // compare looks at the cloud and plans.
 func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, trigger string) (plan, []Table, error) {
-	age := cmp.Or(max(c.period, 0), maxAge)
+	age := c.lookPeriod()
 	if trigger == periodic {
 		age = 0
 	}
@@ -124,6 +124,9 @@ var errNoTable = errors.New("the cloud shows no route table that the routes of N
 
 // maxAge bounds the age of what Nodes are compared with when nobody looks for drift.
 const maxAge = time.Hour
+
+// lookPeriod is the time after which what was seen counts no more.
+func (c *Controller) lookPeriod() time.Duration { return cmp.Or(max(c.period, 0), maxAge) }
 
 // doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an earlier look. No
 // answer is none: nothing is removed because of it, and everything else goes on.
@@ -214,6 +217,7 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 			concerned = append(concerned, node)
 		}
 	}
+	c.markWaiting(ctx, concerned, p, result)
 	inParallel(ctx, concerned, func(node *corev1.Node) {
 		lacking := slices.Concat(d.notices[node.Name], p.conflicts[node.Name])
 		for _, o := range p.additions[node.Name] {
@@ -230,10 +234,7 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 		for _, n := range c.memory.news(node.UID, lacking) {
 			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
 		}
-		if err := c.settle(ctx, node, lacking); err != nil {
-			klog.FromContext(ctx).Error(err, "A Node does not say whether it has its routes; it is tried again", "node", node.Name)
-			result.later(minRetryDelay)
-		}
+		c.say(ctx, node, stateOf(lacking), result)
 	})
 }
 
@@ -300,32 +301,4 @@ func (c *Controller) removals(ctx context.Context, tables []Table, p plan, resul
 		result.later(pause)
 		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be removed; it is tried again", "destination", o.found.Destination, "gateway", target(o.found), "table", o.table.Name, "after", pause)
 	})
-}
-
-// tellUnknown says on Nodes that wait for routes why nothing happens.
-func (c *Controller) tellUnknown(nodes []*corev1.Node, err error) {
-	why := notice{reasonUnknown, fmt.Sprintf("It is not known which routes there are: %v. It is tried again.", err)}
-	for _, node := range nodes {
-		if len(podCIDRs(node)) == 0 || available(node).reason == routesCreated {
-			continue
-		}
-		for _, n := range c.memory.news(node.UID, []notice{why}) {
-			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
-		}
-	}
-}
-
-// tellRestored says which routes were there at the latest pass, and are not now, although their Nodes want them.
-func (c *Controller) tellRestored(d demand, p plan) {
-	known := c.memory.known()
-	for _, w := range d.wants {
-		for _, o := range p.additions[w.node.Name] {
-			if o.route.Destination != w.destination || o.verb != create || !known[o.key()] || c.memory.wait(o.key()) > 0 {
-				continue
-			}
-			c.metrics.drift.Inc()
-			c.recorder.Eventf(w.node, corev1.EventTypeWarning, reasonRestored,
-				"The route to %s in route table %s was removed, not by this cluster. It is made again: as long as the Node is there, its pods need it.", w.destination, o.table.Name)
-		}
-	}
 }

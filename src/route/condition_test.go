@@ -1,0 +1,101 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// says makes a Node's condition what another writer, such as a network plugin, wants it to be.
+func (r *rig) says(name string, status corev1.ConditionStatus) {
+	r.Helper()
+	r.changeNode(name, func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: status, Reason: "CiliumIsUp", Message: "Cilium is running on this node"}}
+	})
+}
+
+// TestAnotherWriterWhoIsRight is left alone, and wakes nobody.
+func TestAnotherWriterWhoIsRight(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.patches()
+		looks := r.cloud.looks
+		for range 10 {
+			r.says("a", corev1.ConditionFalse)
+			r.settle()
+		}
+		wantIs(r, "patches", r.patches(), 0)
+		wantIs(r, "looks", r.cloud.looks-looks, 0)
+		wantIs(r, "condition", r.condition("a"), "False CiliumIsUp")
+		r.start()
+		r.later()
+		wantIs(r, "patches after a restart", r.patches(), 0)
+	})
+}
+
+// TestAnotherWriterWhoIsWrong is put right once for each drift period, and not each time. What we learn ourselves is written at once.
+func TestAnotherWriterWhoIsWrong(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.set(func(p *plain) { p.refused = errors.New("not today") })
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		wantIs(r, "condition", r.condition("a"), unavailable)
+		r.patches()
+		const periods = 4
+		for began := time.Now(); time.Since(began) < periods*driftPeriod; <-time.After(2 * time.Second) {
+			synctest.Wait()
+			if r.condition("a") == unavailable {
+				r.says("a", corev1.ConditionFalse)
+			}
+		}
+		if patches := r.patches(); patches < periods-1 || patches > periods+1 {
+			t.Errorf("%d patches in %d periods against another writer", patches, periods)
+		}
+		r.says("a", corev1.ConditionTrue)
+		r.patches()
+		r.cloud.set(func(p *plain) { p.refused = nil })
+		<-time.After(maxRetryDelay + time.Minute)
+		wantIs(r, "condition with the route", r.condition("a"), created)
+		wantIs(r, "patches with the route", r.patches(), 1)
+	})
+}
+
+// TestNodesWithoutCondition get one that says that they have no routes as long as nobody knows, or they are not made. One that says that
+// they have some stays when a look fails.
+func TestNodesWithoutCondition(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.cloud.set(func(p *plain) { p.unknown = errors.New("the cloud is away") })
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"), node("control", "10.0.0.9"))
+		r.patches()
+		<-time.After(time.Minute)
+		synctest.Wait()
+		wantIs(r, "condition of one that has routes", r.condition("a"), created)
+		wantIs(r, "condition of one that waits", r.condition("b"), unavailable)
+		wantIs(r, "condition of one that needs none", r.condition("control"), "")
+		wantIs(r, "patches", r.patches(), 1)
+		r.cloud.set(func(p *plain) { p.unknown = nil })
+		<-time.After(maxRetryDelay)
+		wantIs(r, "condition with routes", r.condition("b"), created)
+	})
+}
+
+// TestMoreThanAtOnce: Nodes whose routes are not made at once say so meanwhile.
+func TestMoreThanAtOnce(t *testing.T) {
+	inRig(t, func(r *rig) {
+		for i := range 3 * parallel {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		r.start()
+		wantIs(r, "patches", r.patches(), 3*parallel+2*parallel)
+		for i := range 3 * parallel {
+			wantIs(r, "condition", r.condition(fmt.Sprintf("n%d", i)), created)
+		}
+	})
+}

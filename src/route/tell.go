@@ -1,0 +1,72 @@
+package route
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+)
+
+// say settles the condition of a Node, now or later.
+func (c *Controller) say(ctx context.Context, node *corev1.Node, wanted state, result *outcome) {
+	wait, err := c.settle(ctx, node, wanted)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "A Node does not say whether it has its routes; it is tried again", "node", node.Name)
+		wait = minRetryDelay
+	}
+	result.later(wait)
+}
+
+// markWaiting lets Nodes that say nothing yet, and whose routes are not made at once, say that they have none: pods would come too early.
+func (c *Controller) markWaiting(ctx context.Context, nodes []*corev1.Node, p plan, result *outcome) {
+	var lacking []*corev1.Node
+	for _, node := range nodes {
+		if len(p.additions[node.Name]) > 0 {
+			lacking = append(lacking, node)
+		}
+	}
+	inParallel(ctx, lacking[min(parallel, len(lacking)):], func(node *corev1.Node) {
+		if c.saysNothing(node) {
+			c.say(ctx, node, waiting(), result)
+		}
+	})
+}
+
+// saysNothing says whether neither the Node nor this process has said anything about its routes.
+func (c *Controller) saysNothing(node *corev1.Node) bool {
+	return available(node) == state{} && !joining(node) && !c.memory.hasWish(node.UID)
+}
+
+// tellUnknown says on Nodes that wait for routes why nothing happens. A look that failed is no reason to say of others that they have none.
+func (c *Controller) tellUnknown(ctx context.Context, nodes []*corev1.Node, err error, result *outcome) {
+	why := notice{reasonUnknown, fmt.Sprintf("It is not known which routes there are: %v. It is tried again.", err)}
+	for _, node := range nodes {
+		if len(podCIDRs(node)) == 0 || available(node).status == corev1.ConditionFalse {
+			continue
+		}
+		for _, n := range c.memory.news(node.UID, []notice{why}) {
+			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
+		}
+	}
+	inParallel(ctx, nodes, func(node *corev1.Node) {
+		if len(podCIDRs(node)) > 0 && c.saysNothing(node) {
+			c.say(ctx, node, stateOf([]notice{why}), result)
+		}
+	})
+}
+
+// tellRestored says which routes were there at the latest pass, and are not now, although their Nodes want them.
+func (c *Controller) tellRestored(d demand, p plan) {
+	known := c.memory.known()
+	for _, w := range d.wants {
+		for _, o := range p.additions[w.node.Name] {
+			if o.route.Destination != w.destination || o.verb != create || !known[o.key()] || c.memory.wait(o.key()) > 0 {
+				continue
+			}
+			c.metrics.drift.Inc()
+			c.recorder.Eventf(w.node, corev1.EventTypeWarning, reasonRestored,
+				"The route to %s in route table %s was removed, not by this cluster. It is made again: as long as the Node is there, its pods need it.", w.destination, o.table.Name)
+		}
+	}
+}
