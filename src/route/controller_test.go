@@ -322,7 +322,7 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestTables: each that is used has all routes; one that is not used any more loses them, after the others have got theirs.
+// TestTables: each that is used has all routes; one that is not used any more gets no more, and loses those of each Node that goes.
 func TestTables(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.tables = append(r.cloud.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
@@ -340,7 +340,79 @@ func TestTables(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.refused = nil })
 		<-time.After(maxRetryDelay)
 		r.later()
-		wantIs(r, "routes", r.has(), "side 10.244.1.0/24 by 10.0.0.1, third 10.244.1.0/24 by 10.0.0.1")
+		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1, third 10.244.1.0/24 by 10.0.0.1")
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
+		r.leave("a")
+		r.settle()
+		wantIs(r, "routes of another Node", r.has(), "side 10.244.2.0/24 by 10.0.0.2, third 10.244.2.0/24 by 10.0.0.2")
+	})
+}
+
+// TestOneMoreTableThatRefuses is told, and no reason to keep pods away from Nodes that have all other routes.
+func TestOneMoreTableThatRefuses(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.cloud.set(func(p *plain) {
+			p.tables = append(p.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
+			p.refused = errors.New("not today")
+		})
+		r.cloud.byHand("side", "10.244.1.128/25", "10.0.0.77")
+		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.77")] = true })
+		r.later()
+		wantIs(r, "condition", r.condition("a"), created)
+		wantIs(r, "events", r.told(), "Warning FailedToCreateRoute, Warning RouteConflict")
+		r.cloud.loses("main", "10.244.1.0/24")
+		r.later()
+		wantIs(r, "condition without any route", r.condition("a"), unavailable)
+	})
+}
+
+// TestTablesThatAreNotShown keep their routes in mind: when the last Node goes nobody knows which tables there are, and when the next one
+// comes, its routes take their place, although the machine of the last one is still there.
+func TestTablesThatAreNotShown(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		tables := r.cloud.tables
+		r.cloud.set(func(p *plain) { p.tables = nil })
+		r.leave("a")
+		r.settle()
+		r.cloud.set(func(p *plain) { p.tables = tables })
+		r.wrote()
+		r.join(node("b", "10.0.0.2", "10.244.1.0/24"))
+		r.settle()
+		wantIs(r, "writes", r.wrote(), "change main 10.244.1.0/24 from 10.0.0.1 to 10.0.0.2")
+	})
+}
+
+// TestTablesThatAreNotUsed are told to the Nodes whose traffic goes by them, also to those without networks of their own.
+func TestTablesThatAreNotUsed(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.tables = append(r.cloud.tables, &plainTable{Table: Table{ID: "side", Name: "side", Nodes: []string{"a", "control"}}})
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("control", "10.0.0.9"))
+		r.start()
+		r.later()
+		wantIs(r, "events", r.told(), "Warning OtherRouteTable, Warning OtherRouteTable")
+		wantIs(r, "condition of a", r.condition("a"), created)
+		wantIs(r, "condition of control", r.condition("control"), "")
+	})
+}
+
+// TestNothingIsTakenAwayByAnAgedCopy: what looks as if it has to go or change is looked at anew first, once for each pass.
+func TestNothingIsTakenAwayByAnAgedCopy(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
+		r.start()
+		r.wrote()
+		r.cloud.set(func(p *plain) {
+			p.lists = 0
+			p.aged = []Table{{ID: "main", Name: "main", Used: true, Routes: routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.2.0/24 by 10.0.0.2", "10.244.7.0/24 by 10.0.0.1")}}
+		})
+		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
+		r.settle()
+		wantIs(r, "writes", r.wrote(), "create main 10.244.3.0/24 by 10.0.0.3")
+		wantIs(r, "lists", r.cloud.lists, 1)
 	})
 }
 
@@ -382,6 +454,8 @@ func TestWhatNodesCannotHave(t *testing.T) {
 		"no network":         {[]*corev1.Node{node("x", "10.0.0.1", "pods")}, "Warning InvalidPodCIDR", ""},
 		"no IPv6 address":    {[]*corev1.Node{node("x", "10.0.0.1", "10.244.1.0/24", "fd00:244:0:1::/64")}, "Warning NoNodeAddress", "main 10.244.1.0/24 by 10.0.0.1"},
 		"another's":          {[]*corev1.Node{node("a", "10.0.0.2", "10.244.1.0/24"), node("x", "10.0.0.1", "10.244.1.0/24")}, "Warning PodCIDRTaken", "main 10.244.1.0/24 by 10.0.0.2"},
+		"part of another's":  {[]*corev1.Node{node("a", "10.0.0.2", "10.244.0.0/20"), node("x", "10.0.0.1", "10.244.1.0/24")}, "Warning PodCIDRTaken", "main 10.244.0.0/20 by 10.0.0.2"},
+		"around another's":   {[]*corev1.Node{node("a", "10.0.0.2", "10.244.1.0/24"), node("x", "10.0.0.1", "10.244.0.0/20")}, "Warning PodCIDRTaken", "main 10.244.1.0/24 by 10.0.0.2"},
 		"not written evenly": {[]*corev1.Node{node("x", "10.0.0.1", "10.244.1.7/24", "pods")}, "Warning InvalidPodCIDR", "main 10.244.1.0/24 by 10.0.0.1"},
 	}
 	for name, tt := range tests {

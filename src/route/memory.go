@@ -106,11 +106,17 @@ func (m *memory) known() map[pair]bool {
 }
 
 // keep makes these the routes that are known. What fails to be removed stays known, but not what is this cluster's only because nobody is
-// where it leads to: somebody may come.
-func (m *memory) keep(p plan) {
+// where it leads to: somebody may come. Nothing is learnt of tables that the look did not show.
+func (m *memory) keep(tables []Table, p plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	before := m.owned
 	m.owned = maps.Clone(p.owned)
+	for route := range before {
+		if !slices.ContainsFunc(tables, func(t Table) bool { return t.ID == route.table }) {
+			m.owned[route] = true
+		}
+	}
 	for _, o := range p.removals {
 		if !o.doubted {
 			m.owned[o.key()] = true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -73,12 +74,12 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	}
 	c.tellRestored(d, p)
 	if c.replaceAll(ctx, tables, d, p, result) {
-		if p, _, err = c.compare(ctx, cluster, d, nodeChange); err != nil {
+		if p, tables, err = c.compare(ctx, cluster, d, nodeChange); err != nil {
 			return result, err
 		}
 	}
 	c.memory.forget(p, uidsOf(nodes))
-	c.memory.keep(p)
+	c.memory.keep(tables, p)
 	c.additions(ctx, nodes, d, p, result)
 	c.removals(ctx, tables, p, result)
 	c.metrics.found(p)
@@ -93,12 +94,18 @@ func uidsOf(nodes []*corev1.Node) map[types.UID]bool {
 	return alive
 }
 
-// compare looks at the cloud and plans.
+// compare looks at the cloud and plans. What is known from before is enough to add to it; whatever takes something away is planned by a
+// new look.
 func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, trigger string) (plan, []Table, error) {
-	age := c.lookPeriod()
-	if trigger == periodic {
-		age = 0
+	if trigger != periodic {
+		if p, tables, err := c.look(ctx, cluster, d, trigger, c.lookPeriod()); err != nil || !p.removesOrChanges() {
+			return p, tables, err
+		}
 	}
+	return c.look(ctx, cluster, d, trigger, 0)
+}
+
+func (c *Controller) look(ctx context.Context, cluster Cluster, d demand, trigger string, age time.Duration) (plan, []Table, error) {
 	tables, err := c.provider.Look(ctx, cluster, age)
 	if err != nil {
 		return plan{}, nil, err
@@ -204,38 +211,59 @@ func inParallel[T any](ctx context.Context, all []T, do func(T)) {
 
 // additions gives Nodes the routes they lack, and says on each how it is.
 func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d demand, p plan, result *outcome) {
-	wanting := map[string]bool{}
-	for _, w := range d.wants {
-		wanting[w.node.Name] = true
-	}
-	for name := range d.notices {
-		wanting[name] = true
-	}
-	var concerned []*corev1.Node
-	for _, node := range nodes {
-		if wanting[node.Name] {
-			concerned = append(concerned, node)
-		}
-	}
+	wanting := d.wanting()
+	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 })
 	c.markWaiting(ctx, concerned, p, result)
 	inParallel(ctx, concerned, func(node *corev1.Node) {
-		lacking := slices.Concat(d.notices[node.Name], p.conflicts[node.Name])
-		for _, o := range p.additions[node.Name] {
-			if ctx.Err() != nil {
-				return
-			}
-			if problem, failed := c.addition(ctx, o, result); failed {
-				lacking = append(lacking, problem)
-			}
-		}
+		lacking, warnings := c.lacks(ctx, node, d, p, result)
 		if ctx.Err() != nil {
 			return
 		}
-		for _, n := range c.memory.news(node.UID, lacking) {
+		for _, n := range c.memory.news(node.UID, slices.Concat(lacking, warnings)) {
 			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
 		}
-		c.say(ctx, node, stateOf(lacking), result)
+		if wanting[node.Name] {
+			c.say(ctx, node, stateOf(lacking), result)
+		}
 	})
+}
+
+// wanting are the names of Nodes that have networks of pods, as far as they are to be told about them.
+func (d demand) wanting() map[string]bool {
+	names := map[string]bool{}
+	for _, w := range d.wants {
+		names[w.node.Name] = true
+	}
+	for name := range d.notices {
+		names[name] = true
+	}
+	return names
+}
+
+// lacks makes the routes of a Node, and says which it has not got then, and what else its owner should know. A Node that is available
+// stays so when a table cannot be filled and another one has the same route, as when a subnet comes to use one more table: its pods are
+// reached as well as before.
+func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p plan, result *outcome) (lacking, warnings []notice) {
+	lacking, warnings = slices.Clone(d.notices[node.Name]), slices.Clone(p.warnings[node.Name])
+	note := func(why notice, table string, destination netip.Prefix) {
+		if available(node).status == corev1.ConditionFalse && p.elsewhere(table, destination) {
+			warnings = append(warnings, why)
+			return
+		}
+		lacking = append(lacking, why)
+	}
+	for _, one := range p.conflicts[node.Name] {
+		note(one.notice, one.table, one.destination)
+	}
+	for _, o := range p.additions[node.Name] {
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if why, failed := c.addition(ctx, o, result); failed {
+			note(why, o.table.ID, o.route.Destination)
+		}
+	}
+	return lacking, warnings
 }
 
 // addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route. What has begun is finished,

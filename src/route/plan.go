@@ -69,7 +69,11 @@ type plan struct {
 	additions map[string][]operation
 	removals  []operation
 	// conflicts are routes of others where those of Nodes should be, by the Node's name.
-	conflicts map[string][]notice
+	conflicts map[string][]conflict
+	// warnings are what else Nodes' owners should know, by the Node's name.
+	warnings map[string][]notice
+	// right are the tables in which a destination leads where it should.
+	right map[netip.Prefix][]string
 	// owned are this cluster's routes that stay or are changed, and staying is how many routes do.
 	owned   map[pair]bool
 	staying int
@@ -77,26 +81,72 @@ type plan struct {
 	strangers []pair
 }
 
+// conflict is a route of somebody else, in a table, where that to a destination should be.
+type conflict struct {
+	notice
+	table       string
+	destination netip.Prefix
+}
+
 // planOf compares.
 func planOf(tables []Table, d demand, k knowledge) plan {
-	p := plan{additions: map[string][]operation{}, conflicts: map[string][]notice{}, owned: map[pair]bool{}}
+	p := plan{
+		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{}, owned: map[pair]bool{},
+		right: map[netip.Prefix][]string{},
+	}
 	for _, table := range tables {
 		present := map[netip.Prefix][]Found{}
 		for _, f := range table.Routes {
 			present[f.Destination] = append(present[f.Destination], f)
 			if Inside(f.Destination, k.cidrs) && !k.owns(table, f) {
 				p.strangers = append(p.strangers, pair{table.ID, f.Destination, f.Gateway})
+				p.inside(table, f, d)
 			}
 		}
 		staying := map[netip.Prefix]int{}
-		if table.Used {
-			for _, w := range d.wants {
+		for _, w := range d.wants {
+			if slices.ContainsFunc(present[w.destination], w.leads) {
+				p.right[w.destination] = append(p.right[w.destination], table.ID)
+			}
+			if table.Used {
 				staying[w.destination] = p.serve(table, w, present[w.destination], k)
 			}
 		}
+		p.bypass(table)
 		p.clear(table, staying, d, k)
 	}
 	return p
+}
+
+// inside tells of somebody else's route to a part of a Node's network, which wins over the Node's own.
+func (p *plan) inside(table Table, f Found, d demand) {
+	node, whole, owned := d.claims.owner(f.Destination)
+	if !table.Used || !owned || whole == f.Destination {
+		return
+	}
+	p.conflict(node, table, whole, fmt.Sprintf("has a route to %s, a part of %s, that leads to %s", f.Destination, whole, target(f)))
+}
+
+// bypass tells Nodes whose traffic goes by a table that is not used.
+func (p *plan) bypass(table Table) {
+	if table.Used {
+		return
+	}
+	for _, name := range table.Nodes {
+		p.warnings[name] = append(p.warnings[name], notice{reasonOtherTable, fmt.Sprintf(
+			"The subnet of this Node uses route table %s, which is not the one that is configured for routes: it gets none, and this Node may not reach pods of others. Let the subnet use the configured table, or configure none.",
+			table.Name)})
+	}
+}
+
+func (p *plan) conflict(node string, table Table, destination netip.Prefix, has string) {
+	p.conflicts[node] = append(p.conflicts[node], conflict{table: table.ID, destination: destination, notice: notice{reasonConflict, fmt.Sprintf(
+		"Route table %s %s, which is none of this cluster's nodes. It is not touched. Remove it, or give the pods of this Node another network.", table.Name, has)}})
+}
+
+// elsewhere says whether a destination leads where it should in another table.
+func (p plan) elsewhere(table string, destination netip.Prefix) bool {
+	return slices.ContainsFunc(p.right[destination], func(one string) bool { return one != table })
 }
 
 // none is no route of a destination.
@@ -109,12 +159,10 @@ func (p *plan) serve(table Table, w want, present []Found, k knowledge) (stays i
 		return none
 	}
 	ours := slices.IndexFunc(present, func(f Found) bool { return k.owns(table, f) })
-	stays = slices.IndexFunc(present, func(f Found) bool { return slices.Contains(w.gateways, f.Gateway) })
+	stays = slices.IndexFunc(present, w.leads)
 	foreign := slices.IndexFunc(present, func(f Found) bool { return !k.owns(table, f) })
 	if foreign >= 0 {
-		p.conflicts[w.node.Name] = append(p.conflicts[w.node.Name], notice{reasonConflict, fmt.Sprintf(
-			"Route table %s has a route to %s that leads to %s, which is none of this cluster's nodes. It is not touched. Remove it, or give the pods of this Node another network.",
-			table.Name, w.destination, target(present[foreign]))})
+		p.conflict(w.node.Name, table, w.destination, fmt.Sprintf("has a route to %s that leads to %s", w.destination, target(present[foreign])))
 	}
 	switch {
 	case stays >= 0:
@@ -133,7 +181,8 @@ func (p *plan) add(w want, o operation) {
 }
 
 // clear plans the removal of this cluster's routes that nobody wants. Where a Node wants the destination and has no address to lead to,
-// nothing is removed: it may get its address back.
+// nothing is removed: it may get its address back. In a table that is not used what leads to the networks of Nodes stays until they go:
+// others may reach pods by it.
 func (p *plan) clear(table Table, staying map[netip.Prefix]int, d demand, k knowledge) {
 	seen := map[netip.Prefix]int{}
 	for _, f := range table.Routes {
@@ -143,7 +192,7 @@ func (p *plan) clear(table Table, staying map[netip.Prefix]int, d demand, k know
 			continue
 		}
 		at, served := staying[f.Destination]
-		undecided := table.Used && d.destinations[f.Destination] && (!served || at == none)
+		undecided := d.destinations[f.Destination] && (!table.Used || !served || at == none)
 		switch {
 		case undecided, served && at == index:
 			p.staying++
@@ -172,6 +221,17 @@ func (p plan) doubtful() []netip.Addr {
 		}
 	}
 	return addresses
+}
+
+// removesOrChanges says whether anything that is there is to go, or to lead elsewhere.
+func (p plan) removesOrChanges() bool {
+	changes := func(o operation) bool { return o.verb == change }
+	for _, operations := range p.additions {
+		if slices.ContainsFunc(operations, changes) {
+			return true
+		}
+	}
+	return len(p.removals) > 0
 }
 
 // writes is how many a table needs.

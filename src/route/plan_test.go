@@ -68,7 +68,10 @@ func TestPlan(t *testing.T) {
 		"another's beside ours":        {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.77", "10.244.1.0/24 by 10.0.0.1"), false, "conflict of a"},
 		"other routes":                 {nil, routesOf("0.0.0.0/0", "10.244.0.0/15 by 10.0.0.1", "10.244.5.0/24 by 10.0.0.77", "10.0.0.0/8 by 10.0.0.2"), false, ""},
 		"a Node without an address":    {[]*corev1.Node{mute, b}, routesOf("10.244.1.0/24 by 10.0.0.2"), false, "b: create 10.244.2.0/24 by 10.0.0.2"},
-		"a table that is not used":     {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.0/24 by 10.0.0.77"), true, "delete 10.244.1.0/24 by 10.0.0.1 (0)"},
+		"a table that is not used":     {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.0/24 by 10.0.0.77"), true, ""},
+		"left in a table not used":     {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.7.0/24 by 10.0.0.1", "10.244.8.0/24 by 10.0.0.77"), true, "delete 10.244.7.0/24 by 10.0.0.1 (1)"},
+		"another's part of a Node's":   {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.128/25 by 10.0.0.77"), false, "conflict of a"},
+		"ours in a part of a Node's":   {[]*corev1.Node{a}, routesOf("10.244.1.0/24 by 10.0.0.1", "10.244.1.128/25 by 10.0.0.1"), false, "delete 10.244.1.128/25 by 10.0.0.1 (1)"},
 		"the whole cluster by a Node":  {[]*corev1.Node{a}, routesOf("10.244.0.0/16 by 10.0.0.1", "10.244.1.0/24 by 10.0.0.1"), false, "delete 10.244.0.0/16 by 10.0.0.1 (0)"},
 		"an IPv6 route to IPv4's host": {[]*corev1.Node{dual}, routesOf("10.244.3.0/24 by 10.0.0.3", "fd00:244:0:3::/64 by fd00::99"), false, "conflict of d"},
 	}

@@ -61,7 +61,9 @@ type Table struct {
 	Used bool
 	// Exclusive says that nobody else has routes here inside the cluster's networks.
 	Exclusive bool
-	Routes    []Found
+	// Nodes are the names of Nodes whose traffic goes by this table although it is not used; they are told.
+	Nodes  []string
+	Routes []Found
 }
 
 // Found is a route that the cloud has.

@@ -23,13 +23,16 @@ func (w want) route() Route {
 	return Route{Destination: w.destination, Gateway: first(w.gateways), Node: w.node}
 }
 
+// leads says whether a route leads where it should.
+func (w want) leads(f Found) bool { return slices.Contains(w.gateways, f.Gateway) }
+
 // notice is what a Node's owner should know. Notices can be compared with ==.
 type notice struct{ reason, message string }
 
 // Reasons of events. The first is that of k8s.io/cloud-provider.
 const (
 	reasonFailed    = "FailedToCreateRoute"
-	reasonConflict  = "RouteConflict"         // somebody else's route has the destination
+	reasonConflict  = "RouteConflict"         // somebody else's route has the destination, or a part of it
 	reasonNoAddress = "NoNodeAddress"         // of the destination's family
 	reasonOutside   = "PodCIDROutsideCluster" // not within --cluster-cidr
 	reasonTaken     = "PodCIDRTaken"          // by another Node
@@ -37,6 +40,8 @@ const (
 	reasonRestored  = "RouteRestored" // somebody deleted or changed it
 	reasonUnknown   = "RoutesNotKnown"
 	reasonQuota     = "RouteQuotaExceeded"
+	// The Node's subnet uses a table that routes are not made in.
+	reasonOtherTable = "OtherRouteTable"
 )
 
 // demand is what all Nodes want.
@@ -48,28 +53,29 @@ type demand struct {
 	addresses map[netip.Addr]bool
 	// destinations are all that Nodes want, also those that they do not get.
 	destinations map[netip.Prefix]bool
+	claims       claims
 }
 
-// demandOf is what the Nodes want. Of two Nodes with the same network, the older one gets its route.
+// demandOf is what the Nodes want. Of two Nodes with networks that overlap, the older one gets its route.
 func demandOf(cluster Cluster) demand {
 	d := demand{notices: map[string][]notice{}, addresses: map[netip.Addr]bool{}, destinations: map[netip.Prefix]bool{}}
 	nodes := slices.SortedFunc(slices.Values(cluster.Nodes), func(a, b *corev1.Node) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	taken := map[netip.Prefix]string{}
+	d.claims = newClaims(nodes)
 	for _, node := range nodes {
 		for _, address := range addressesOf(node, corev1.NodeInternalIP, corev1.NodeExternalIP) {
 			d.addresses[address] = true
 		}
 		for _, text := range podCIDRs(node) {
-			d.add(node, text, cluster.CIDRs, taken)
+			d.add(node, text, cluster.CIDRs)
 		}
 	}
 	return d
 }
 
 // add is one network of a Node.
-func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix, taken map[netip.Prefix]string) {
+func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix) {
 	tell := func(reason, format string, values ...any) {
 		d.notices[node.Name] = append(d.notices[node.Name], notice{reason, fmt.Sprintf(format, values...)})
 	}
@@ -80,7 +86,7 @@ func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix, taken
 	}
 	destination = destination.Masked()
 	d.destinations[destination] = true
-	owner, twice := taken[destination]
+	owner, theirs, twice := d.claims.overlap(destination)
 	w := want{node: node, destination: destination, gateways: gateways(node, destination)}
 	switch {
 	case len(w.gateways) == 0 && joining(node):
@@ -89,12 +95,12 @@ func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix, taken
 		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to elsewhere are not touched. Make --cluster-cidr the network that pods have their addresses from.", destination)
 		return
 	case twice:
-		tell(reasonTaken, "No route to %s: node %s has the same network for its pods. Find out what gives networks to Nodes twice, delete one of the two, and let it register again.", destination, owner)
+		tell(reasonTaken, "No route to %s: node %s has %s for its pods. Find out what gives networks to Nodes twice, delete one of the two, and let it register again.", destination, owner, theirs)
 		return
 	case len(w.gateways) == 0:
 		tell(reasonNoAddress, "No route to %s: the Node has no internal %s address that it could lead to. Give its machine one.", destination, family(destination))
 	}
-	taken[destination] = node.Name
+	d.claims.take(destination, node.Name)
 	d.wants = append(d.wants, w)
 }
 

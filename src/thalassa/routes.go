@@ -42,11 +42,13 @@ func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Du
 	if err != nil {
 		return nil, err
 	}
+	bypassing := r.bypassing(ctx, all, used, cluster.Nodes)
 	var tables []route.Table
 	for _, table := range all {
 		if used[table.ID] || certain {
 			tables = append(tables, route.Table{
-				ID: table.ID, Name: nameOf(table), Used: used[table.ID], Exclusive: used[table.ID] && r.config.Routes.Exclusive, Routes: foundIn(table),
+				ID: table.ID, Name: nameOf(table), Used: used[table.ID], Exclusive: used[table.ID] && r.config.Routes.Exclusive,
+				Nodes: bypassing[table.ID], Routes: foundIn(table),
 			})
 		}
 	}
@@ -81,6 +83,27 @@ func (r *routes) used(ctx context.Context, all []inventory.RouteTable, nodes []*
 	return used, certain, nil
 }
 
+// bypassing are the names of nodes in subnets of other tables than the one that is configured, by the tables' identities. Where that
+// cannot be told, nobody is warned: routes do not depend on it.
+func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool, nodes []*corev1.Node) map[string][]string {
+	if r.config.Routes.Table == "" {
+		return nil
+	}
+	vpc, err := r.inventory.VPC(ctx)
+	if err != nil {
+		return nil
+	}
+	names := map[string][]string{}
+	for _, node := range nodes {
+		for _, subnet := range subnetsOf(vpc, node) {
+			if table, err := tableOf(all, subnet); err == nil && !used[table] && !slices.Contains(names[table], node.Name) {
+				names[table] = append(names[table], node.Name)
+			}
+		}
+	}
+	return names
+}
+
 // subnets are the identities of those that nodes are in. Certain says that there are no others: a node without an address is in one
 // that nobody knows. It is an error if no node with an address has one in the VPC: then something is wrong, and nothing follows.
 func (r *routes) subnets(ctx context.Context, nodes []*corev1.Node) (used map[string]bool, certain bool, err error) {
@@ -91,14 +114,12 @@ func (r *routes) subnets(ctx context.Context, nodes []*corev1.Node) (used map[st
 	used, certain = map[string]bool{}, len(nodes) > 0
 	elsewhere := "" // a node that has an address, and none in the VPC
 	for _, node := range nodes {
-		addresses, found := gatewaysOf(node), false
-		for _, subnet := range vpc.Subnets {
-			if slices.ContainsFunc(addresses, subnet.Contains) {
-				used[subnet.ID], found = true, true
-			}
+		found := subnetsOf(vpc, node)
+		for _, subnet := range found {
+			used[subnet] = true
 		}
-		certain = certain && found
-		if !found && len(addresses) > 0 {
+		certain = certain && len(found) > 0
+		if len(found) == 0 && len(gatewaysOf(node)) > 0 {
 			elsewhere = node.Name
 		}
 	}
@@ -106,6 +127,17 @@ func (r *routes) subnets(ctx context.Context, nodes []*corev1.Node) (used map[st
 		return nil, false, fmt.Errorf("no node has an internal address in a subnet of VPC %s, node %s for example has another one: check vpcIdentity in the cloud-config", r.config.VPCIdentity, elsewhere)
 	}
 	return used, certain, nil
+}
+
+// subnetsOf are the identities of those that a node has internal addresses in.
+func subnetsOf(vpc inventory.VPC, node *corev1.Node) (found []string) {
+	addresses := gatewaysOf(node)
+	for _, subnet := range vpc.Subnets {
+		if slices.ContainsFunc(addresses, subnet.Contains) {
+			found = append(found, subnet.ID)
+		}
+	}
+	return found
 }
 
 // gatewaysOf are a node's internal addresses.

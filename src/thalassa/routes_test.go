@@ -114,7 +114,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// TestTablesOfSubnets: each table that a subnet of nodes uses has all routes. One that none uses any more loses them.
+// TestTablesOfSubnets: each table that a subnet of nodes uses has all routes. One that none uses any more keeps those of living nodes,
+// by which others may reach pods, and no others.
 func TestTablesOfSubnets(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")
@@ -126,22 +127,29 @@ func TestTablesOfSubnets(t *testing.T) {
 		l.leave("b")
 		l.wait(3 * time.Second)
 		l.is("routes of one", l.has(mainTable), "10.244.1.0/24 by "+a[0])
-		l.is("routes of the other", l.has(sideTable), "")
+		l.is("routes of the other", l.has(sideTable), "10.244.1.0/24 by "+a[0])
+		c := l.join("c", "10.244.3.0/24")
+		l.wait(3 * time.Second)
+		l.is("routes of the other with one more node", l.has(sideTable), "10.244.1.0/24 by "+a[0])
+		both = "10.244.1.0/24 by " + a[0] + ", 10.244.3.0/24 by " + c[0]
 		l.joinIn(sideSubnet, "control") // has no pods of its own, but reaches others
 		l.wait(3 * time.Second)
-		l.is("routes of the other with a node that needs none", l.has(sideTable), "10.244.1.0/24 by "+a[0])
+		l.is("routes of the other with a node that needs none", l.has(sideTable), both)
 
 		empty := "" // gives the side subnet the default table
 		if _, err := l.api().UpdateSubnet(l.Context(), sideSubnet, iaas.UpdateSubnet{Name: "side", AssociatedRouteTableIdentity: &empty}); err != nil {
 			l.Fatal(err)
 		}
 		l.wait(aPeriod)
-		l.is("routes of the table that its subnet left", l.has(sideTable), "")
+		l.leave("c")
+		l.wait(3 * time.Second)
+		l.is("routes of the table that its subnet left", l.has(sideTable), "10.244.1.0/24 by "+a[0])
 		l.is("routes of the table that it came to", l.has(mainTable), "10.244.1.0/24 by "+a[0])
 	})
 }
 
-// TestConfiguredTable has the routes, and no other does any more. One that is not there is said on the nodes that wait.
+// TestConfiguredTable gets the routes, and no other gets any more. One that is not there is said on the nodes that wait, and that subnets
+// of nodes use another one on those nodes. They need what is in that one as long as they are there.
 func TestConfiguredTable(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")
@@ -156,8 +164,12 @@ func TestConfiguredTable(t *testing.T) {
 			l.begin()
 			l.wait(3 * time.Second)
 			l.is("routes", l.has(sideTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
-			l.is("routes of the other table", l.has(mainTable), "")
+			l.is("routes of the other table", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+			l.is("events", l.events(), "OtherRouteTable OtherRouteTable")
 		}
+		l.leave("a")
+		l.wait(3 * time.Second)
+		l.is("routes of the other table without its node", l.has(mainTable), "")
 	})
 }
 

@@ -52,7 +52,9 @@ func TestListsThatLackMachines(t *testing.T) {
 				l.disturb("GET /v1/machines", tt.times, tt.effect)
 				l.wait(aPeriod)
 				for range 4 {
-					l.change("n0", func(n *corev1.Node) { n.Status.Addresses = append(n.Status.Addresses, internal([]string{"192.0.2.1"})...) })
+					l.change("n0", func(n *corev1.Node) {
+						n.Status.Addresses = append(n.Status.Addresses, internal([]string{"192.0.2.1"})...)
+					})
 					l.wait(aPeriod)
 				}
 				l.is("routes", l.has(mainTable), before)

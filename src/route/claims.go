@@ -1,0 +1,61 @@
+package route
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// claims are which networks of pods belong to which Nodes. As networks have few lengths, asking costs about as many steps.
+type claims struct {
+	lengths []int // of the prefixes of all Nodes' networks, in bits
+	owners  map[netip.Prefix]string
+	// parts are networks that are taken within a larger one of one of the lengths: one of them for each.
+	parts map[netip.Prefix]netip.Prefix
+}
+
+// newClaims is for networks of these Nodes.
+func newClaims(nodes []*corev1.Node) claims {
+	c := claims{owners: map[netip.Prefix]string{}, parts: map[netip.Prefix]netip.Prefix{}}
+	for _, node := range nodes {
+		for _, text := range podCIDRs(node) {
+			if network, err := netip.ParsePrefix(text); err == nil && !slices.Contains(c.lengths, network.Bits()) {
+				c.lengths = append(c.lengths, network.Bits())
+			}
+		}
+	}
+	return c
+}
+
+// take notes that a network is a Node's.
+func (c claims) take(network netip.Prefix, node string) {
+	c.owners[network] = node
+	for _, bits := range c.lengths {
+		if bits < network.Bits() {
+			c.parts[netip.PrefixFrom(network.Addr(), bits).Masked()] = network
+		}
+	}
+}
+
+// owner is the Node that has all of a network, as all or a part of one of its own, which is whole.
+func (c claims) owner(network netip.Prefix) (node string, whole netip.Prefix, owned bool) {
+	for _, bits := range c.lengths {
+		if bits > network.Bits() {
+			continue
+		}
+		whole = netip.PrefixFrom(network.Addr(), bits).Masked()
+		if node, owned = c.owners[whole]; owned {
+			return node, whole, true
+		}
+	}
+	return "", netip.Prefix{}, false
+}
+
+// overlap is a Node that has some of a network, and which one of its own that is in.
+func (c claims) overlap(network netip.Prefix) (node string, theirs netip.Prefix, overlaps bool) {
+	if part, some := c.parts[network]; some {
+		return c.owners[part], part, true
+	}
+	return c.owner(network)
+}
