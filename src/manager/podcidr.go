@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
@@ -22,6 +23,8 @@ const rangeAllocator = "RangeAllocator"
 type masks struct {
 	podcidr.Masks
 	single int // of the only family of a cluster; 0: not said
+	// services are the networks of Services, with commas between: Nodes get no part of them.
+	services string
 }
 
 func defaultMasks() masks {
@@ -32,6 +35,8 @@ func defaultMasks() masks {
 func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.masks.single, "node-cidr-mask-size", s.masks.single,
 		"Length of the prefix of each Node's pod network, with --allocate-node-cidrs in a cluster of one family; 0 is 24 for IPv4 and 64 for IPv6.")
+	flags.StringVar(&s.masks.services, "service-cluster-ip-range", s.masks.services,
+		"Networks of Services, with a comma between them: with --allocate-node-cidrs, no Node gets a part of them. Needed only where --cluster-cidr contains them.")
 	flags.IntVar(&s.masks.IPv4, "node-cidr-mask-size-ipv4", s.masks.IPv4,
 		"Length of the prefix of each Node's IPv4 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
 	flags.IntVar(&s.masks.IPv6, "node-cidr-mask-size-ipv6", s.masks.IPv6,
@@ -47,9 +52,28 @@ func needsMasks(masks masks) func(cloudprovider.Interface, *config.CloudControll
 		if kind := settings.KubeCloudShared.CIDRAllocatorType; kind != "" && kind != rangeAllocator {
 			return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind, rangeAllocator)
 		}
+		if _, err := masks.reserved(); err != nil {
+			return err
+		}
 		_, _, err := masks.of(cloud, settings)
 		return err
 	}
+}
+
+// reserved are networks that Nodes get no part of.
+func (m masks) reserved() ([]netip.Prefix, error) {
+	if m.services == "" {
+		return nil, nil
+	}
+	var networks []netip.Prefix
+	for text := range strings.SplitSeq(m.services, ",") {
+		network, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("reading --service-cluster-ip-range=%s: %w; want networks such as 10.96.0.0/12, with a comma between", m.services, err)
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
 }
 
 // of are the networks that Nodes' are taken from, and how large those are.
@@ -80,7 +104,11 @@ func newIPAMController(masks masks) func(environment) (loop, error) {
 		if err != nil {
 			return loop{}, err
 		}
-		options := podcidr.Options{Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen}
+		reserved, err := masks.reserved()
+		if err != nil {
+			return loop{}, err
+		}
+		options := podcidr.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen}
 		if labeller, ok := env.cloud.(Labeller); ok {
 			options.Domain = labeller.LabelDomain()
 		}

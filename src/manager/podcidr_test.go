@@ -34,6 +34,8 @@ func TestFlagsOfNetworks(t *testing.T) {
 		"no network":             {[]string{"--allocate-node-cidrs"}, false, "missing --cluster-cidr: --allocate-node-cidrs gives Nodes networks from it"},
 		"does not fit":           {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/25"}, false, "--node-cidr-mask-size-ipv4=24 does not fit into 10.0.0.0/25"},
 		"one size, two families": {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8,fd00::/48", "--node-cidr-mask-size=25"}, false, "is for a cluster of one family"},
+		"with Services":          {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--service-cluster-ip-range=10.96.0.0/12,fd00:1::/112"}, false, ""},
+		"Services unreadable":    {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--service-cluster-ip-range=10.96.0.0"}, false, "reading --service-cluster-ip-range=10.96.0.0"},
 		"given by the cloud":     {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--cidr-allocator-type=CloudAllocator"}, false, "--cidr-allocator-type=CloudAllocator is not supported"},
 	}
 	for name, tt := range tests {
@@ -71,13 +73,16 @@ func TestFlagsOfNetworks(t *testing.T) {
 	}
 }
 
-// TestNetworksAreGiven by the controller that the flags ask for, of the size that the Node asks for in the cloud's domain.
+// TestNetworksAreGiven by the controller that the flags ask for, of the size that the Node asks for in the cloud's domain. Services have
+// all but one of them here.
 func TestNetworksAreGiven(t *testing.T) {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Labels: map[string]string{"k8s.example.com/node-cidr-mask-size-ipv4": "26"}}})
 	settings := &config.CloudControllerManagerConfiguration{}
 	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
 	factory := informers.NewSharedInformerFactory(client, 0)
-	made, err := newIPAMController(defaultMasks())(environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, informers: factory, settings: settings,
+	chosen := defaultMasks()
+	chosen.services = "10.244.128.0/17,10.244.64.0/18,10.244.32.0/19,10.244.16.0/20,10.244.8.0/21,10.244.4.0/22,10.244.2.0/23,10.244.1.0/24,10.244.0.128/25,10.244.0.64/26"
+	made, err := newIPAMController(chosen)(environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, informers: factory, settings: settings,
 		metrics: controllers.NewControllerManagerMetrics("test")})
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ const (
 	reasonFailed    = "CIDRAssignmentFailed"
 	reasonMask      = "InvalidNodeCIDRMask"
 	reasonOverlap   = "PodCIDROverlaps"
+	reasonRival     = "AnotherGivesPodCIDRs"
 )
 
 // Pauses after failures: 5, 10, 20, … 300 seconds.
@@ -60,6 +61,10 @@ type Options struct {
 	// CIDRs are the networks of all pods: one, or one of each family. Nodes get theirs in this order.
 	CIDRs []netip.Prefix
 	Masks Masks
+	// Reserved are networks of which no part is given, such as that of Services.
+	Reserved []netip.Prefix
+	// Scattered begins at a random place of each network, so that two processes that run at the same time by mistake seldom give the same.
+	Scattered bool
 	// Domain begins the names of the label and annotation by which a Node has another mask; "" is none.
 	Domain string
 	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
@@ -88,6 +93,14 @@ func New(o Options) (*Controller, error) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
 	}
+	for _, p := range c.ledger.pools {
+		for _, network := range o.Reserved {
+			p.occupy(network)
+		}
+		if o.Scattered {
+			p.scatter()
+		}
+	}
 	add := func(object any) {
 		if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
 			c.queue.Add(name)
@@ -98,6 +111,10 @@ func New(o Options) (*Controller, error) {
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Node)
 			is, also := after.(*corev1.Node)
+			if ok && also && was.UID == is.UID && len(was.Spec.PodCIDRs) == 0 && c.ledger.foreign(is) {
+				c.tell(is, errRival(is.Name))
+				klog.Background().Error(errRival(is.Name), "This process gives no networks any more", "node", is.Name, "podCIDRs", is.Spec.PodCIDRs)
+			}
 			if ok && also && (was.UID != is.UID || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0) {
 				add(after)
 			}
@@ -141,6 +158,7 @@ func (c *Controller) takeStock(ctx context.Context) bool {
 			for i := range nodes.Items {
 				c.note(&nodes.Items[i])
 			}
+			c.ledger.stocked()
 			return true
 		}
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed, so that nobody knows which networks are free; it is tried again", "after", pause)

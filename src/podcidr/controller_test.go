@@ -156,7 +156,7 @@ func TestRaces(t *testing.T) {
 		}, false, "10.244.0.0/24", "10.244.1.0/24"},
 		"given another": {func(r *rig, name string) {
 			r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.7.0/24"} })
-		}, false, "10.244.7.0/24", "10.244.1.0/24"},
+		}, false, "10.244.7.0/24", ""}, // see TestAnotherGives
 		"lost": {func(*rig, string) {}, true, "10.244.0.0/24", "10.244.1.0/24"},
 	}
 	for name, tt := range tests {
@@ -179,7 +179,9 @@ func TestRaces(t *testing.T) {
 				r.join("b")
 				r.settle()
 				r.is("b", r.has("b"), tt.spare)
-				r.distinct()
+				if tt.spare != "" {
+					r.distinct()
+				}
 			})
 		})
 	}

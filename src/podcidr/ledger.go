@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -29,12 +30,15 @@ type ledger struct {
 	domain  string
 	records map[string]holding // by the Node's name
 	waiting map[string]bool    // Nodes for which there was no room
+	ready   bool               // what all Nodes had at the start is known
+	rival   string             // a Node that another one has given networks of ours since; "" if there is none
 	metrics metrics
 }
 
 // holding is what a Node has, or is about to be given.
 type holding struct {
 	uid      types.UID
+	created  time.Time // the Node
 	networks []netip.Prefix
 	// given says that the Node is known to have them: its spec says so.
 	given bool
@@ -45,6 +49,7 @@ type metrics struct {
 	allocations prometheus.Counter
 	releases    prometheus.Counter
 	usage       *prometheus.GaugeVec
+	rival       prometheus.Gauge
 }
 
 func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
@@ -56,6 +61,8 @@ func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
 			Help: "Networks that are free again because their Node is gone."}),
 		usage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "cidrset_usage_cidrs",
 			Help: "Share of a network of the cluster that Nodes have, from 0 to 1."}, []string{"clusterCIDR"}),
+		rival: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "rival",
+			Help: "1 if another one gives Nodes networks from those of the cluster, too, so that this process has stopped; else 0."}),
 	}}
 	for _, network := range cidrs {
 		l.pools = append(l.pools, newPool(network))
@@ -65,7 +72,7 @@ func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
 }
 
 func (l *ledger) collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.metrics.allocations, l.metrics.releases, l.metrics.usage}
+	return []prometheus.Collector{l.metrics.allocations, l.metrics.releases, l.metrics.usage, l.metrics.rival}
 }
 
 // Described are metrics like those of a controller, with nothing to tell, for whoever describes them.
@@ -82,15 +89,14 @@ func (l *ledger) given() { l.metrics.allocations.Inc() }
 func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var networks []netip.Prefix
-	for _, text := range node.Spec.PodCIDRs {
-		if network, err := netip.ParsePrefix(text); err == nil {
-			networks = append(networks, network.Masked())
-		}
-	}
+	networks := networksOf(node)
 	before, known := l.records[node.Name]
+	if known && before.outlives(node) {
+		return nil, nil
+	}
+	now := holding{uid: node.UID, created: node.CreationTimestamp.Time, networks: networks, given: true}
 	if known && before.uid == node.UID && slices.Equal(before.networks, networks) {
-		l.records[node.Name] = holding{uid: node.UID, networks: networks, given: true}
+		l.records[node.Name] = now
 		return nil, nil
 	}
 	if known {
@@ -98,12 +104,59 @@ func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 	}
 	for _, network := range networks {
 		if l.overlaps(network) {
-			err = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with that of another Node, and was not given by this controller: two of them give networks, or somebody sets them. "+
+			err = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with that of another Node, or of Services, and was not given by this controller: two of them give networks, or somebody sets them. "+
 				"Stop the other one, delete this Node, and let it register again.", network)}
 		}
 	}
-	l.put(node.Name, holding{uid: node.UID, networks: networks, given: true})
+	l.put(node.Name, now)
 	return freed, err
+}
+
+// networksOf are those that a Node says it has.
+func networksOf(node *corev1.Node) []netip.Prefix {
+	var networks []netip.Prefix
+	for _, text := range node.Spec.PodCIDRs {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			networks = append(networks, network.Masked())
+		}
+	}
+	return networks
+}
+
+// outlives says that what is known is of a younger Node of the same name: the cache still shows the one before it.
+func (h holding) outlives(node *corev1.Node) bool {
+	return h.given && h.uid != node.UID && node.CreationTimestamp.Time.Before(h.created)
+}
+
+// stocked says that what all Nodes had at the start has been settled.
+func (l *ledger) stocked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ready = true
+}
+
+// foreign says of a Node that has just got networks whether somebody else gave them, and from those of the cluster. Then nothing is given
+// any more: two that give networks do not know of each other what they are about to give.
+func (l *ledger) foreign(node *corev1.Node) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	networks := networksOf(node)
+	known := l.records[node.Name]
+	if !l.ready || known.uid == node.UID && slices.Equal(known.networks, networks) {
+		return false
+	}
+	ours := slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(networks, p.network.Overlaps) })
+	if ours && l.rival == "" {
+		l.rival = node.Name
+		l.metrics.rival.Set(1)
+	}
+	return ours
+}
+
+// errRival says why nothing is given any more.
+func errRival(node string) error {
+	return &problem{reasonRival, fmt.Sprintf("Node %s was given the networks of its pods by another one than this controller, from --cluster-cidr: two that give networks give some of them twice, so that this one gives none any more. "+
+		"If kube-controller-manager is to give them, set --allocate-node-cidrs=false here; if not, set it there, and start this process anew.", node)}
 }
 
 func (l *ledger) overlaps(network netip.Prefix) bool {
@@ -114,7 +167,13 @@ func (l *ledger) overlaps(network netip.Prefix) bool {
 func (l *ledger) reserve(node *corev1.Node) (networks []netip.Prefix, freed []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.rival != "" {
+		return nil, nil, errRival(l.rival)
+	}
 	before, known := l.records[node.Name]
+	if known && before.outlives(node) {
+		return nil, nil, errBehind
+	}
 	if known && before.uid == node.UID && !before.given {
 		return before.networks, nil, nil
 	}
@@ -139,7 +198,7 @@ func (l *ledger) reserve(node *corev1.Node) (networks []netip.Prefix, freed []st
 		networks = append(networks, network)
 	}
 	delete(l.waiting, node.Name)
-	l.records[node.Name] = holding{uid: node.UID, networks: networks}
+	l.records[node.Name] = holding{uid: node.UID, created: node.CreationTimestamp.Time, networks: networks}
 	l.measure()
 	return networks, freed, nil
 }

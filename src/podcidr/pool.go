@@ -3,6 +3,7 @@ package podcidr
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/netip"
 )
 
@@ -29,6 +30,17 @@ const full = 129
 func newPool(network netip.Prefix) *pool {
 	network = network.Masked()
 	return &pool{network: network, root: &block{free: network.Bits()}, next: network.Addr()}
+}
+
+// scatter lets the first part be looked for at a random place.
+func (p *pool) scatter() {
+	address := p.network.Addr()
+	for bit := p.network.Bits(); bit < address.BitLen(); bit++ {
+		if rand.N(2) == 1 {
+			address = withBit(address, bit)
+		}
+	}
+	p.next = address
 }
 
 // take takes the first free part with a prefix of that length, from where the last one ended on.

@@ -36,8 +36,10 @@ type rig struct {
 	events  *record.FakeRecorder
 	cidrs   []netip.Prefix
 	masks   Masks
-	stop    func()
-	version atomic.Int32
+	// reserved are given to no Node.
+	reserved []netip.Prefix
+	stop     func()
+	version  atomic.Int32
 	// before is done before each patch.
 	before func(name string)
 	// lost says that answers to patches are lost.
@@ -106,7 +108,7 @@ func (r *rig) start() {
 	r.stop()
 	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.Logger{}))
 	factory := informers.NewSharedInformerFactory(r.cluster, 0)
-	controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Domain: domain, Recorder: r.events})
+	controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Reserved: r.reserved, Domain: domain, Recorder: r.events})
 	if err != nil {
 		r.Fatal(err)
 	}
