@@ -59,7 +59,7 @@ func TestQuiet(t *testing.T) {
 		<-time.After(3*driftPeriod + time.Minute)
 		wantIs(r, "writes", r.wrote(), "")
 		wantIs(r, "patches", r.patches(), 0)
-		wantIs(r, "new lists", r.cloud.lists, 3)
+		wantIs(r, "new lists", r.cloud.counted(lists), 3)
 		wantIs(r, "events", r.told(), "")
 	})
 }
@@ -68,17 +68,17 @@ func TestQuiet(t *testing.T) {
 func TestChangesAreCollected(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start()
-		before := r.cloud.looks
+		before := r.cloud.counted(looks)
 		for i := range 200 {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
 		r.settle()
 		// Their conditions change, too, which is looked at once more.
-		if looks := r.cloud.looks - before; looks > 2 {
-			t.Errorf("%d looks for 200 Nodes that join at once", looks)
+		if n := r.cloud.counted(looks) - before; n > 2 {
+			t.Errorf("%d looks for 200 Nodes that join at once", n)
 		}
 		wantIs(r, "routes", len(strings.Split(r.has(), ",")), 200)
-		wantIs(r, "lists", r.cloud.lists, 0)
+		wantIs(r, "lists", r.cloud.counted(lists), 0)
 	})
 }
 
@@ -250,11 +250,11 @@ func TestAnErrorIsNoAnswer(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.unknown = errors.New("the cloud is away") })
 		r.leave("b")
 		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
-		looks := r.cloud.looks
+		before := r.cloud.counted(looks)
 		<-time.After(10 * time.Minute)
 		wantIs(r, "writes", r.wrote(), "")
 		wantIs(r, "events", r.told(), "Warning RoutesNotKnown")
-		if n := r.cloud.looks - looks; n > 12 {
+		if n := r.cloud.counted(looks) - before; n > 12 {
 			t.Errorf("%d looks within 10 minutes at a cloud that is away", n)
 		}
 		r.cloud.set(func(p *plain) { p.unknown = nil })
@@ -283,7 +283,7 @@ func TestFailuresAreRetried(t *testing.T) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		<-time.After(10 * time.Minute)
-		if tries := len(r.cloud.writes); tries < 5 || tries > 9 {
+		if tries := r.cloud.counted(writes); tries < 5 || tries > 9 {
 			t.Errorf("%d tries within 10 minutes, want 5, 10, 20 … seconds between them", tries)
 		}
 		wantIs(r, "events", r.told(), "Warning FailedToCreateRoute")
@@ -306,8 +306,8 @@ func TestQuota(t *testing.T) {
 		}
 		r.leave("old")
 		r.settle()
-		if tries := len(r.cloud.writes); tries > parallel+3 {
-			t.Errorf("%d writes with room for 1: %v", tries, r.cloud.writes)
+		if tries := r.cloud.counted(writes); tries > parallel+3 {
+			t.Errorf("%d writes with room for 1", tries)
 		}
 		told := r.told()
 		if n := strings.Count(told, QuotaExceeded); n != 29 {
@@ -412,7 +412,7 @@ func TestNothingIsTakenAwayByAnAgedCopy(t *testing.T) {
 		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
 		r.settle()
 		wantIs(r, "writes", r.wrote(), "create main 10.244.3.0/24 by 10.0.0.3")
-		wantIs(r, "lists", r.cloud.lists, 1)
+		wantIs(r, "lists", r.cloud.counted(lists), 1)
 	})
 }
 

@@ -174,9 +174,19 @@ func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p
 	return replaced
 }
 
-// routes are all that a table should have inside the cluster's networks. Where a Node has no address now, what is there stays.
+// routes are all that a table should have inside the cluster's networks. Where a Node has no address now, or is only joining, what is there
+// stays.
 func (d demand) routes(table Table) []Route {
 	var routes []Route
+	served := map[netip.Prefix]bool{}
+	for _, w := range d.wants {
+		served[w.destination] = true
+	}
+	for _, f := range table.Routes {
+		if d.destinations[f.Destination] && !served[f.Destination] && f.Gateway.IsValid() {
+			routes = append(routes, Route{Destination: f.Destination, Gateway: f.Gateway})
+		}
+	}
 	for _, w := range d.wants {
 		present := slices.IndexFunc(table.Routes, func(f Found) bool { return f.Destination == w.destination && f.Gateway.IsValid() })
 		route := w.route()

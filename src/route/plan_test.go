@@ -120,3 +120,14 @@ func TestOwnership(t *testing.T) {
 		})
 	}
 }
+
+// TestReplacementKeepsWhoJoins: the route of a Node that has no address for a moment is not lost with those that are replaced.
+func TestReplacementKeepsWhoJoins(t *testing.T) {
+	joining, nobody := netip.MustParsePrefix("10.244.1.0/24"), netip.MustParsePrefix("10.244.2.0/24")
+	gateway := netip.MustParseAddr("10.0.0.1")
+	d := demand{destinations: map[netip.Prefix]bool{joining: true}}
+	table := Table{Routes: []Found{{Destination: joining, Gateway: gateway}, {Destination: nobody, Gateway: gateway}}}
+	if got := d.routes(table); len(got) != 1 || got[0].Destination != joining || got[0].Gateway != gateway {
+		t.Errorf("routes %v, want that of the Node that joins", got)
+	}
+}

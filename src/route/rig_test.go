@@ -38,6 +38,18 @@ type plain struct {
 	replaceRefused             error
 }
 
+// What can be counted of a cloud.
+func looks(p *plain) int  { return p.looks }
+func lists(p *plain) int  { return p.lists }
+func writes(p *plain) int { return len(p.writes) }
+
+// counted is a number that the controller may change at any time.
+func (p *plain) counted(what func(*plain) int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return what(p)
+}
+
 type plainTable struct {
 	Table
 	hidden map[netip.Prefix]bool // by a list that is behind

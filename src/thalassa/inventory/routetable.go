@@ -213,6 +213,17 @@ type routeBody struct {
 
 func (r routeItem) identity() string { return r.Identity }
 
+// complete says that the cloud shows where the route leads: to one object, or, without one, to an address.
+func (b routeBody) complete() bool {
+	objects := 0
+	for _, id := range []string{b.ViaGateway, b.NATGateway, b.Peering} {
+		if id != "" {
+			objects++
+		}
+	}
+	return objects == 1 || objects == 0 && b.Address != ""
+}
+
 // object is the route. An address counts only where it is all that it leads to: a cloud may show that of an object as well.
 func (r routeItem) object() Route {
 	route := Route{ID: r.Identity, shown: r.routeBody}

@@ -252,3 +252,15 @@ func TestRouteBodies(t *testing.T) {
 		}
 	}
 }
+
+// TestRouteThatIsNotShownWhole cannot be written again, so it must not be part of a replacement.
+func TestRouteThatIsNotShownWhole(t *testing.T) {
+	for body, want := range map[routeBody]bool{
+		{Address: "10.0.0.1"}: true, {NATGateway: "nat-1"}: true, {NATGateway: "nat-1", Address: "10.0.0.1"}: true,
+		{}: false, {NATGateway: "nat-1", ViaGateway: "gw-1"}: false,
+	} {
+		if got := body.complete(); got != want {
+			t.Errorf("%+v: complete %t, want %t", body, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -49,7 +50,8 @@ func (i *Inventory) DeleteRoute(ctx context.Context, table, id string) error {
 }
 
 // ReplaceRoutes makes the routes of a route table those that it has and that stay, and new ones, in one write. What it has is read just
-// before, so that what others write at the same moment is lost: it is for tables that nobody else writes to.
+// before, so that what others write at the same moment is lost: it is for tables that nobody else writes to. The error is an ErrMalformed when
+// one that stays cannot be written again as it is.
 func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(Route) bool, added map[netip.Prefix]netip.Addr) error {
 	current, err := i.getRouteTable(ctx, table)
 	if err != nil {
@@ -58,6 +60,9 @@ func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(
 	bodies := []routeBody{} // never null
 	for _, route := range current.Routes {
 		if stays(route.object()) {
+			if !route.complete() {
+				return fmt.Errorf("replacing the routes of route table %s at once: the cloud does not show where its route to %s leads, which would be lost: %w", table, route.Destination, client.ErrMalformed)
+			}
 			bodies = append(bodies, route.routeBody)
 		}
 	}
