@@ -25,7 +25,7 @@ const (
 	leaseName         = "cloud-controller-manager"
 	uninitialized     = "node.cloudprovider.kubernetes.io/uninitialized"
 	shutdown          = "node.cloudprovider.kubernetes.io/shutdown"
-	eventDeleting     = "DeletingNode"
+	eventNotDeleted   = "DeletingNodeFailed"
 	eventSynced       = "Synced"
 	eventReloaded     = "CloudSecretsReloaded"
 	eventDrifted      = "LoadBalancerDrifted"
@@ -453,7 +453,16 @@ func (s *story) protect(name string) (release func()) {
 	return release
 }
 
-// removeServers switches the second server off and then deletes it. No kubelet keeps its Node ready.
+// reports is what a kubelet says of its Node, or what is said of a kubelet that says nothing.
+func (s *story) reports(name string, ready corev1.ConditionStatus) {
+	s.t.Helper()
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test"}]}}`, ready)
+	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// removeServers switches the second server off and then deletes it. Its Node is protected, and ready in between: so the same is told twice.
 func (s *story) removeServers() {
 	s.t.Helper()
 	nodes, name := s.client.CoreV1().Nodes(), s.nodes[1]
@@ -467,11 +476,21 @@ func (s *story) removeServers() {
 		}
 		return err
 	})
-	release := s.protect(name) // so that it takes more than one attempt
+	release := s.protect(name)
 	if err := s.cloud.DeleteMachine(s.machines[1]); err != nil {
 		s.t.Fatal(err)
 	}
-	s.event("default", eventDeleting, 2)
+	s.event("default", eventNotDeleted, 1)
+	s.reports(name, corev1.ConditionTrue)
+	controlplanetest.Eventually(s.t, patience, "node "+name+" counts as living", func(ctx context.Context) error {
+		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && hasTaint(node, shutdown) {
+			err = errors.New("it has the taint of one that is shut down")
+		}
+		return err
+	})
+	s.reports(name, corev1.ConditionUnknown)
+	s.event("default", eventNotDeleted, 2)
 	release()
 	controlplanetest.Eventually(s.t, patience, "node "+name+" has gone", func(ctx context.Context) error {
 		_, err := nodes.Get(ctx, name, metav1.GetOptions{})

@@ -73,6 +73,9 @@ func (l *Lifecycle) calm(subjects []*subject) {
 			}
 		case s.step != pending && s.step != due:
 			known.blocked = ""
+			if s.ready() {
+				known.told = nil // that is over: when it happens again, it is told again
+			}
 		}
 	}
 	l.despair(dark)
@@ -114,11 +117,16 @@ func (l *Lifecycle) hold(s *subject, why reason, text string) {
 	l.tell(s, reasonNotRemoved, string(why), "Its machine is missing, but the Node is not removed: "+text)
 }
 
-// block is hold, and begins anew: everything has to be said twice again.
+// block is hold, and begins anew.
 func (l *Lifecycle) block(s *subject, why reason, text string) {
+	l.anew(s)
+	l.hold(s, why, text)
+}
+
+// anew makes everything to be said twice again.
+func (l *Lifecycle) anew(s *subject) {
 	s.history = s.history.anew(time.Now())
 	l.records[s.node.UID].history = s.history
-	l.hold(s, why, text)
 }
 
 func (l *Lifecycle) blockAll(batch []*subject, why reason, text string) {

@@ -165,6 +165,29 @@ func TestNotPermitted(t *testing.T) {
 	})
 }
 
+// TestToldAnewAfterRecovery: a Node that was ready in between is told again at once what it was told before.
+func TestToldAnewAfterRecovery(t *testing.T) {
+	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+		r.settle()
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodDelete {
+				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
+			}
+			return next.RoundTrip(request)
+		})
+		r.sky.machine("b", Gone)
+		for range 2 {
+			r.silence("b")
+			r.pass(tellAnew)
+			if told := r.told(); len(told) != 1 || !strings.Contains(told[0], "DeletingNodeFailed") {
+				t.Errorf("told %q, want once that deleting failed", told)
+			}
+			r.report("b", corev1.ConditionTrue)
+			r.pass(time.Minute)
+		}
+	})
+}
+
 // TestNotPermittedForMany: what is refused for one Node is not tried with all others, and told once.
 func TestNotPermittedForMany(t *testing.T) {
 	names := numbered(50)

@@ -184,8 +184,9 @@ func (l *Lifecycle) delete(ctx context.Context, s *subject, fresh *corev1.Node) 
 			l.allowance.refund(fresh.UID)
 		}
 		l.metrics.removed(removalFailed)
-		l.tell(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf("Deleting Node %s: %v; it is tried again", fresh.Name, err))
-		l.block(s, blockedKubernetes, fmt.Sprintf("deleting it: %v", err))
+		l.anew(s)
+		l.note(s, blockedKubernetes)
+		l.tell(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf("Deleting Node %s, whose machine is gone: %v; it is tried again", fresh.Name, err))
 	}
 	return err
 }
