@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 // fabric is a data plane with machines that remembers what it was told.
 type fabric struct {
 	recorder
+	mu      sync.Mutex // timers of the emulator write
 	network traffic.Network
 	refuse  error
 }
@@ -26,6 +28,8 @@ type fabric struct {
 func (f *fabric) Network() netip.Prefix { return netip.Prefix{} }
 
 func (f *fabric) Wire(network traffic.Network) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.network = network
 	f.add("wire")
 	return f.refuse
@@ -34,6 +38,8 @@ func (f *fabric) Wire(network traffic.Network) error {
 // vpc is the only VPC of the last description.
 func (f *fabric) vpc(t *testing.T) traffic.VPC {
 	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if len(f.network.VPCs) != 1 {
 		t.Fatalf("the network has %d VPCs, want one", len(f.network.VPCs))
 	}

@@ -149,8 +149,8 @@ func TestC4_46_WhyNodesAreNotInitialised(t *testing.T) {
 					tt.begin(h)
 					h.begin() // with what the test put between it and the cloud
 				}
-				h.register("a", tt.node)
 				h.count()
+				h.register("a", tt.node)
 				h.pass(30 * time.Minute)
 				told := h.events()
 				if strings.Count(told, "Warning") != 1 || !strings.Contains(told, "Warning "+tt.reason) || !strings.Contains(told, tt.want) {

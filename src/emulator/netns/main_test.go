@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"os/signal"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	vendor "github.com/thalassa-cloud/client-go/pkg/client"
 	"github.com/thalassa-cloud/client-go/thalassa"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
@@ -44,7 +47,10 @@ func TestMain(m *testing.M) {
 		}
 	}
 	fmt.Println("started:", err)
-	<-context.Background().Done()
+	ended, stop := signal.NotifyContext(context.Background(), unix.SIGTERM) // waiting for nothing would be a deadlock
+	defer stop()
+	<-ended.Done()
+	runtime.KeepAlive(plane) // which else is collected, and its lock with it
 }
 
 // patience bounds every wait; nothing takes nearly that long. Refused is how
