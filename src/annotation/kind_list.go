@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,11 +27,11 @@ const (
 // order; one that comes twice counts once. Empty text is the empty list.
 func Names(maximum int) Kind[[]string] {
 	allowed := fmt.Sprintf("at most %d identities or slugs, of letters, digits and - _ ., with commas between them", maximum)
-	name := regexp.MustCompile(namePattern)
+	name := pattern(namePattern)
 	parse := func(text string) ([]string, error) {
 		var names []string
 		for _, element := range elements(text) {
-			if !name.MatchString(element) {
+			if !name().MatchString(element) {
 				return nil, fmt.Errorf("%q is not %s", text, allowed)
 			}
 			names = append(names, element)
@@ -55,13 +54,13 @@ func Pairs(reserved ...string) Kind[map[string]string] {
 	const maximum = 64
 	allowed := strings.Join(append([]string{fmt.Sprintf("at most %d labels like key=value with commas between them, keys and values as in Kubernetes", maximum)},
 		reserved...), ", no key beginning with ")
-	grammar := regexp.MustCompile(pairPattern)
+	grammar := pattern(pairPattern)
 	parse := func(text string) (map[string]string, error) {
 		pairs := map[string]string{}
 		found := elements(text)
 		for _, element := range found {
 			key, value, _ := strings.Cut(element, "=")
-			if _, twice := pairs[key]; twice || !grammar.MatchString(element) || startsWithAny(key, reserved) {
+			if _, twice := pairs[key]; twice || !grammar().MatchString(element) || startsWithAny(key, reserved) {
 				return nil, fmt.Errorf("%q is not %s", text, allowed)
 			}
 			pairs[key] = value

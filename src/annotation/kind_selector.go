@@ -2,7 +2,6 @@ package annotation
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,9 +20,9 @@ const (
 // most 18 digits. Empty text selects everything.
 func Selector() Kind[labels.Selector] {
 	allowed := fmt.Sprintf("a label selector as kubectl takes it, like disk=ssd,zone in (a, b), of at most %d characters", selectorLength)
-	grammar, domain := regexp.MustCompile(selectorPattern()), regexp.MustCompile(longDomain)
+	grammar, domain := pattern(selectorPattern()), pattern(longDomain)
 	parse := func(text string) (labels.Selector, error) {
-		if tooLong(text, selectorLength) || !grammar.MatchString(text) || domain.MatchString(text) {
+		if tooLong(text, selectorLength) || !grammar().MatchString(text) || domain().MatchString(text) {
 			return nil, fmt.Errorf("%q is not %s", text, allowed)
 		}
 		selector, err := labels.Parse(text)
