@@ -30,6 +30,8 @@ type Exception struct {
 	Dropped string
 	// Refused is what the new chart says about the old values; it names what to use instead.
 	Refused string
+	// Instead are values in YAML that follow what it says, and replace the old ones; with them the upgrade has to succeed.
+	Instead string
 	// Reason tells why.
 	Reason string
 }
@@ -58,32 +60,63 @@ func (u Upgrade) Steps(ctx context.Context, exceptions []Exception) (steps []Ste
 	}
 	for _, file := range files {
 		step := Step{Values: strings.TrimSuffix(filepath.Base(file), "-values.yaml")}
-		if step.Old, err = u.render(ctx, u.Old, file); err != nil {
+		if step.Old, err = u.render(ctx, u.Old, file, ""); err != nil {
 			return nil, nil, nil, err
 		}
-		if step.New, err = u.render(ctx, u.New, file); err != nil {
-			i := slices.IndexFunc(exceptions, func(e Exception) bool {
-				return e.From == u.From && e.Values == step.Values && e.Refused != "" && strings.Contains(err.Error(), e.Refused)
-			})
-			if i < 0 {
+		if step.New, err = u.render(ctx, u.New, file, ""); err != nil {
+			e, meant := u.refused(exceptions, step.Values, err)
+			if !meant {
 				problems = append(problems, fmt.Sprintf("the values %s of %s are refused: %v", step.Values, u.From, err))
 				continue
 			}
-			used = append(used, exceptions[i])
-			continue
+			used = append(used, e)
+			if e.Instead == "" {
+				continue
+			}
+			if step.New, err = u.render(ctx, u.New, file, e.Instead); err != nil {
+				problems = append(problems, fmt.Sprintf("the values %s of %s are refused with what is used instead, too: %v", step.Values, u.From, err))
+				continue
+			}
 		}
 		steps = append(steps, step)
 	}
 	return steps, used, problems, nil
 }
 
-func (u Upgrade) render(ctx context.Context, dir, file string) (string, error) {
-	values, err := chartutil.ReadValuesFile(file)
+// refused finds the exception that says that a refusal is meant; none when there is no error.
+func (u Upgrade) refused(exceptions []Exception, values string, err error) (Exception, bool) {
+	if err == nil {
+		return Exception{}, false
+	}
+	i := slices.IndexFunc(exceptions, func(e Exception) bool {
+		return e.From == u.From && e.Values == values && e.Refused != "" && strings.Contains(err.Error(), e.Refused)
+	})
+	if i < 0 {
+		return Exception{}, false
+	}
+	return exceptions[i], true
+}
+
+func (u Upgrade) render(ctx context.Context, dir, file, instead string) (string, error) {
+	values, err := readValues(file, instead)
 	if err != nil {
-		return "", fmt.Errorf("reading values: %w", err)
+		return "", err
 	}
 	manifest, _, err := chart.Render(ctx, dir, chart.Release{Name: "thalassa-ccm", Namespace: u.Namespace, Values: values})
 	return manifest, err
+}
+
+// readValues reads a values file, with some of them replaced.
+func readValues(file, instead string) (chartutil.Values, error) {
+	values, err := chartutil.ReadValuesFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading values: %w", err)
+	}
+	first, err := chartutil.ReadValues([]byte(instead))
+	if err != nil {
+		return nil, fmt.Errorf("reading what replaces values: %w", err)
+	}
+	return chartutil.MergeTables(first, values), nil // the first wins
 }
 
 // Compare finds what a step breaks. Objects that are gone may be Exceptions.

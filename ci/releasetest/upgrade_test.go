@@ -20,7 +20,12 @@ import (
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // exceptions are the breaks that are meant. One that nothing needs has to go.
-func exceptions() []Exception { return nil }
+func exceptions() []Exception {
+	return []Exception{{
+		From: "0.1.0-alpha.1", Values: "full", Refused: "kubernetesServicePort is 6443, which is not among networkPolicy.apiServer.ports",
+		Instead: "networkPolicy: {apiServer: {ports: [6443, 8443]}}", Reason: "the NetworkPolicy kept such pods from the API server",
+	}}
+}
 
 // TestUpgrades goes from every released chart to that of today.
 func TestUpgrades(t *testing.T) {
@@ -273,6 +278,30 @@ func TestRefusalsNameTheSuccessor(t *testing.T) {
 	}
 	if used, problems := u.check(t, meant[1:]); len(problems) != 1 || len(used) != len(meant)-1 {
 		t.Errorf("without the first: used %+v, problems %q", used, problems)
+	}
+}
+
+// TestWhatIsUsedInsteadWorks: a refusal names its successor, and that is tried.
+func TestWhatIsUsedInsteadWorks(t *testing.T) {
+	for instead, want := range map[string]string{"logVerbosity: 5": "", "logVerbosity: 4": "are refused with what is used instead, too"} {
+		fails := "{{- if lt (int .Values.logVerbosity) 5 }}{{ fail \"logVerbosity is too small\" }}{{ end }}"
+		u := pair(t, edit("templates/validate.yaml", "{{- include \"thalassa-ccm.validate\" . -}}", fails)).few(t)
+		var meant []Exception
+		for _, file := range valuesFiles(t, u) {
+			meant = append(meant, Exception{From: "0.0.1", Values: file, Refused: "logVerbosity", Instead: instead, Reason: "a test"})
+		}
+		steps, _, problems, err := u.Steps(t.Context(), meant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range problems {
+			if want == "" || !strings.Contains(problem, want) {
+				t.Errorf("%s: %s", instead, problem)
+			}
+		}
+		if tried := len(steps) == len(meant); tried != (want == "") {
+			t.Errorf("%s: %d of %d upgrades are tried", instead, len(steps), len(meant))
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 
 {{- define "thalassa-ccm.rules.specification" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- if or $work.nodes $work.lifecycle $work.services $work.routes $work.networks }}
+{{- if or $work.nodes $work.lifecycle $work.services }}
 # Specification, v1/Node: node controller; the others read them.
 - apiGroups: [""]
   resources: [nodes]
@@ -48,7 +48,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- define "thalassa-ccm.rules.process" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- if not (include "thalassa-ccm.specified" .) }}
-{{- if or $work.nodes $work.lifecycle $work.services $work.routes $work.networks }}
+{{- if or $work.nodes $work.lifecycle $work.services }}
 # Caches: node controllers read Nodes, service controller reads targets.
 - apiGroups: [""]
   resources: [nodes]
@@ -66,13 +66,6 @@ the specification does not cover. "Needed by" says which code needs it neverthel
   resources: [events]
   verbs: [create]
 {{- end }}
-{{- end }}
-{{- if $work.services }}
-# Caches: service controller follows the endpoints of Services whose externalTrafficPolicy is Local.
-# Needed by src/service, endpoints.go.
-- apiGroups: [discovery.k8s.io]
-  resources: [endpointslices]
-  verbs: [list, watch]
 {{- end }}
 {{- if not (.Values.useServiceAccountCredentials).enabled }}
 {{- include "thalassa-ccm.rules.events" . }}
@@ -105,72 +98,56 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- define "thalassa-ccm.rules.nodes" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- $specified := include "thalassa-ccm.allSpecified" . -}}
-{{- if and (or $work.nodes $work.lifecycle $work.networks) (not $specified) }}
-# Node controller: patches provider ID, labels, taints and the annotation that remembers
-# them. Node life cycle controller: patches the shutdown taint. Node IPAM controller:
-# patches the networks of pods.
+{{- if and (or $work.nodes $work.lifecycle) (not $specified) }}
+# Node controller: patches labels. Node life cycle controller: patches the shutdown taint.
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [patch]
+  verbs: [get, patch]
 {{- end }}
-{{- if and $work.networks (.Values.useServiceAccountCredentials).enabled }}
-# Node IPAM controller: which networks are taken, from a list that is newer than the caches may be.
+{{- if and $work.nodes (not $specified) }}
+# Node controller: updates provider ID, labels and the "uninitialized" taint.
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [list]
+  verbs: [update]
 {{- end }}
 {{- if $work.nodes }}
-# Node controller: addresses, and labels together with them. Needed by src/node, patch.go.
+# Node controller: addresses. Needed by k8s.io/cloud-provider, controllers/node.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
-{{- else if not (.Values.useServiceAccountCredentials).enabled }}
-{{- include "thalassa-ccm.rules.routes" . }}
 {{- end }}
 {{- if and $work.lifecycle (not $specified) }}
-# Node life cycle controller: reads a Node once more, and removes it, when its machine no
-# longer exists.
+# Node life cycle controller: removes Nodes whose machine no longer exists.
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [get, delete]
-{{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.rules.routes" }}
-{{- if (include "thalassa-ccm.work" . | fromJson).routes }}
-# Route controller: the condition NodeNetworkUnavailable. Needed by src/route, condition.go.
-- apiGroups: [""]
-  resources: [nodes/status]
-  verbs: [patch]
+  verbs: [delete]
 {{- end }}
 {{- end -}}
 
 {{- define "thalassa-ccm.rules.services" }}
 {{- if not (include "thalassa-ccm.allSpecified" .) }}
-# Service controller: addresses and conditions of the Services it serves, and their
-# finalizer, which it patches through the status, too.
+# Service controller: addresses of the load balancer, and the finalizer on the Services
+# it serves, which it patches through the status, too.
 - apiGroups: [""]
   resources: [services/status]
   verbs: [patch]
 {{- end }}
-{{- if and (.Values.useServiceAccountCredentials).enabled (include "thalassa-ccm.removesOrphans" .) }}
-# Service controller: asks once more whether a Service is gone before it removes what is left of it.
+{{- end -}}
+
+{{- define "thalassa-ccm.rules.cloud" }}
+{{- if not (include "thalassa-ccm.allSpecified" .) }}
+# The cloud's look for what was changed by hand: reads Services.
 - apiGroups: [""]
   resources: [services]
-  verbs: [list]
+  verbs: [get]
 {{- end }}
 {{- end -}}
 
-{{/*
-Accounts of controllers in kube-system, as the program names them: {"items": [...]}. That of the
-cloud itself has to say something only about files with secrets.
-*/}}
+{{/* Accounts of controllers in kube-system, as the program names them: {"items": [...]}. */}}
 {{- define "thalassa-ccm.accounts" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- $accounts := list -}}
-{{- if include "thalassa-ccm.secretFiles" . -}}{{- $accounts = append $accounts "cloud-provider-thalassa" -}}{{- end -}}
-{{- if or $work.nodes $work.lifecycle $work.networks -}}{{- $accounts = append $accounts "node-controller" -}}{{- end -}}
-{{- if $work.routes -}}{{- $accounts = append $accounts "route-controller" -}}{{- end -}}
+{{- $accounts := list "cloud-provider-thalassa" -}}
+{{- if or $work.nodes $work.lifecycle -}}{{- $accounts = append $accounts "node-controller" -}}{{- end -}}
 {{- if $work.services -}}{{- $accounts = append $accounts "service-controller" -}}{{- end -}}
 {{- dict "items" $accounts | toJson -}}
 {{- end -}}
@@ -183,8 +160,8 @@ name: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
 namespace: {{ .Release.Namespace | quote }}
 {{- else -}}
 {{- $subject := .Values.tenant.subject -}}
-kind: {{ $subject.kind | default "User" }}
-{{- if ne ($subject.kind | default "User") "ServiceAccount" }}
+kind: {{ $subject.kind }}
+{{- if ne $subject.kind "ServiceAccount" }}
 apiGroup: rbac.authorization.k8s.io
 {{- end }}
 name: {{ $subject.name | quote }}

@@ -1,12 +1,5 @@
 {{/* What the pod reads. Files with secrets belong to the pod's group; others cannot read them. */}}
 {{- define "thalassa-ccm.volumes" -}}
-{{- include "thalassa-ccm.ownVolumes" . }}
-{{- with .Values.extraVolumes }}
-{{ toYaml . }}
-{{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.ownVolumes" -}}
 {{- $config := include "thalassa-ccm.configExisting" . | fromJson -}}
 {{- if $config.name }}
 {{- include "thalassa-ccm.objectVolume" (merge (dict "volume" "config" "otherwise" "Secret") $config) }}
@@ -26,6 +19,9 @@
 {{- end }}
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "tls" "kind" "Secret" "name" (.Values.metrics).tlsSecret) }}
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "client-ca" "kind" "Secret" "name" ((.Values.metrics).clientCA).existingSecret) }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{/* One volume from a Secret or ConfigMap; nothing without a name. */}}
@@ -55,13 +51,6 @@
 
 {{/* Directories, never a subPath: only then does a rotated credential reach its file. */}}
 {{- define "thalassa-ccm.mounts" -}}
-{{- include "thalassa-ccm.ownMounts" . }}
-{{- with .Values.extraVolumeMounts }}
-{{ toYaml . }}
-{{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.ownMounts" -}}
 {{- $directories := dict "config" (include "thalassa-ccm.configDirectory" .) -}}
 {{- if (include "thalassa-ccm.workloadIdentity" . | fromJson).enabled -}}
 {{- $_ := set $directories "token" (include "thalassa-ccm.tokenDirectory" .) -}}
@@ -84,5 +73,8 @@
 - name: {{ $name }}
   mountPath: {{ $directory }}
   readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}

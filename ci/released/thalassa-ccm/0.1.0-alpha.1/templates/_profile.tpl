@@ -112,31 +112,7 @@ rollingUpdate:
 {{- end -}}
 
 {{/*
-"true" if the configuration names files with secrets, credentials or certificates, which are read
-again when they change. The token of a workload identity is none of them.
-*/}}
-{{- define "thalassa-ccm.secretFiles" -}}
-{{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
-{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (not $identity.enabled) (include "thalassa-ccm.caFile" .) -}}true{{- end -}}
-{{- end -}}
-
-{{/* "true" if nobody looks in the cloud for what was changed by hand, or left behind. */}}
-{{- define "thalassa-ccm.neverLooks" -}}
-{{- if eq (toString (.Values.cloudConfig.loadBalancer).driftPeriod) "0" -}}true{{- end -}}
-{{- end -}}
-
-{{/* "true" if what Services left behind is removed, or nobody here can tell. */}}
-{{- define "thalassa-ccm.removesOrphans" -}}
-{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.loadBalancer).removeOrphans -}}true{{- end -}}
-{{- end -}}
-
-{{/* "true" if there are routes to pods, or nobody here can tell. */}}
-{{- define "thalassa-ccm.routes" -}}
-{{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.routes).enabled -}}true{{- end -}}
-{{- end -}}
-
-{{/*
-Which work is done in the cluster that is served, as {"nodes", "lifecycle", "services", "routes", "networks"}: a
+Which work is done in the cluster that is served, as {"nodes", "lifecycle", "services"}: a
 controller that is off, or that the configuration leaves nothing to do, needs no permissions.
 */}}
 {{- define "thalassa-ccm.work" -}}
@@ -151,7 +127,5 @@ controller that is off, or that the configuration leaves nothing to do, needs no
 {{- dict
   "nodes" (and $instances (dig "cloud-node-controller" true $on))
   "lifecycle" (and $instances (dig "cloud-node-lifecycle-controller" true $on))
-  "services" (and $balancers (dig "service-lb-controller" true $on))
-  "routes" (eq (include "thalassa-ccm.routes" .) "true")
-  "networks" (not (not (.Values.allocateNodeCIDRs).enabled)) | toJson -}}
+  "services" (and $balancers (dig "service-lb-controller" true $on)) | toJson -}}
 {{- end -}}

@@ -11,16 +11,11 @@ have a value of their own are refused by thalassa-ccm.validate.
   "cloud-config" (printf "%s/%s" (include "thalassa-ccm.configDirectory" .) (ternary ($config.key | default "cloud-config.yaml") "cloud-config.yaml" (not (empty $config.name))))
   "cloud-provider" "thalassacloud"
   "concurrent-service-syncs" 10
+  "configure-cloud-routes" false
   "leader-elect" true
   "secure-port" .Values.securePort
   "v" .Values.logVerbosity
 -}}
-{{- $networks := .Values.allocateNodeCIDRs | default dict -}}
-{{- if $networks.enabled -}}
-{{- $_ := set $args "allocate-node-cidrs" true -}}
-{{- $_ := set $args "node-cidr-mask-size-ipv4" ($networks.maskSizeIPv4 | default 24) -}}
-{{- $_ := set $args "node-cidr-mask-size-ipv6" ($networks.maskSizeIPv6 | default 64) -}}
-{{- end -}}
 {{- with .Values.cloudConfig.cluster -}}
 {{- $_ := set $args "cluster-name" . -}}
 {{- end -}}

@@ -5,10 +5,8 @@ command:
   - /thalassa-cloud-controller-manager
 args:
   {{- include "thalassa-ccm.args" . | trim | nindent 2 }}
-{{- with include "thalassa-ccm.env" . | trim }}
 env:
-  {{- . | nindent 2 }}
-{{- end }}
+  {{- include "thalassa-ccm.env" . | trim | nindent 2 }}
 ports:
   - name: metrics
     containerPort: {{ .Values.securePort }}
@@ -46,13 +44,6 @@ Events about credentials are made on the pod, which only exists in the cluster i
 is not the one that is served, the pod is not told who it is, and they are in the log.
 */}}
 {{- define "thalassa-ccm.env" -}}
-{{- include "thalassa-ccm.ownEnv" . }}
-{{- with .Values.extraEnv }}
-{{ toYaml . }}
-{{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.ownEnv" -}}
 {{- if contains "$(HOST_IP)" (include "thalassa-ccm.args" .) }}
 # Only for those who ask for it: a node that no cloud controller manager has initialised may have no address yet,
 # and kubelet starts no container that wants to know it.
@@ -82,5 +73,8 @@ is not the one that is served, the pod is not told who it is, and they are in th
 {{- with .Values.kubernetesServicePort }}
 - name: KUBERNETES_SERVICE_PORT
   value: {{ include "thalassa-ccm.scalar" . | quote }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}

@@ -1,7 +1,7 @@
 {{/* Stops the installation with one sentence for each value that is missing or in the wrong place. */}}
 {{- define "thalassa-ccm.validate" -}}
 {{- $problems := list -}}
-{{- range list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags" -}}
+{{- range list "removed" "names" "profile" "workload" "tenant" "cloud" "credentials" "bundle" "account" "metrics" "labels" "policy" "flags" -}}
 {{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $) -}}
 {{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
 {{- end -}}
@@ -50,41 +50,6 @@ kind=DaemonSet belongs to profile self-managed: in a hosting cluster it would pu
 {{- if and (.Values.networkPolicy).enabled (eq (include "thalassa-ccm.hostNetwork" .) "true") }}
 networkPolicy.enabled and hostNetwork exclude each other: no NetworkPolicy is applied on the host network, set one of them to false
 {{- end }}
-{{- end -}}
-
-{{/* On the host network a new pod needs the port that the old one has. */}}
-{{- define "thalassa-ccm.validate.rollout" -}}
-{{- if and (include "thalassa-ccm.hosting" .) (eq (include "thalassa-ccm.hostNetwork" .) "true") -}}
-{{- $strategy := .Values.updateStrategy | default dict -}}
-{{- $surge := ($strategy.rollingUpdate | default dict).maxSurge | default 0 | toString -}}
-{{- if and (eq (include "thalassa-ccm.kind" .) "Deployment") (eq ($strategy.type | default "Recreate") "RollingUpdate") }}
-updateStrategy.type=RollingUpdate and hostNetwork exclude each other for a Deployment: a new pod would wait for the port of an old one for ever, leave updateStrategy out or set hostNetwork=false
-{{- else if not (has $surge (list "0" "0%")) }}
-updateStrategy.rollingUpdate.maxSurge={{ $surge }} and hostNetwork exclude each other: the new pod would wait for the port of the old one for ever, leave updateStrategy out or set hostNetwork=false
-{{- end }}
-{{- end }}
-{{- end -}}
-
-{{/* A policy that keeps the pods from what they are told to reach. */}}
-{{- define "thalassa-ccm.validate.network" -}}
-{{- $policy := .Values.networkPolicy | default dict -}}
-{{- if and $policy.enabled (ne (include "thalassa-ccm.hostNetwork" .) "true") -}}
-{{- $server := include "thalassa-ccm.scalar" (.Values.kubernetesServicePort | default "") -}}
-{{- if and $server (not (has $server (include "thalassa-ccm.texts" ($policy.apiServer).ports | fromJsonArray))) }}
-kubernetesServicePort is {{ $server }}, which is not among networkPolicy.apiServer.ports: the pods could not reach the API server, add it there
-{{- end }}
-{{- $cloud := regexFind ":[0-9]+$" (urlParse (.Values.cloudConfig.endpoint | default "")).host | trimPrefix ":" -}}
-{{- if and $cloud (not (has $cloud (include "thalassa-ccm.texts" ($policy.cloudAPI).ports | fromJsonArray))) }}
-cloudConfig.endpoint has the port {{ $cloud }}, which is not among networkPolicy.cloudAPI.ports: the pods could not reach the cloud, add it there
-{{- end }}
-{{- end }}
-{{- end -}}
-
-{{/* The items of a list as text, as JSON. */}}
-{{- define "thalassa-ccm.texts" -}}
-{{- $texts := list -}}
-{{- range . -}}{{- $texts = append $texts (include "thalassa-ccm.scalar" .) -}}{{- end -}}
-{{- $texts | toJson -}}
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.tenant" -}}
@@ -138,34 +103,12 @@ cloudConfig.cluster is required: it is a name no other cluster of the organisati
 {{- end }}
 {{- end -}}
 
-{{/* There is no default of the pods' network: routes to a wrong one would lead nowhere, and take those of others. */}}
-{{- define "thalassa-ccm.validate.routes" -}}
-{{- if include "thalassa-ccm.hosting" . -}}
-{{- $existing := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
-{{- $routes := .Values.cloudConfig.routes | default dict -}}
-{{- if and $routes.enabled (not $existing) (not .Values.cloudConfig.clusterCIDR) }}
-cloudConfig.clusterCIDR is required with cloudConfig.routes.enabled: it is the network that pods have their addresses from, for example --set cloudConfig.clusterCIDR=10.244.0.0/16
-{{- end }}
-{{- if and (.Values.allocateNodeCIDRs).enabled (not $existing) (not .Values.cloudConfig.clusterCIDR) }}
-cloudConfig.clusterCIDR is required with allocateNodeCIDRs.enabled: nodes are given their networks from it, for example --set cloudConfig.clusterCIDR=10.244.0.0/16
-{{- end }}
-{{- if and $routes.exclusive (not $existing) (not $routes.table) }}
-cloudConfig.routes.exclusive needs cloudConfig.routes.table: name the route table that is only this cluster's
-{{- end }}
-{{- end }}
-{{- end -}}
-
 {{/* Keys of cloudConfig that are not as in values.yaml, as {"items": [...]}. A test compares these defaults with it. */}}
 {{- define "thalassa-ccm.cloudConfigSet" -}}
 {{- $defaults := dict
   "endpoint" "https://api.thalassa.cloud"
   "loadBalancer.enabled" true "loadBalancer.creationPollInterval" 5 "loadBalancer.creationPollTimeout" 300 "loadBalancer.driftPeriod" 300
-  "loadBalancer.drift" "repair" "loadBalancer.removeOrphans" false "loadBalancer.class" "" "loadBalancer.onlyClass" false
-  "loadBalancer.defaults" dict "loadBalancer.nodeSecurityGroup" ""
-  "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true "instancesV2.typeLabels" false
-  "instancesV2.labelPrefix" "" "instancesV2.taintPrefix" "" "instancesV2.machineAnnotation" ""
-  "instancesV2.removalGracePeriod" 60 "instancesV2.maxRemovals" 20 "instancesV2.removalWindow" 600 "instancesV2.dryRun" false
-  "clusterCIDR" "" "routes.enabled" false "routes.table" "" "routes.exclusive" false "routes.driftPeriod" 300
+  "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true
   "inventory.machineAge" 60 "inventory.balancerAge" 300
   "api.callTimeout" 30 "api.requestsPerSecond" 50 "api.burst" 100
 -}}
@@ -181,27 +124,6 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: name the route tabl
 {{- end -}}
 {{- end -}}
 {{- dict "items" $set | toJson -}}
-{{- end -}}
-
-{{/* Keys under cloudConfig.loadBalancer that leave nothing to do for one of them. */}}
-{{- define "thalassa-ccm.validate.balancers" -}}
-{{- $balancers := .Values.cloudConfig.loadBalancer | default dict -}}
-{{- $work := include "thalassa-ccm.work" . | fromJson -}}
-{{- if kindIs "bool" $balancers.drift }}
-cloudConfig.loadBalancer.drift is {{ $balancers.drift }}: without quotes YAML takes off for false, write "off" or leave it out
-{{- else if and (include "thalassa-ccm.hosting" .) $work.services (not (include "thalassa-ccm.configExisting" . | fromJson).name) }}
-{{- if and $balancers.onlyClass (not $balancers.class) }}
-cloudConfig.loadBalancer.onlyClass without cloudConfig.loadBalancer.class serves nobody: name the class there, or set cloudConfig.loadBalancer.enabled=false
-{{- end }}
-{{- if include "thalassa-ccm.neverLooks" . }}
-{{- if $balancers.removeOrphans }}
-cloudConfig.loadBalancer.removeOrphans and cloudConfig.loadBalancer.driftPeriod=0 exclude each other: nobody would look for orphans, leave one of them out
-{{- end }}
-{{- if eq (toString $balancers.drift) "report" }}
-cloudConfig.loadBalancer.drift=report and cloudConfig.loadBalancer.driftPeriod=0 exclude each other: nobody would look for what to report, leave one of them out
-{{- end }}
-{{- end }}
-{{- end }}
 {{- end -}}
 
 {{- define "thalassa-ccm.validate.credentials" -}}
@@ -266,9 +188,7 @@ serviceAccount.name is required while serviceAccount.create is false: it names t
 
 {{- define "thalassa-ccm.validate.metrics" -}}
 {{- $scrape := .Values.scrape | default dict -}}
-{{- $certified := ($scrape.clientCertificate).existingSecret -}}
-{{- $identified := or ($scrape.token).existingSecret $certified -}}
-{{- $monitored := and (include "thalassa-ccm.hosting" .) (or (.Values.podMonitor).enabled (.Values.serviceMonitor).enabled) -}}
+{{- $identified := or ($scrape.token).existingSecret ($scrape.clientCertificate).existingSecret -}}
 {{- $monitor := ternary "serviceMonitor.enabled" "podMonitor.enabled" (not (not (.Values.serviceMonitor).enabled)) -}}
 {{- if and (.Values.serviceMonitor).enabled (.Values.podMonitor).enabled }}
 serviceMonitor.enabled and podMonitor.enabled exclude each other: with both, everything would be read twice
@@ -276,25 +196,11 @@ serviceMonitor.enabled and podMonitor.enabled exclude each other: with both, eve
 {{- if and ($scrape.token).existingSecret ($scrape.clientCertificate).existingSecret }}
 scrape.token.existingSecret and scrape.clientCertificate.existingSecret exclude each other: Prometheus identifies itself in one way, leave one of them out
 {{- end }}
+{{- if and (include "thalassa-ccm.hosting" .) (or (.Values.podMonitor).enabled (.Values.serviceMonitor).enabled) (not $identified) }}
 {{- if eq .Values.profile "managed" }}
-{{- if ($scrape.token).existingSecret }}
-scrape.token.existingSecret belongs to profile self-managed: with profile managed the served cluster would get to see the token, set scrape.clientCertificate.existingSecret instead
-{{- else if and $monitored (not $certified) }}
 scrape.clientCertificate.existingSecret is required with profile managed while {{ $monitor }} is true: the served cluster does not know Prometheus, and must not see its token, for example --set scrape.clientCertificate.existingSecret=prometheus-client
-{{- else if and $monitored (not ((.Values.metrics).clientCA).existingSecret) }}
-metrics.clientCA.existingSecret is required with profile managed while {{ $monitor }} is true: it holds the authority whose certificates the port believes, for example --set metrics.clientCA.existingSecret=prometheus-ca
-{{- end }}
-{{- else if and $monitored (.Values.podMonitor).enabled (not $identified) }}
+{{- else if (.Values.podMonitor).enabled }}
 scrape.token.existingSecret is required while podMonitor.enabled is true: only a ServiceMonitor may show Prometheus' own token, for example --set scrape.token.existingSecret=prometheus-token; or set scrape.clientCertificate.existingSecret
-{{- end }}
-{{- end -}}
-
-{{- define "thalassa-ccm.validate.readers" -}}
-{{- range $index, $reader := (.Values.metrics).readers | default list }}
-{{- if and (eq $reader.kind "ServiceAccount") (not $reader.namespace) }}
-metrics.readers[{{ $index }}].namespace is required for a ServiceAccount: it is the namespace that {{ $reader.name }} is in, for example --set metrics.readers[{{ $index }}].namespace=monitoring
-{{- else if and (ne $reader.kind "ServiceAccount") $reader.namespace }}
-metrics.readers[{{ $index }}].namespace belongs to a ServiceAccount: a {{ $reader.kind }} has none, leave it out
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -310,9 +216,6 @@ metrics.readers[{{ $index }}].namespace belongs to a ServiceAccount: a {{ $reade
 {{ $value }} has {{ $key }}, a label the chart sets itself: leave it out
 {{- end }}
 {{- end }}
-{{- end }}
-{{- if hasKey ((.Values.rules).alertLabels | default dict) "severity" }}
-rules.alertLabels has severity, a label the chart sets itself: leave it out
 {{- end }}
 {{- $annotations := dict "commonAnnotations" .Values.commonAnnotations "podAnnotations" .Values.podAnnotations -}}
 {{- range $value, $given := $annotations }}
@@ -331,32 +234,9 @@ admissionPolicy.validationActions: Deny and Warn exclude each other, for a refus
 {{- end }}
 {{- end -}}
 
-{{/* Names and paths that a pod may have once. */}}
-{{- define "thalassa-ccm.validate.extras" -}}
-{{- if include "thalassa-ccm.hosting" . -}}
-{{- $lists := dict
-  "extraEnv" (dict "own" (include "thalassa-ccm.ownEnv" . | fromYamlArray) "by" "name")
-  "extraVolumes" (dict "own" (include "thalassa-ccm.ownVolumes" . | fromYamlArray) "by" "name")
-  "extraVolumeMounts" (dict "own" (include "thalassa-ccm.ownMounts" . | fromYamlArray) "by" "mountPath")
--}}
-{{- range $value, $list := $lists }}
-{{- $taken := list -}}
-{{- range $list.own -}}{{- $taken = append $taken (get . $list.by | trimSuffix "/") -}}{{- end -}}
-{{- range get $.Values $value | default list }}
-{{- $name := get . $list.by | toString | trimSuffix "/" -}}
-{{- if has $name $taken }}
-{{ $value }} has {{ $list.by }} {{ $name }}, which the pod has already: leave it out
-{{- end }}
-{{- $taken = append $taken $name -}}
-{{- end }}
-{{- end }}
-{{- end -}}
-{{- end -}}
-
 {{- define "thalassa-ccm.validate.flags" -}}
 {{- $kubeconfig := ternary "set tenant.kubeconfig instead" "leave it out, in a self-managed cluster the pods use their own ServiceAccount" (eq .Values.profile "managed") -}}
 {{- $owned := dict
-  "allocate-node-cidrs" "set allocateNodeCIDRs.enabled instead"
   "authentication-kubeconfig" $kubeconfig
   "authorization-kubeconfig" $kubeconfig
   "bind-address" "set bindAddress instead"
@@ -364,24 +244,17 @@ admissionPolicy.validationActions: Deny and Warn exclude each other, for a refus
   "cloud-config" "set the values under cloudConfig instead"
   "cloud-provider" "leave it out, the chart is for one cloud"
   "cluster-name" "set cloudConfig.cluster instead"
-  "cluster-cidr" "set cloudConfig.clusterCIDR instead"
-  "configure-cloud-routes" "set cloudConfig.routes.enabled instead"
   "controllers" "set the values under controllers instead"
   "kubeconfig" $kubeconfig
   "leader-elect" "leave it out, two active managers would undo each other's work"
   "leader-elect-resource-name" "leave it out, the Role grants the Lease cloud-controller-manager only"
   "leader-elect-resource-namespace" "leave it out, the Role grants the Lease in kube-system only"
-  "node-cidr-mask-size-ipv4" "set allocateNodeCIDRs.maskSizeIPv4 instead"
-  "node-cidr-mask-size-ipv6" "set allocateNodeCIDRs.maskSizeIPv6 instead"
   "secure-port" "set securePort instead"
   "tls-cert-file" "set metrics.tlsSecret instead"
   "tls-private-key-file" "set metrics.tlsSecret instead"
   "use-service-account-credentials" "set useServiceAccountCredentials.enabled instead"
   "v" "set logVerbosity instead"
 -}}
-{{- if eq .Values.profile "managed" -}}
-{{- $_ := set $owned "authentication-skip-lookup" "leave it out, the port must not believe clients of the served cluster" -}}
-{{- end -}}
 {{- range $name, $advice := $owned }}
 {{- if hasKey (default dict $.Values.extraArgs) $name }}
 extraArgs.{{ $name }} is a flag the chart sets itself: {{ $advice }}

@@ -21,7 +21,7 @@ authorization:
   type: Bearer
   credentials:
     name: {{ $scrape.token.existingSecret | quote }}
-    key: {{ $scrape.token.key | default "token" }}
+    key: {{ $scrape.token.key }}
 {{- else if .ownToken }}
 bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
 {{- end }}
