@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -131,13 +132,20 @@ func (s *story) addNodes() {
 			s.t.Fatal(err)
 		}
 		s.nodes, s.machines = append(s.nodes, name), append(s.machines, machine)
-		s.t.Cleanup(func() {
-			err := s.client.CoreV1().Nodes().Delete(context.WithoutCancel(s.t.Context()), name, metav1.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) {
-				s.t.Error(err)
-			}
-		})
+		s.t.Cleanup(func() { s.deleteNode(name) })
 	}
+}
+
+// deleteNode deletes a Node also when it was protected a moment ago: a policy that is gone is not forgotten at once.
+func (s *story) deleteNode(name string) {
+	ctx := context.WithoutCancel(s.t.Context())
+	controlplanetest.Eventually(s.t, patience, "node "+name+" is deleted", func(context.Context) error {
+		err := s.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 func (s *story) initialised() {
@@ -456,7 +464,7 @@ func (s *story) protect(name string) (release func()) {
 // reports is what a kubelet says of its Node, or what is said of a kubelet that says nothing.
 func (s *story) reports(name string, ready corev1.ConditionStatus) {
 	s.t.Helper()
-	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test"}]}}`, ready)
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q}]}}`, ready, time.Now().UTC().Format(time.RFC3339))
 	if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
 		s.t.Fatal(err)
 	}
@@ -481,8 +489,8 @@ func (s *story) removeServers() {
 		s.t.Fatal(err)
 	}
 	s.event("default", eventNotDeleted, 1)
-	s.reports(name, corev1.ConditionTrue)
 	controlplanetest.Eventually(s.t, patience, "node "+name+" counts as living", func(ctx context.Context) error {
+		s.reports(name, corev1.ConditionTrue) // again and again, because kube-controller-manager misses the kubelet's lease
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if err == nil && hasTaint(node, shutdown) {
 			err = errors.New("it has the taint of one that is shut down")
