@@ -1,7 +1,6 @@
 package podcidr
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"strings"
@@ -150,7 +149,7 @@ func FuzzPool(f *testing.F) {
 			got, found := p.take(int(bits))
 			for _, other := range held {
 				if found && other.Overlaps(got) {
-					t.Fatal(fmt.Sprintf("%s overlaps %s", got, other))
+					t.Fatalf("%s overlaps %s", got, other)
 				}
 			}
 			if found {

@@ -1,6 +1,7 @@
 package podcidr
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -84,7 +85,7 @@ func TestYoungerNodeStays(t *testing.T) {
 	if freed, err := l.settle(made("old", at.Add(-time.Hour), "10.244.4.0/24")); freed != nil || err != nil {
 		t.Errorf("freed %v, error %v", freed, err)
 	}
-	if _, _, err := l.reserve(made("old", at.Add(-time.Hour))); err != errBehind {
+	if _, _, err := l.reserve(made("old", at.Add(-time.Hour))); !errors.Is(err, errBehind) {
 		t.Errorf("reserving for the old Node: %v", err)
 	}
 	if !l.overlaps(prefix("10.244.3.0/24")) || l.overlaps(prefix("10.244.4.0/24")) {

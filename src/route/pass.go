@@ -81,7 +81,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	c.memory.forget(p, uidsOf(nodes))
 	c.memory.keep(tables, p)
 	c.additions(ctx, nodes, d, p, result)
-	c.removals(ctx, tables, p, result)
+	c.removals(ctx, p, result)
 	c.metrics.found(p)
 	return result, ctx.Err()
 }
@@ -319,7 +319,7 @@ func noticeOf(o operation, err error) notice {
 }
 
 // removals takes away what nobody wants. A table that is not used any more keeps its routes until those that replace them are there.
-func (c *Controller) removals(ctx context.Context, tables []Table, p plan, result *outcome) {
+func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 	added := !result.failed
 	inParallel(ctx, p.removals, func(o operation) {
 		if pause := c.memory.wait(o.key()); pause > 0 || (!o.table.Used && !added) {
