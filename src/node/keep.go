@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 )
 
 // keepComponent is the source of the events, as in k8s.io/cloud-provider.
@@ -134,25 +133,14 @@ func sameForUs(was, is *corev1.Node) bool {
 
 // Run works until ctx ends, and then until the writes under way are done.
 func (k *Keeper) Run(ctx context.Context) {
-	if k.recorder == nil {
-		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-		defer broadcaster.Shutdown()
-		broadcaster.StartStructuredLogging(0)
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: k.client.CoreV1().Events("")})
-		k.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: keepComponent})
-	}
+	defer k.queue.ShutDown()
+	recorder, quiet := crew.Recorder(ctx, k.recorder, k.client, keepComponent)
+	defer quiet()
+	k.recorder = recorder
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, k.synced) {
-		k.queue.ShutDown()
 		return
 	}
-	var crew sync.WaitGroup
-	for range k.workers {
-		crew.Go(func() { k.work(ctx) })
-	}
-	crew.Go(func() { k.patrol(ctx) })
-	<-ctx.Done()
-	k.queue.ShutDown()
-	crew.Wait()
+	crew.Work(ctx, k.queue, k.workers, k.serve, k.patrol)
 }
 
 // patrol looks at all Nodes every period, until ctx ends.

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 )
 
 // Pauses before a Node is looked at again that could not be initialised or written.
@@ -17,10 +19,7 @@ const (
 // newQueue holds the names of Nodes, those that are urgent first: nobody can use a Node before it is initialised.
 func newQueue(urgent func(name string) bool) workqueue.TypedRateLimitingInterface[string] {
 	const name = "Nodes" // the library's, and so that of its metrics
-	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: &line{urgent: urgent}})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Queue: base})
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay)
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name, DelayingQueue: delaying})
+	return crew.Queue(name, &line{urgent: urgent}, workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay))
 }
 
 // line is what workqueue keeps its items in, under its own lock. What is urgent does not starve the rest: it comes again only after a

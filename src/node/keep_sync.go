@@ -12,20 +12,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// work takes Nodes from the queue until it is shut down.
-func (k *Keeper) work(ctx context.Context) {
-	for {
-		name, down := k.queue.Get()
-		if down {
-			return
-		}
-		if ctx.Err() == nil {
-			k.serve(ctx, name)
-		}
-		k.queue.Done(name)
-	}
-}
-
 // serve does the work for a Node, and says when it is to be looked at again: an initialised one whose machine cannot be told waits for
 // the next look at all of them.
 func (k *Keeper) serve(ctx context.Context, name string) {

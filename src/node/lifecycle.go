@@ -6,18 +6,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 )
 
 // lifecycleComponent is the source of the events, as in k8s.io/cloud-provider.
@@ -78,13 +77,9 @@ func NewLifecycle(o LifecycleOptions) (*Lifecycle, error) {
 
 // Run makes one pass after the other, a period apart, until ctx ends.
 func (l *Lifecycle) Run(ctx context.Context) {
-	if l.recorder == nil {
-		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-		defer broadcaster.Shutdown()
-		broadcaster.StartStructuredLogging(0)
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: l.client.CoreV1().Events("")})
-		l.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: lifecycleComponent})
-	}
+	recorder, quiet := crew.Recorder(ctx, l.recorder, l.client, lifecycleComponent)
+	defer quiet()
+	l.recorder = recorder
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, l.synced) {
 		return
 	}

@@ -21,13 +21,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 )
 
 // component is the source of the events, and the name of the queue in metrics.
@@ -130,23 +130,13 @@ func New(o Options) (*Controller, error) {
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
-	if c.recorder == nil {
-		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-		defer broadcaster.Shutdown()
-		broadcaster.StartStructuredLogging(0)
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
-		c.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
-	}
+	recorder, quiet := crew.Recorder(ctx, c.recorder, c.client, component)
+	defer quiet()
+	c.recorder = recorder
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.takeStock(ctx) {
 		return
 	}
-	var crew sync.WaitGroup
-	for range workers {
-		crew.Go(func() { c.work(ctx) })
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	crew.Wait()
+	crew.Work(ctx, c.queue, workers, func(ctx context.Context, name string) { c.serve(context.WithoutCancel(ctx), name) })
 }
 
 // takeStock occupies what all Nodes have, by a list that is newer than whatever the process before this one has written: the cache may be
@@ -177,20 +167,6 @@ func (c *Controller) note(node *corev1.Node) {
 	}
 	if _, err := c.ledger.settle(node); err != nil {
 		c.tell(node, err)
-	}
-}
-
-// work takes Nodes from the queue until it is shut down.
-func (c *Controller) work(ctx context.Context) {
-	for {
-		name, down := c.queue.Get()
-		if down {
-			return
-		}
-		if ctx.Err() == nil {
-			c.serve(context.WithoutCancel(ctx), name)
-		}
-		c.queue.Done(name)
 	}
 }
 

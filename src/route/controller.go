@@ -10,13 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 )
 
 // component is the source of the events, as in k8s.io/cloud-provider.
@@ -107,23 +107,15 @@ func (c *Controller) same(was, is *corev1.Node) bool {
 
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
-	if c.recorder == nil {
-		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-		defer broadcaster.Shutdown()
-		broadcaster.StartStructuredLogging(0)
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
-		c.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	defer c.queue.ShutDown()
+	recorder, quiet := crew.Recorder(ctx, c.recorder, c.client, component)
+	defer quiet()
+	c.recorder = recorder
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+		return
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
-			c.work(ctx)
-		}
-	}()
-	c.tick(ctx)
-	c.queue.ShutDown()
-	<-ended
+	c.queue.Add(nodeChange)                     // without Nodes, too, there may be routes that nobody wants any more
+	crew.Work(ctx, c.queue, 1, c.serve, c.tick) // one pass after the other
 }
 
 // tick queues a look for drift from time to time, until ctx ends.
@@ -140,21 +132,6 @@ func (c *Controller) tick(ctx context.Context) {
 		case <-ticker.C:
 			c.queue.Add(periodic)
 		}
-	}
-}
-
-// work makes one pass after the other until the queue is shut down.
-func (c *Controller) work(ctx context.Context) {
-	c.queue.Add(nodeChange) // without Nodes, too, there may be routes that nobody wants any more
-	for {
-		trigger, down := c.queue.Get()
-		if down {
-			return
-		}
-		if ctx.Err() == nil {
-			c.serve(ctx, trigger)
-		}
-		c.queue.Done(trigger)
 	}
 }
 

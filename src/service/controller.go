@@ -24,14 +24,13 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
@@ -104,28 +103,17 @@ func New(o Options) (*Controller, error) {
 
 // Run works with so many workers until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context, workers int) {
-	if c.recorder == nil {
-		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-		defer broadcaster.Shutdown()
-		broadcaster.StartStructuredLogging(0)
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
-		c.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
-	}
+	defer c.queue.ShutDown()
+	recorder, quiet := crew.Recorder(ctx, c.recorder, c.client, component)
+	defer quiet()
+	c.recorder = recorder
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
-		c.queue.ShutDown()
 		return
 	}
 	if _, err := c.fleet.sweep(); err != nil { // so that the next one knows who has left
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
 	}
-	var crew sync.WaitGroup
-	for range workers {
-		crew.Go(func() { c.work(ctx) })
-	}
-	crew.Go(func() { c.patrol(ctx) })
-	<-ctx.Done()
-	c.queue.ShutDown()
-	crew.Wait()
+	crew.Work(ctx, c.queue, workers, c.serve, c.patrol)
 }
 
 // serviceEvents queues Services that want, or had, a load balancer.
@@ -266,21 +254,6 @@ func deleted[T any](object any) (T, bool) {
 }
 
 func keyOf(service *corev1.Service) string { return service.Namespace + "/" + service.Name }
-
-// work takes Services from the queue until it is shut down.
-func (c *Controller) work(ctx context.Context) {
-	for {
-		key, down := c.queue.Get()
-		if down {
-			return
-		}
-		if ctx.Err() == nil {
-			c.serve(ctx, key)
-		}
-		c.queue.order.done(key)
-		c.queue.Done(key)
-	}
-}
 
 // serve does the work for a key, and says when it is to be looked at again.
 func (c *Controller) serve(ctx context.Context, key string) {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 )
 
 // priority orders the Services that wait for a worker.
@@ -35,11 +37,14 @@ func newQueue() *queue {
 	o := &order{wanted: map[string]priority{}, level: map[string]priority{}, taken: map[string]priority{}}
 	// The names are those of the library's service controller, and so those of its metrics.
 	const name = "service"
-	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: o})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Queue: base})
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay)
-	return &queue{order: o, limiter: limiter, TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: name, DelayingQueue: delaying})}
+	return &queue{order: o, limiter: limiter, TypedRateLimitingInterface: crew.Queue(name, o, limiter)}
+}
+
+// Done implements workqueue.TypedInterface.
+func (q *queue) Done(key string) {
+	q.order.done(key)
+	q.TypedRateLimitingInterface.Done(key)
 }
 
 // add queues a Service after a pause, which may be 0. One that is queued already becomes more urgent if it is now.
