@@ -15,10 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/api"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
 
@@ -69,9 +68,8 @@ type keepRig struct {
 	*testing.T
 	ground  *ground
 	cluster *cluster.Cluster
-	events  *record.FakeRecorder
+	process *crewtest.Process
 	keeper  *Keeper
-	stop    func()
 	made    int
 
 	mu      sync.Mutex
@@ -86,8 +84,7 @@ const keepPeriod = 5 * time.Minute
 func inKeep(t *testing.T, test func(*keepRig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &keepRig{T: t, ground: &ground{machines: map[string]Machine{}}, cluster: cluster.New(), events: record.NewFakeRecorder(10000), stop: func() {}}
-		t.Cleanup(func() { r.stop() })
+		r := &keepRig{T: t, ground: &ground{machines: map[string]Machine{}}, cluster: cluster.New(), process: crewtest.New(t)}
 		test(r)
 	})
 }
@@ -100,23 +97,15 @@ func (r *keepRig) start() {
 
 func (r *keepRig) startWith(provider Provider, workers int) {
 	r.Helper()
-	r.stop()
-	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.Logger{}))
 	client, err := cluster.Client(r)
 	if err != nil {
 		r.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	keeper, err := NewKeeper(KeeperOptions{Provider: provider, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
-		Period: keepPeriod, Workers: workers, Lookers: workers, Recorder: r.events})
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.keeper = keeper
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { keeper.Run(ctx); close(ended) }()
-	r.stop = func() { cancel(); <-ended; factory.Shutdown(); r.stop = func() {} }
+	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		r.keeper, err = NewKeeper(KeeperOptions{Provider: provider, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
+			Period: keepPeriod, Workers: workers, Lookers: workers, Recorder: r.process.Recorder})
+		return r.keeper.Run, err
+	})
 	r.pass(500 * time.Millisecond)
 }
 
@@ -156,10 +145,7 @@ func (r *keepRig) accepting() {
 }
 
 // pass lets time pass.
-func (r *keepRig) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
-}
+func (r *keepRig) pass(d time.Duration) { crewtest.Pass(d) }
 
 // machine makes a machine, or changes it.
 func (r *keepRig) machine(name string, change func(*Machine)) {
@@ -204,12 +190,7 @@ func (r *keepRig) join(names ...string) {
 // change changes a Node.
 func (r *keepRig) change(name string, change func(*corev1.Node)) {
 	r.Helper()
-	err := r.cluster.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object cluster.Object) {
-		if node, ok := object.(*corev1.Node); ok {
-			change(node)
-		}
-	})
-	if err != nil {
+	if err := r.cluster.ChangeNode(name, change); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -236,17 +217,7 @@ func (r *keepRig) written() string {
 }
 
 // told returns the events since the last time, as "Type Reason Message".
-func (r *keepRig) told() []string {
-	var told []string
-	for {
-		select {
-		case event := <-r.events.Events:
-			told = append(told, event)
-		default:
-			return told
-		}
-	}
-}
+func (r *keepRig) told() []string { return r.process.Told() }
 
 // toldOf counts the events since the last time by their reasons: "2 MachineNotFound".
 func (r *keepRig) toldOf() string {

@@ -17,9 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
 
@@ -29,9 +28,8 @@ type lifeRig struct {
 	sky       *sky
 	cluster   *cluster.Cluster
 	behaviour Behaviour
-	events    *record.FakeRecorder
+	process   *crewtest.Process
 	life      *Lifecycle
-	stop      func()
 	made      int
 	// network is between the controller and the API server; nil changes nothing.
 	network atomic.Pointer[exchange]
@@ -48,9 +46,8 @@ const (
 func inLife(t *testing.T, names []string, test func(*lifeRig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &lifeRig{T: t, sky: newSky(), cluster: cluster.New(), events: record.NewFakeRecorder(10000), stop: func() {},
+		r := &lifeRig{T: t, sky: newSky(), cluster: cluster.New(), process: crewtest.New(t),
 			behaviour: Behaviour{Domain: "example.com", Lists: true, GracePeriod: lifeGrace, MaxRemovals: 20, RemovalWindow: 10 * time.Minute}}
-		t.Cleanup(func() { r.stop() })
 		for _, name := range names {
 			r.join(name)
 		}
@@ -64,24 +61,16 @@ func inLife(t *testing.T, names []string, test func(*lifeRig)) {
 // start begins a process, after the one before has ended, and lets it make a pass.
 func (r *lifeRig) start() {
 	r.Helper()
-	r.stop()
-	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.Logger{}))
 	client, err := cluster.Client(r)
 	if err != nil {
 		r.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	life, err := NewLifecycle(LifecycleOptions{Provider: r.sky, Behaviour: r.behaviour, Client: client, Nodes: factory.Core().V1().Nodes(),
-		Period: lifePeriod, Workers: 1, Recorder: r.events})
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.life = life
-	r.sky.set(func(c *sky) { c.listed = nil }) // what the one before knew
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { life.Run(ctx); close(ended) }()
-	r.stop = func() { cancel(); <-ended; factory.Shutdown(); r.stop = func() {} }
+	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		r.sky.set(func(c *sky) { c.listed = nil }) // what the one before knew
+		r.life, err = NewLifecycle(LifecycleOptions{Provider: r.sky, Behaviour: r.behaviour, Client: client, Nodes: factory.Core().V1().Nodes(),
+			Period: lifePeriod, Workers: 1, Recorder: r.process.Recorder})
+		return r.life.Run, err
+	})
 	r.pass(2 * time.Second)
 }
 
@@ -107,10 +96,7 @@ func (r *lifeRig) settle() {
 }
 
 // pass lets time pass.
-func (r *lifeRig) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
-}
+func (r *lifeRig) pass(d time.Duration) { crewtest.Pass(d) }
 
 func skyNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: skyScheme + name}}
@@ -137,12 +123,7 @@ func (r *lifeRig) register(node *corev1.Node) {
 // change changes a Node.
 func (r *lifeRig) change(name string, change func(*corev1.Node)) {
 	r.Helper()
-	err := r.cluster.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object cluster.Object) {
-		if node, ok := object.(*corev1.Node); ok {
-			change(node)
-		}
-	})
-	if err != nil {
+	if err := r.cluster.ChangeNode(name, change); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -188,17 +169,7 @@ func (r *lifeRig) tainted() string {
 }
 
 // told returns the events since the last time, as "Type Reason Message".
-func (r *lifeRig) told() []string {
-	var told []string
-	for {
-		select {
-		case event := <-r.events.Events:
-			told = append(told, event)
-		default:
-			return told
-		}
-	}
-}
+func (r *lifeRig) told() []string { return r.process.Told() }
 
 // toldOnce checks that there was one event like that since the last time, and forgets all.
 func (r *lifeRig) toldOnce(parts ...string) {

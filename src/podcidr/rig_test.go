@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 )
 
 // domain begins the names of labels and annotations in tests.
@@ -33,12 +33,11 @@ const domain = "example.com"
 type rig struct {
 	*testing.T
 	cluster *fake.Clientset
-	events  *record.FakeRecorder
+	process *crewtest.Process
 	cidrs   []netip.Prefix
 	masks   Masks
 	// reserved are given to no Node.
 	reserved []netip.Prefix
-	stop     func()
 	version  atomic.Int32
 	// before is done before each patch.
 	before func(name string)
@@ -51,12 +50,11 @@ type rig struct {
 func inRig(t *testing.T, cidrs string, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cluster: fake.NewClientset(), events: record.NewFakeRecorder(10000), stop: func() {}, masks: Masks{DefaultIPv4, DefaultIPv6}, before: func(string) {}}
+		r := &rig{T: t, cluster: fake.NewClientset(), process: crewtest.New(t), masks: Masks{DefaultIPv4, DefaultIPv6}, before: func(string) {}}
 		for text := range strings.FieldsSeq(cidrs) {
 			r.cidrs = append(r.cidrs, prefix(text))
 		}
 		r.cluster.PrependReactor("patch", "nodes", r.patch)
-		t.Cleanup(func() { r.stop() })
 		test(r)
 	})
 }
@@ -105,26 +103,15 @@ func (r *rig) store(node *corev1.Node) {
 // start begins a process, after the one before has ended.
 func (r *rig) start() {
 	r.Helper()
-	r.stop()
-	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.Logger{}))
-	factory := informers.NewSharedInformerFactory(r.cluster, 0)
-	controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Reserved: r.reserved, Domain: domain, Recorder: r.events})
-	if err != nil {
-		r.Fatal(err)
-	}
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { controller.Run(ctx); close(ended) }()
-	r.stop = func() { cancel(); <-ended; factory.Shutdown(); r.stop = func() {} }
+	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Reserved: r.reserved, Domain: domain, Recorder: r.process.Recorder})
+		return controller.Run, err
+	})
 	r.settle()
 }
 
 // settle waits until all that can be done at once is done.
-func (r *rig) settle() {
-	r.Helper()
-	<-time.After(time.Second)
-	synctest.Wait()
-}
+func (r *rig) settle() { crewtest.Pass(time.Second) }
 
 // join adds a Node.
 func (r *rig) join(name string, cidrs ...string) *corev1.Node {
@@ -147,9 +134,7 @@ func (r *rig) joinAs(name, uid string, labels map[string]string, cidrs ...string
 
 func (r *rig) leave(name string) {
 	r.Helper()
-	if err := r.cluster.CoreV1().Nodes().Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	crewtest.DeleteNode(r, r.cluster, name)
 }
 
 // change changes a Node by somebody else.
@@ -168,10 +153,7 @@ func (r *rig) change(name string, change func(*corev1.Node)) {
 // has are the networks of a Node.
 func (r *rig) has(name string) string {
 	r.Helper()
-	node, err := r.cluster.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	node := crewtest.Node(r, r.cluster, name)
 	if len(node.Spec.PodCIDRs) > 0 && node.Spec.PodCIDR != "" && node.Spec.PodCIDR != node.Spec.PodCIDRs[0] {
 		r.Errorf("podCIDR is %s, podCIDRs %v", node.Spec.PodCIDR, node.Spec.PodCIDRs)
 	}
@@ -202,18 +184,7 @@ func (r *rig) distinct() {
 }
 
 // told are the events since the last time, as "Reason", sorted.
-func (r *rig) told() string {
-	var told []string
-	for {
-		select {
-		case event := <-r.events.Events:
-			told = append(told, strings.Fields(event)[1])
-		default:
-			slices.Sort(told)
-			return strings.Join(told, " ")
-		}
-	}
-}
+func (r *rig) told() string { return strings.Join(r.process.Reasons(), " ") }
 
 func (r *rig) is(what, got, want string) {
 	r.Helper()

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 )
 
 // plain is a cloud with route tables, whose routes are given by hand as well.
@@ -186,10 +186,9 @@ type rig struct {
 	*testing.T
 	cloud   *plain
 	cluster *fake.Clientset
-	events  *record.FakeRecorder
+	process *crewtest.Process
 	cidrs   []netip.Prefix
 	period  time.Duration
-	stop    func()
 	made    int
 	running *Controller
 }
@@ -198,9 +197,8 @@ type rig struct {
 func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), events: record.NewFakeRecorder(10000), stop: func() {},
+		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), process: crewtest.New(t),
 			cidrs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}}
-		t.Cleanup(func() { r.stop() })
 		test(r)
 	})
 }
@@ -210,34 +208,18 @@ func (r *rig) start() { r.startWith(r.cloud) }
 
 func (r *rig) startWith(provider Provider) {
 	r.Helper()
-	r.stop()
-	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.Logger{}))
-	factory := informers.NewSharedInformerFactory(r.cluster, 0)
-	controller, err := New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Recorder: r.events})
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.running = controller
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { controller.Run(ctx); close(ended) }()
-	r.stop = func() { cancel(); <-ended; factory.Shutdown(); r.stop = func() {} }
+	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
+		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Recorder: r.process.Recorder})
+		return r.running.Run, err
+	})
 	r.settle()
 }
 
 // settle waits until all that can be done within a few seconds is done.
-func (r *rig) settle() {
-	r.Helper()
-	<-time.After(3 * time.Second)
-	synctest.Wait()
-}
+func (r *rig) settle() { crewtest.Pass(3 * time.Second) }
 
 // later waits until something that happened a moment ago has been looked for.
-func (r *rig) later() {
-	r.Helper()
-	<-time.After(driftPeriod)
-	synctest.Wait()
-}
+func (r *rig) later() { crewtest.Pass(driftPeriod) }
 
 // node is a Node with these networks of pods.
 func node(name, address string, cidrs ...string) *corev1.Node {
@@ -267,30 +249,18 @@ func (r *rig) join(nodes ...*corev1.Node) {
 
 func (r *rig) node(name string) *corev1.Node {
 	r.Helper()
-	n, err := r.cluster.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	return n
+	return crewtest.Node(r, r.cluster, name)
 }
 
 func (r *rig) changeNode(name string, change func(*corev1.Node)) {
 	r.Helper()
-	n := r.node(name)
-	change(n)
-	r.made++
-	n.ResourceVersion = fmt.Sprint(r.made)
-	if _, err := r.cluster.CoreV1().Nodes().Update(r.Context(), n, metav1.UpdateOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	crewtest.ChangeNode(r, r.cluster, name, change)
 }
 
 // leave deletes a Node. Its machine stays.
 func (r *rig) leave(name string) {
 	r.Helper()
-	if err := r.cluster.CoreV1().Nodes().Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	crewtest.DeleteNode(r, r.cluster, name)
 }
 
 // end takes a machine away.
@@ -322,16 +292,12 @@ func (r *rig) wrote() string {
 
 // told are the events since the last time, as "Type Reason".
 func (r *rig) told() string {
-	var told []string
-	for {
-		select {
-		case event := <-r.events.Events:
-			told = append(told, strings.Join(strings.SplitN(event, " ", 3)[:2], " "))
-		default:
-			slices.Sort(told)
-			return strings.Join(told, ", ")
-		}
+	told := r.process.Told()
+	for i, event := range told {
+		told[i] = strings.Join(strings.SplitN(event, " ", 3)[:2], " ")
 	}
+	slices.Sort(told)
+	return strings.Join(told, ", ")
 }
 
 // condition is NodeNetworkUnavailable of a Node, as "Status Reason".

@@ -28,7 +28,7 @@ func (r *rig) nodesOf() []*corev1.Node {
 func TestLibrary(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.takes = 7 * time.Second
-		l, web := NewLibrary(r.cloud, r.behaviour, r.events), r.addService("web")
+		l, web := NewLibrary(r.cloud, r.behaviour, r.process.Recorder), r.addService("web")
 		want(r, "name", l.GetLoadBalancerName(t.Context(), "", web), "auidweb1")
 		if err := l.UpdateLoadBalancer(t.Context(), "", web, r.nodesOf()); err != nil || len(r.cloud.has()) > 0 {
 			t.Errorf("update of nothing: error %v, made %v", err, r.cloud.has())

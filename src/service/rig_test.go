@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
@@ -27,9 +27,8 @@ type rig struct {
 	cloud      *plain
 	cluster    *fake.Clientset
 	behaviour  loadbalancer.Behaviour
-	events     *record.FakeRecorder
+	process    *crewtest.Process
 	controller *Controller
-	stop       func()
 	generation int
 	recorder   bool // events go to the cluster
 }
@@ -41,11 +40,10 @@ const driftPeriod = 5 * time.Minute
 func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), events: record.NewFakeRecorder(10000), stop: func() {},
+		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), process: crewtest.New(t),
 			behaviour: loadbalancer.Behaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute, DriftPeriod: driftPeriod, Drift: loadbalancer.Repair}}
 		r.addNode("a")
 		r.addNode("b")
-		t.Cleanup(func() { r.stop() })
 		test(r)
 	})
 }
@@ -58,25 +56,20 @@ func (r *rig) start(workers int) {
 
 func (r *rig) startWith(provider loadbalancer.Provider, workers int) {
 	r.Helper()
-	r.stop()
-	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.Logger{}))
-	factory := informers.NewSharedInformerFactory(r.cluster, 0)
-	var recorder record.EventRecorder = r.events
+	var recorder record.EventRecorder = r.process.Recorder
 	if r.recorder {
 		recorder = nil
 	}
-	controller, err := New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster, Recorder: recorder,
-		Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices()})
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.controller = controller
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { controller.Run(ctx, workers); close(ended) }()
-	r.stop = func() { cancel(); <-ended; factory.Shutdown(); r.stop = func() {} }
+	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
+		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster, Recorder: recorder,
+			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices()})
+		return func(ctx context.Context) { r.controller.Run(ctx, workers) }, err
+	})
 	r.settle()
 }
+
+// stop ends the process.
+func (r *rig) stop() { r.process.End() }
 
 // serve begins a process with a Service that is served when it returns, and forgets what was told meanwhile.
 func (r *rig) serve(workers int) *corev1.Service {
@@ -89,11 +82,7 @@ func (r *rig) serve(workers int) *corev1.Service {
 }
 
 // settle waits until all that can be done within a few seconds is done.
-func (r *rig) settle() {
-	r.Helper()
-	<-time.After(3 * time.Second)
-	synctest.Wait()
-}
+func (r *rig) settle() { crewtest.Pass(3 * time.Second) }
 
 // addNode lets a node join.
 func (r *rig) addNode(name string) {
@@ -107,21 +96,12 @@ func (r *rig) addNode(name string) {
 // changeNode changes a node.
 func (r *rig) changeNode(name string, change func(*corev1.Node)) {
 	r.Helper()
-	node, err := r.cluster.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	change(node)
-	if _, err := r.cluster.CoreV1().Nodes().Update(r.Context(), node, metav1.UpdateOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	crewtest.ChangeNode(r, r.cluster, name, change)
 }
 
 func (r *rig) deleteNode(name string) {
 	r.Helper()
-	if err := r.cluster.CoreV1().Nodes().Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	crewtest.DeleteNode(r, r.cluster, name)
 }
 
 // addService creates a Service of type LoadBalancer with port 80.
@@ -209,17 +189,7 @@ func (r *rig) told() []string {
 }
 
 // toldInFull returns the events since the last time, as "Type Reason Message".
-func (r *rig) toldInFull() []string {
-	var told []string
-	for {
-		select {
-		case event := <-r.events.Events:
-			told = append(told, event)
-		default:
-			return told
-		}
-	}
-}
+func (r *rig) toldInFull() []string { return r.process.Told() }
 
 // looks is how often the cloud was compared with.
 func (r *rig) looks() (looks int) {

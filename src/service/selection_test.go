@@ -208,7 +208,7 @@ func TestSelectorsOfOneText(t *testing.T) {
 func TestLibrarySelectsNodes(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.label("b", "pool", "web")
-		l := NewLibrary(r.cloud, r.behaviour, r.events)
+		l := NewLibrary(r.cloud, r.behaviour, r.process.Recorder)
 		web := r.addService("web", selecting("pool=web"))
 		tests := []struct {
 			selector, has string

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/service/helpers"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
@@ -60,19 +60,13 @@ func (l *lab) joins(cluster *fake.Clientset, name string) error {
 // control starts the service controller of a cluster, until the test ends.
 func (l *lab) control(cluster kubernetes.Interface) {
 	l.Helper()
-	ctx, cancel := context.WithCancel(l.Context())
-	factory := informers.NewSharedInformerFactory(cluster, 0)
-	controller, err := servicecontroller.New(servicecontroller.Options{
-		Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.behaviour(), Client: cluster, Recorder: l.events,
-		Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
+	crewtest.New(l).Begin(cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		controller, err := servicecontroller.New(servicecontroller.Options{
+			Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.behaviour(), Client: cluster, Recorder: l.events,
+			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
+		})
+		return func(ctx context.Context) { controller.Run(ctx, workers) }, err
 	})
-	if err != nil {
-		l.Fatal(err)
-	}
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { controller.Run(klog.NewContext(ctx, klog.Logger{}), workers); close(ended) }()
-	l.Cleanup(func() { cancel(); <-ended; factory.Shutdown() })
 	<-time.After(time.Second) // what is to be done at the start is done
 }
 

@@ -5,15 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
@@ -23,8 +21,7 @@ import (
 type realm struct {
 	*lab
 	cluster *cluster.Cluster
-	told    *record.FakeRecorder
-	stop    func()
+	process *crewtest.Process
 }
 
 // lifePeriod is --node-monitor-period.
@@ -41,8 +38,7 @@ func (r *realm) lifeLimit() time.Duration {
 func newRealm(t *testing.T, c emulator.Config, names ...string) *realm {
 	t.Helper()
 	l := newLab(t, c)
-	r := &realm{lab: l, cluster: cluster.New(), stop: func() {}}
-	t.Cleanup(func() { r.stop() })
+	r := &realm{lab: l, cluster: cluster.New(), process: crewtest.New(t)}
 	for _, one := range l.nodes(names...) {
 		r.register(one)
 	}
@@ -62,31 +58,22 @@ func (r *realm) register(one *corev1.Node) {
 // begin starts a process with the lab's configuration, after the one before has ended.
 func (r *realm) begin() {
 	r.Helper()
-	r.stop()
+	r.process.End()
+	r.process.Told() // and is forgotten
 	r.restart()
 	client, err := cluster.Client(r.cluster.Transport())
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.told = record.NewFakeRecorder(10000)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	life, err := node.NewLifecycle(node.LifecycleOptions{Provider: r.cloud.instances, Behaviour: r.config.InstancesV2.behaviour(),
-		Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1, Recorder: r.told})
-	if err != nil {
-		r.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(r.Context()), klog.Logger{}))
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { life.Run(ctx); close(ended) }()
-	r.stop = func() { cancel(); <-ended; factory.Shutdown(); r.stop = func() {} }
+	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		life, err := node.NewLifecycle(node.LifecycleOptions{Provider: r.cloud.instances, Behaviour: r.config.InstancesV2.behaviour(),
+			Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1, Recorder: r.process.Recorder})
+		return life.Run, err
+	})
 	r.pass(2 * time.Second)
 }
 
-func (r *realm) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
-}
+func (r *realm) pass(d time.Duration) { crewtest.Pass(d) }
 
 // report is what the kubelet, or for Unknown kube-controller-manager, says of a node.
 func (r *realm) report(name string, status corev1.ConditionStatus) {
@@ -98,12 +85,7 @@ func (r *realm) report(name string, status corev1.ConditionStatus) {
 
 func (r *realm) change(name string, change func(*corev1.Node)) {
 	r.Helper()
-	err := r.cluster.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object cluster.Object) {
-		if one, ok := object.(*corev1.Node); ok {
-			change(one)
-		}
-	})
-	if err != nil {
+	if err := r.cluster.ChangeNode(name, change); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -126,17 +108,7 @@ func (r *realm) want(what string, got, want any) {
 }
 
 // events are those since the last time.
-func (r *realm) events() []string {
-	var events []string
-	for {
-		select {
-		case event := <-r.told.Events:
-			events = append(events, event)
-		default:
-			return events
-		}
-	}
-}
+func (r *realm) events() []string { return r.process.Told() }
 
 // act does something to the cloud.
 func (r *realm) act(err error) {

@@ -290,7 +290,7 @@ func TestDoubtsCost(t *testing.T) {
 					r.Errorf("%d calls in %d minutes: %v", calls, minutes, r.emulator.Counters())
 				}
 				m.end(r)
-				r.stop()
+				r.process.End()
 				r.pass(2 * time.Minute) // for lists under way
 			})
 		})

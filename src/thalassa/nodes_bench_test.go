@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
@@ -31,9 +31,8 @@ func BenchmarkNodes(b *testing.B) {
 	c := newCounty(b, nodes+joins)
 	c.join(1, nodes)
 	forgetMemory()
-	var stop func()
-	first := c.costs(func() { stop = c.begin(); c.settled() })
-	defer func() { stop() }()
+	first := c.costs(func() { c.begin(); c.settled() })
+	defer c.process.End()
 	var quiet cost
 	for b.Loop() {
 		quiet = c.costs(c.minute)
@@ -69,34 +68,34 @@ func newCounty(b *testing.B, machines int) county {
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.Inventory.MachineAge /= hurry
 	l.restart()
-	return county{&hamlet{lab: l, cluster: cluster.New(), told: record.NewFakeRecorder(10 * machines)}, network}
+	process := crewtest.New(b)
+	process.Recorder = record.NewFakeRecorder(10 * machines)
+	return county{&hamlet{lab: l, cluster: cluster.New(), process: process}, network}
 }
 
-// begin starts both controllers, and returns what ends them.
-func (c county) begin() (stop func()) {
+// begin starts both controllers.
+func (c county) begin() {
 	c.Helper()
 	kubernetes, err := cluster.Client(c)
 	if err != nil {
 		c.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactory(kubernetes, 0)
-	provider, behaviour, _ := node.ProviderOf(c.cloud)
-	keeper, err := node.NewKeeper(node.KeeperOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
-		Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1, Recorder: c.told})
-	if err != nil {
-		c.Fatal(err)
-	}
-	life, err := node.NewLifecycle(node.LifecycleOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
-		Nodes: factory.Core().V1().Nodes(), Period: lifePeriod / hurry, Workers: 1, Recorder: c.told})
-	if err != nil {
-		c.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(c.Context()), klog.Logger{}))
-	factory.StartWithContext(ctx)
-	var crew sync.WaitGroup
-	crew.Go(func() { keeper.Run(ctx) })
-	crew.Go(func() { life.Run(ctx) })
-	return func() { cancel(); crew.Wait(); factory.Shutdown() }
+	c.process.Begin(kubernetes, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		provider, behaviour, _ := node.ProviderOf(c.cloud)
+		keeper, err := node.NewKeeper(node.KeeperOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
+			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1, Recorder: c.process.Recorder})
+		if err != nil {
+			return nil, err
+		}
+		life, err := node.NewLifecycle(node.LifecycleOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
+			Nodes: factory.Core().V1().Nodes(), Period: lifePeriod / hurry, Workers: 1, Recorder: c.process.Recorder})
+		return func(ctx context.Context) {
+			var both sync.WaitGroup
+			both.Go(func() { keeper.Run(ctx) })
+			both.Go(func() { life.Run(ctx) })
+			both.Wait()
+		}, err
+	})
 }
 
 // join registers nodes, ready, for the machines with these numbers.

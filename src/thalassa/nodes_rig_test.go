@@ -12,10 +12,9 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/record"
 	cloudproviderapi "k8s.io/cloud-provider/api"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
@@ -26,9 +25,8 @@ import (
 type hamlet struct {
 	*lab
 	cluster *cluster.Cluster
-	told    *record.FakeRecorder
+	process *crewtest.Process
 	patches atomic.Int64
-	stop    func()
 }
 
 // keepPeriod is --node-status-update-frequency.
@@ -38,8 +36,7 @@ const keepPeriod = 5 * time.Minute
 func inHamlet(t *testing.T, c emulator.Config, settings func(*InstancesConfig), test func(*hamlet)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &hamlet{lab: newLab(t, c), cluster: cluster.New(), stop: func() {}}
-		t.Cleanup(func() { h.stop() })
+		h := &hamlet{lab: newLab(t, c), cluster: cluster.New(), process: crewtest.New(t)}
 		if settings != nil {
 			settings(&h.config.InstancesV2)
 		}
@@ -51,25 +48,19 @@ func inHamlet(t *testing.T, c emulator.Config, settings func(*InstancesConfig), 
 // begin starts a process with the lab's configuration, after the one before has ended.
 func (h *hamlet) begin() {
 	h.Helper()
-	h.stop()
+	h.process.End()
+	h.process.Told() // and is forgotten
 	h.restart()
 	client, err := cluster.Client(h)
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.told = record.NewFakeRecorder(10000)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	provider, behaviour, _ := node.ProviderOf(h.cloud)
-	keeper, err := node.NewKeeper(node.KeeperOptions{Provider: provider, Behaviour: behaviour, Client: client,
-		Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, Lookers: 1, Recorder: h.told})
-	if err != nil {
-		h.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(h.Context()), klog.Logger{}))
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { keeper.Run(ctx); close(ended) }()
-	h.stop = func() { cancel(); <-ended; factory.Shutdown(); h.stop = func() {} }
+	h.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		provider, behaviour, _ := node.ProviderOf(h.cloud)
+		keeper, err := node.NewKeeper(node.KeeperOptions{Provider: provider, Behaviour: behaviour, Client: client,
+			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, Lookers: 1, Recorder: h.process.Recorder})
+		return keeper.Run, err
+	})
 	h.pass(time.Second)
 }
 
@@ -81,10 +72,7 @@ func (h *hamlet) RoundTrip(request *http.Request) (*http.Response, error) {
 	return h.cluster.Transport().RoundTrip(request)
 }
 
-func (h *hamlet) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
-}
+func (h *hamlet) pass(d time.Duration) { crewtest.Pass(d) }
 
 // register makes a node as its kubelet does.
 func (h *hamlet) register(name string, change func(*corev1.Node)) {
@@ -150,17 +138,7 @@ func (h *hamlet) waiting() int {
 }
 
 // events are those since the last time, one a line.
-func (h *hamlet) events() string {
-	var told []string
-	for {
-		select {
-		case event := <-h.told.Events:
-			told = append(told, event)
-		default:
-			return strings.Join(told, "\n")
-		}
-	}
-}
+func (h *hamlet) events() string { return strings.Join(h.process.Told(), "\n") }
 
 // count begins to count anew.
 func (h *hamlet) count() {

@@ -16,9 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/route"
@@ -29,8 +28,7 @@ import (
 type land struct {
 	*lab
 	cluster *fake.Clientset
-	told    *record.FakeRecorder
-	stop    func()
+	process *crewtest.Process
 	made    int
 }
 
@@ -50,11 +48,10 @@ func inLand(t *testing.T, switches emulator.Switches, test func(*land)) {
 		vpc.RouteTables = []emulator.RouteTableSeed{{Identity: mainTable, Name: "main", Default: true}, {Identity: sideTable, Name: "side"}}
 		vpc.Subnets[0].CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/17"), netip.MustParsePrefix("fd00:0:0:1::/64")}
 		vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side", RouteTable: sideTable, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/17")}})
-		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(), told: record.NewFakeRecorder(10000), stop: func() {}}
+		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(), process: crewtest.New(t)}
 		l.config.Routes.Enabled = true
 		l.config.API.RequestsPerSecond, l.config.API.Burst = 1000, 1000
 		l.restart()
-		t.Cleanup(func() { l.stop() })
 		test(l)
 	})
 }
@@ -62,34 +59,24 @@ func inLand(t *testing.T, switches emulator.Switches, test func(*land)) {
 // begin starts a process that knows nothing of the one before.
 func (l *land) begin() {
 	l.Helper()
-	l.stop()
+	l.process.End()
 	l.restart()
 	routes, ok := l.cloud.Routes()
 	if !ok {
 		l.Fatal("the cloud has no routes")
 	}
-	ctx, cancel := context.WithCancel(klog.NewContext(l.Context(), klog.Logger{}))
-	factory := informers.NewSharedInformerFactory(l.cluster, 0)
-	controller, err := route.New(route.Options{
-		Provider: route.ProviderOf(routes, "test"), Client: l.cluster, Nodes: factory.Core().V1().Nodes(), Recorder: l.told,
-		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")},
+	l.process.Begin(l.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+		controller, err := route.New(route.Options{
+			Provider: route.ProviderOf(routes, "test"), Client: l.cluster, Nodes: factory.Core().V1().Nodes(), Recorder: l.process.Recorder,
+			CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")},
+		})
+		return controller.Run, err
 	})
-	if err != nil {
-		l.Fatal(err)
-	}
-	factory.StartWithContext(ctx)
-	ended := make(chan struct{})
-	go func() { controller.Run(ctx); close(ended) }()
-	l.stop = func() { cancel(); <-ended; factory.Shutdown(); l.stop = func() {} }
 	l.wait(3 * time.Second)
 }
 
 // wait lets time pass.
-func (l *land) wait(d time.Duration) {
-	l.Helper()
-	<-time.After(d)
-	synctest.Wait()
-}
+func (l *land) wait(d time.Duration) { crewtest.Pass(d) }
 
 // aPeriod is a little more than the time between two looks for drift.
 const aPeriod = 5*time.Minute + 3*time.Second
@@ -154,23 +141,12 @@ func (l *land) identity(table, destination string) string {
 
 func (l *land) change(name string, change func(*corev1.Node)) {
 	l.Helper()
-	node, err := l.cluster.CoreV1().Nodes().Get(l.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		l.Fatal(err)
-	}
-	change(node)
-	l.made++
-	node.ResourceVersion = fmt.Sprint(l.made)
-	if _, err := l.cluster.CoreV1().Nodes().Update(l.Context(), node, metav1.UpdateOptions{}); err != nil {
-		l.Fatal(err)
-	}
+	crewtest.ChangeNode(l, l.cluster, name, change)
 }
 
 func (l *land) leave(name string) {
 	l.Helper()
-	if err := l.cluster.CoreV1().Nodes().Delete(l.Context(), name, metav1.DeleteOptions{}); err != nil {
-		l.Fatal(err)
-	}
+	crewtest.DeleteNode(l, l.cluster, name)
 }
 
 // has are the routes of a table, as the official client sees them: "10.244.1.0/24 by 10.0.0.1", sorted.
@@ -219,27 +195,12 @@ func (l *land) loses(table, destination string) {
 }
 
 // events are those since the last time, as "Reason", sorted.
-func (l *land) events() string {
-	var told []string
-	for {
-		select {
-		case event := <-l.told.Events:
-			told = append(told, strings.Fields(event)[1])
-		default:
-			slices.Sort(told)
-			return strings.Join(told, " ")
-		}
-	}
-}
+func (l *land) events() string { return strings.Join(l.process.Reasons(), " ") }
 
 // condition is NodeNetworkUnavailable of a Node.
 func (l *land) condition(name string) string {
 	l.Helper()
-	node, err := l.cluster.CoreV1().Nodes().Get(l.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		l.Fatal(err)
-	}
-	for _, one := range node.Status.Conditions {
+	for _, one := range crewtest.Node(l, l.cluster, name).Status.Conditions {
 		if one.Type == corev1.NodeNetworkUnavailable {
 			return string(one.Status) + " " + one.Reason
 		}

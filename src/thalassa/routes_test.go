@@ -207,7 +207,7 @@ func TestLeftBehind(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a, b := l.join("a", "10.244.1.0/24"), l.join("b", "10.244.2.0/24")
 		l.begin()
-		l.stop()
+		l.process.End()
 		l.leave("b")
 		l.begin()
 		l.wait(3 * aPeriod)
@@ -290,7 +290,7 @@ func TestRoutesWithoutPermission(t *testing.T) {
 		l.join("a", "10.244.1.0/24")
 		l.disturb("POST /v1/route-tables/{id}/routes", 0, fault.Effect{Kind: fault.Forbidden})
 		l.begin()
-		event := <-l.told.Events
+		event := <-l.process.Recorder.Events
 		if !strings.Contains(event, "FailedToCreateRoute") || !strings.Contains(event, "need the right to write route tables") {
 			l.Errorf("told: %s", event)
 		}

@@ -106,6 +106,15 @@ func (c *Cluster) Change(like Object, do func(Object)) error {
 	return c.change(like, do)
 }
 
+// ChangeNode is Change for the Node of that name.
+func (c *Cluster) ChangeNode(name string, do func(*corev1.Node)) error {
+	return c.Change(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(object Object) {
+		if node, ok := object.(*corev1.Node); ok {
+			do(node)
+		}
+	})
+}
+
 // change wants mu held.
 func (c *Cluster) change(like Object, do func(Object)) error {
 	k, before, after, err := c.find(like)

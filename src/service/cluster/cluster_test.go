@@ -28,11 +28,11 @@ func web(finalizers ...string) *corev1.Service {
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 }
 
-// with is a cluster with the Service, and a client of it.
-func with(t *testing.T, service *corev1.Service) (*cluster.Cluster, kubernetes.Interface) {
+// with is a cluster with one object, and a client of it.
+func with(t *testing.T, object cluster.Object) (*cluster.Cluster, kubernetes.Interface) {
 	t.Helper()
 	c := cluster.New()
-	if err := c.Create(service); err != nil {
+	if err := c.Create(object); err != nil {
 		t.Fatal(err)
 	}
 	client, err := cluster.Client(c.Transport())

@@ -7,20 +7,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
+
+// nodeA is a Node.
+func nodeA() *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "first"}}
+}
 
 // TestWritesOfNodes are about the Node that is meant, in the state that is meant, and about nothing but the part that is meant.
 func TestWritesOfNodes(t *testing.T) {
-	c := cluster.New()
-	client, err := cluster.Client(c.Transport())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "first"}}); err != nil {
-		t.Fatal(err)
-	}
+	c, client := with(t, nodeA())
 	nodes := client.CoreV1().Nodes()
 	patch := func(name string, kind types.PatchType, text string, parts ...string) error {
 		_, err := nodes.Patch(t.Context(), name, kind, []byte(text), metav1.PatchOptions{}, parts...)
@@ -55,14 +51,7 @@ func TestWritesOfNodes(t *testing.T) {
 }
 
 func TestDeletionsOfNodes(t *testing.T) {
-	c := cluster.New()
-	client, err := cluster.Client(c.Transport())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "first"}}); err != nil {
-		t.Fatal(err)
-	}
+	c, client := with(t, nodeA())
 	nodes := client.CoreV1().Nodes()
 	other, old, uid, version := types.UID("second"), "0", types.UID("first"), c.Nodes()[0].ResourceVersion
 	for what, wanted := range map[string]metav1.Preconditions{"another UID": {UID: &other}, "an old state": {UID: &uid, ResourceVersion: &old}} {
@@ -76,5 +65,15 @@ func TestDeletionsOfNodes(t *testing.T) {
 	}
 	if err := nodes.Delete(t.Context(), "a", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("deleting it again: %v", err)
+	}
+}
+
+func TestOwnersChangeNodes(t *testing.T) {
+	c, _ := with(t, nodeA())
+	if err := c.ChangeNode("a", func(node *corev1.Node) { node.Spec.ProviderID = "cloud://a" }); err != nil || c.Nodes()[0].Spec.ProviderID != "cloud://a" {
+		t.Errorf("changed to %+v, error %v", c.Nodes()[0].Spec, err)
+	}
+	if err := c.ChangeNode("b", func(*corev1.Node) { t.Error("a Node that is not there is changed") }); !apierrors.IsNotFound(err) {
+		t.Errorf("one that is not there: %v", err)
 	}
 }
