@@ -230,6 +230,11 @@ func (i *Inventory) inVPC() filters.Filter {
 	return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: i.vpc}
 }
 
+// mayHave says that an object of this VPC was asked for, and is not known to be of another one: it need not show its VPC.
+func (i *Inventory) mayHave(shown reference) bool {
+	return shown.Identity == "" || shown.Identity == i.vpc
+}
+
 // uncertain passes the error of a write on. When the write may have happened, or the copies are wrong about the object, they are
 // not trusted any more.
 func (i *Inventory) uncertain(err error) error {

@@ -85,7 +85,7 @@ func (i *Inventory) RouteTables(ctx context.Context, maxAge time.Duration) ([]Ro
 func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	ctx = client.Optional(ctx)
 	items, err := client.List(ctx, i.cloud, iaas.RouteTableEndpoint, []filters.Filter{i.inVPC()}, func(t routeTableItem) (routeTableItem, bool) {
-		return t, t.VPC.Identity == "" || t.VPC.Identity == i.vpc
+		return t, i.mayHave(t.VPC)
 	})
 	if err != nil {
 		return nil, needing(err, "read route tables")
@@ -128,7 +128,7 @@ func (i *Inventory) askRouting(ctx context.Context, id string) (routing, bool, e
 	table, route, isRoute := strings.Cut(id, "/")
 	if !isRoute {
 		return getOne(ctx, i.cloud, iaas.RouteTableEndpoint, table, func(t routeTableItem) (routing, bool) {
-			return routing{table: t.object()}, t.VPC.Identity == "" || t.VPC.Identity == i.vpc
+			return routing{table: t.object()}, i.mayHave(t.VPC)
 		})
 	}
 	return getOne(ctx, i.cloud, routesOf(table), route, func(r routeItem) (routing, bool) { return routeIn(table, r.object()), true })

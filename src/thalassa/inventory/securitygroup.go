@@ -121,9 +121,9 @@ func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (SecurityGr
 	return group, exists, needing(err, "read security groups")
 }
 
-// securityGroupHere says whether it is in the VPC, and there. One that does not show its VPC is what was asked for.
+// securityGroupHere says whether it is in the VPC, and there.
 func (i *Inventory) securityGroupHere(g securityGroupItem) (SecurityGroup, bool) {
-	return g.object(), (g.VPC.Identity == "" || g.VPC.Identity == i.vpc) && !strings.EqualFold(g.Status, statusDeleted)
+	return g.object(), i.mayHave(g.VPC) && !strings.EqualFold(g.Status, statusDeleted)
 }
 
 // lacksRight says that the credentials may not do what only few need. A cloud may also hide what may not be seen.
