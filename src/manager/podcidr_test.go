@@ -5,15 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/config"
 	fakecloud "k8s.io/cloud-provider/fake"
-	"k8s.io/component-base/metrics/prometheus/controllers"
 )
 
 // labelled is a cloud with a domain.
@@ -79,30 +76,13 @@ func TestNetworksAreGiven(t *testing.T) {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Labels: map[string]string{"k8s.example.com/node-cidr-mask-size-ipv4": "26"}}})
 	settings := &config.CloudControllerManagerConfiguration{}
 	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
-	factory := informers.NewSharedInformerFactory(client, 0)
 	chosen := defaultMasks()
 	chosen.services = "10.244.128.0/17,10.244.64.0/18,10.244.32.0/19,10.244.16.0/20,10.244.8.0/21,10.244.4.0/22,10.244.2.0/23,10.244.1.0/24,10.244.0.128/25,10.244.0.64/26"
-	made, err := newIPAMController(chosen)(environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, informers: factory, settings: settings,
-		metrics: controllers.NewControllerManagerMetrics("test")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	factory.StartWithContext(ctx)
-	go func() { made.run(ctx); close(ended) }()
-	eventually(t, func() error {
+	works(t, environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, settings: settings}, newIPAMController(chosen), func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, "a", metav1.GetOptions{})
 		if err == nil && node.Spec.PodCIDR != "10.244.0.0/26" {
 			return notYetError("the Node has " + node.Spec.PodCIDR)
 		}
 		return err
 	})
-	stop()
-	select {
-	case <-ended:
-	case <-time.After(patience):
-		t.Error("the controller does not end")
-	}
-	factory.Shutdown()
 }

@@ -24,6 +24,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics/prometheus/controllers"
 )
 
 // patience bounds every wait of the tests. It is long, because it is only spent
@@ -262,6 +263,31 @@ func eventually(t *testing.T, condition func() error) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// works runs a controller, with informers and metrics of its own, until a condition holds; then it has to end.
+func works(t *testing.T, env environment, build func(environment) (loop, error), condition func(context.Context) error) {
+	t.Helper()
+	env.informers, env.metrics = informers.NewSharedInformerFactory(env.client, 0), controllers.NewControllerManagerMetrics("test")
+	made, err := build(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made.collectors) == 0 {
+		t.Error("the controller has no metrics")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	env.informers.StartWithContext(ctx)
+	go func() { made.run(ctx); close(ended) }()
+	eventually(t, func() error { return condition(ctx) })
+	stop()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("the controller does not end")
+	}
+	env.informers.Shutdown()
 }
 
 // notYetError is what a condition still waits for.
