@@ -17,16 +17,14 @@ func TestManyStrangeNodes(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			r.sky.machine(name, Gone)
 		}
-		r.sky.machine("j", Gone)
-		r.silence("j")
+		r.lose("j")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes when all were asked for", r.names(), "a b c d e f g h i")
 		if calls := r.sky.calls(); !strings.HasSuffix(calls, "1 vouches, 5 confirms") {
 			r.Errorf("calls %s, want one question about each, and one proof", calls)
 		}
 		r.pass(r.behaviour.RemovalWindow)
-		r.sky.machine("h", Gone)
-		r.silence("h")
+		r.lose("h")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes later", r.names(), "a b c d e f g i")
 		if calls := r.sky.calls(); !strings.HasSuffix(calls, "1 confirms") {
@@ -35,8 +33,7 @@ func TestManyStrangeNodes(t *testing.T) {
 
 		// When they are most, nobody is asked for: the list is nonsense.
 		r.sky.machine("e", Gone)
-		r.sky.machine("g", Gone)
-		r.silence("g")
+		r.lose("g")
 		r.pass(time.Hour)
 		r.want("Nodes when most have no machine", r.names(), "a b c d e f g i")
 		if calls := r.sky.calls(); !strings.HasSuffix(calls, "0 confirms") {
@@ -79,8 +76,7 @@ func TestStrangeNode(t *testing.T) {
 						return tt.answer(truth)
 					}
 				})
-				r.sky.machine("d", Gone)
-				r.silence("d")
+				r.lose("d")
 				r.pass(max(tt.within, 30*time.Minute))
 				all := strings.Join(tt.nodes, " ")
 				if tt.within == 0 {
@@ -112,8 +108,7 @@ func TestStrangeNodeInTime(t *testing.T) {
 				return truth, nil
 			}
 		})
-		r.sky.machine("d", Gone)
-		r.silence("d")
+		r.lose("d")
 		r.pass(skyAge + lifeGrace + muteLimit - time.Minute)
 		r.want("Nodes before somebody has asked long enough", r.names(), "a b c d")
 		r.sky.calls()
@@ -140,8 +135,7 @@ func TestMachineElsewhere(t *testing.T) {
 		r.want("blocked", r.blocked(blockedContradicted), 1.0)
 		r.toldOnce("NodeNotRemoved", "vpc-far")
 
-		r.sky.machine("c", Gone)
-		r.silence("c")
+		r.lose("c")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes when another machine is gone: two may not go", r.names(), "a b")
 		r.pass(r.behaviour.RemovalWindow)
@@ -166,8 +160,7 @@ func TestNamesake(t *testing.T) {
 		if calls := r.sky.calls(); !strings.HasSuffix(calls, "0 vouches, 0 confirms") {
 			r.Errorf("calls %s, want none but lists", calls)
 		}
-		r.sky.machine("c", Gone)
-		r.silence("c")
+		r.lose("c")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes when another one is dead", r.names(), "a b")
 		r.pass(r.behaviour.RemovalWindow)
@@ -184,8 +177,7 @@ func TestNamesakeComes(t *testing.T) {
 			c.names = map[string]string{"b": skyScheme + "b-again"}
 			c.vouch = func() error { c.machines[skyScheme+"b-again"] = Running; return nil }
 		})
-		r.sky.machine("b", Gone)
-		r.silence("b")
+		r.lose("b")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedReplaced), 1.0)
@@ -249,8 +241,7 @@ func TestStrangeStateIsNotMissing(t *testing.T) {
 	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
-		r.sky.machine("b", Gone)
-		r.silence("b")
+		r.lose("b")
 		r.pass(skyAge + lifeSoon)
 		r.want("blocked", r.blocked(blockedAllowance), 1.0)
 		r.sky.machine("b", Unknown)

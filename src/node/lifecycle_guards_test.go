@@ -47,8 +47,7 @@ func TestNodeRegisteredAgain(t *testing.T) {
 						}
 						return next.RoundTrip(request)
 					})
-					r.sky.machine("b", Gone)
-					r.silence("b")
+					r.lose("b")
 					r.pass(skyAge + lifeSoon)
 					r.want("times that it happened", happened, 1)
 					if name == "the Node changes" && method == http.MethodGet { // as it was read, it is as dead as before
@@ -110,8 +109,7 @@ func TestDryRun(t *testing.T) {
 	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
 		r.behaviour.DryRun = true
 		r.start()
-		r.sky.machine("b", Gone)
-		r.silence("b")
+		r.lose("b")
 		r.pass(time.Hour)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("calls in an hour", strings.HasSuffix(r.sky.calls(), "1 vouches, 1 confirms"), true)
@@ -130,8 +128,7 @@ func TestDryRunCounts(t *testing.T) {
 		r.start()
 		r.settle()
 		for _, name := range []string{"b", "c"} {
-			r.sky.machine(name, Gone)
-			r.silence(name)
+			r.lose(name)
 			r.pass(skyAge + lifeSoon)
 		}
 		r.want("would be removed", r.blocked(blockedDryRun), 1.0)
@@ -152,8 +149,7 @@ func TestNotPermitted(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-		r.sky.machine("b", Gone)
-		r.silence("b")
+		r.lose("b")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedKubernetes), 1.0)
@@ -203,10 +199,7 @@ func TestNotPermittedForMany(t *testing.T) {
 					}
 					return next.RoundTrip(request)
 				})
-				for _, name := range names[:10] {
-					r.sky.machine(name, Gone)
-				}
-				r.silence(names[:10]...)
+				r.lose(names[:10]...)
 				r.pass(40 * time.Minute)
 				if most, count := int64(40), tries.Load(); count < 2 || count > most {
 					r.Errorf("%d tries in 40 minutes, want some and at most %d", count, most)

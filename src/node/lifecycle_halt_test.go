@@ -24,10 +24,7 @@ func TestRemovalsStop(t *testing.T) {
 	inLife(t, names, func(r *lifeRig) {
 		r.settle()
 		lost := names[:11]
-		for _, name := range lost {
-			r.sky.machine(name, Gone)
-		}
-		r.silence(lost...)
+		r.lose(lost...)
 		r.pass(skyAge + lifeSoon + time.Minute)
 		r.want("Nodes, when 22 % would go", len(r.cluster.Nodes()), 50)
 		r.want("blocked", r.blocked(blockedAllowance), 11.0)
@@ -53,8 +50,7 @@ func TestRemovalsStop(t *testing.T) {
 		r.want("calls for ten of them", r.sky.calls(), "2 lists, 1 vouches, 10 confirms")
 		r.told()
 
-		r.sky.machine(names[20], Gone)
-		r.silence(names[20])
+		r.lose(names[20])
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes, when one more would go in the same window", len(r.cluster.Nodes()), 40)
 		r.toldOnce("NodeRemovalsStopped The machines of 1 Nodes are missing", "10 Nodes were removed lately")
@@ -84,8 +80,7 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
 		r.change(names[0], func(node *corev1.Node) { node.Spec.Unschedulable = true })
-		r.sky.machine(names[0], Gone)
-		r.silence(names[0])
+		r.lose(names[0])
 		r.pass(skyAge + lifeSoon + time.Hour)
 		r.want("Nodes, when none may go", len(r.cluster.Nodes()), 10)
 	})
@@ -104,10 +99,7 @@ func TestSomebodyAllowsMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inLife(t, names, func(r *lifeRig) {
-				for _, name := range names[:3] {
-					r.sky.machine(name, Gone)
-				}
-				r.silence(names[:3]...)
+				r.lose(names[:3]...)
 				r.pass(time.Hour)
 				r.want("Nodes", len(r.cluster.Nodes()), 10)
 				allow(r)
@@ -122,10 +114,7 @@ func TestSomebodyAllowsMore(t *testing.T) {
 func TestNewProcess(t *testing.T) {
 	names := numbered(10)
 	inLife(t, names, func(r *lifeRig) {
-		for _, name := range names[:2] {
-			r.sky.machine(name, Gone)
-		}
-		r.silence(names[:2]...)
+		r.lose(names[:2]...)
 		r.pass(r.behaviour.RemovalWindow - time.Minute)
 		r.want("Nodes in the first window", len(r.cluster.Nodes()), 10)
 		r.toldOnce("NodeRemovalsStopped", "in the first 10m0s of a process")
@@ -139,8 +128,7 @@ func TestNoRemovalsEver(t *testing.T) {
 	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
-		r.sky.machine("b", Gone)
-		r.silence("b")
+		r.lose("b")
 		r.pass(30 * time.Minute)
 		r.want("Nodes", r.names(), "a b")
 		r.want("blocked", r.blocked(blockedAllowance), 1.0)
@@ -153,10 +141,7 @@ func TestManyRemovals(t *testing.T) {
 	names := numbered(500)
 	inLife(t, names, func(r *lifeRig) {
 		r.settle()
-		for _, name := range names[:100] {
-			r.sky.machine(name, Gone)
-		}
-		r.silence(names[:100]...)
+		r.lose(names[:100]...)
 		r.sky.calls()
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes", len(r.cluster.Nodes()), 400)
@@ -169,10 +154,7 @@ func TestProofGrowsOld(t *testing.T) {
 	names := numbered(50)
 	inLife(t, names, func(r *lifeRig) {
 		r.settle()
-		for _, name := range names[:10] {
-			r.sky.machine(name, Gone)
-		}
-		r.silence(names[:10]...)
+		r.lose(names[:10]...)
 		r.sky.set(func(c *sky) { c.before = func() { <-time.After(20 * time.Second) } })
 		r.sky.calls()
 		r.pass(skyAge + lifeSoon + 5*time.Minute)

@@ -148,6 +148,15 @@ func (r *lifeRig) silence(names ...string) {
 	}
 }
 
+// lose deletes the machines of Nodes, whose kubelets fall silent.
+func (r *lifeRig) lose(names ...string) {
+	r.Helper()
+	for _, name := range names {
+		r.sky.machine(name, Gone)
+	}
+	r.silence(names...)
+}
+
 // names are the Nodes that there are.
 func (r *lifeRig) names() string {
 	var names []string

@@ -154,9 +154,7 @@ func TestLivingNodeStays(t *testing.T) {
 func TestAllMissing(t *testing.T) {
 	for _, restarts := range []bool{true, false} {
 		inLife(t, []string{"a", "b"}, func(r *lifeRig) {
-			r.sky.machine("a", Gone)
-			r.sky.machine("b", Gone)
-			r.silence("a", "b")
+			r.lose("a", "b")
 			if restarts {
 				r.start()
 			}
@@ -189,8 +187,7 @@ func TestFreshNode(t *testing.T) {
 		r.sky.set(func(c *sky) { c.list, c.confirm = nil, nil })
 		r.pass(time.Hour)
 		r.want("Nodes when it is seen", r.names(), "a b new")
-		r.sky.machine("new", Gone)
-		r.silence("new")
+		r.lose("new")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes when it is gone", r.names(), "a b")
 	})
@@ -211,8 +208,7 @@ func TestReplacedServer(t *testing.T) {
 		r.want("Nodes while it is ready", r.names(), "a b c")
 
 		// A strange one like that does not stand in the way of others.
-		r.sky.machine("c", Gone)
-		r.silence("c")
+		r.lose("c")
 		r.pass(skyAge + lifeSoon)
 		r.want("Nodes when another machine is gone", r.names(), "a b")
 		r.silence("b")
@@ -308,8 +304,7 @@ func TestCloudWithoutLists(t *testing.T) {
 		r.sky.calls()
 		r.pass(time.Hour)
 		r.want("calls while all are ready", r.sky.calls(), "0 lists, 0 vouches, 0 confirms")
-		r.sky.machine("b", Gone)
-		r.silence("b")
+		r.lose("b")
 		r.pass(lifeSoon)
 		r.want("Nodes", r.names(), "a c")
 	})
