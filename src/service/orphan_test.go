@@ -20,6 +20,15 @@ func (r *rig) orphan() {
 	})
 }
 
+// beginWithOrphan begins a process that removes orphans, when there is one beside the load balancer of a Service.
+func (r *rig) beginWithOrphan() {
+	r.Helper()
+	r.behaviour.RemoveOrphans = true
+	r.addService("web")
+	r.start(1)
+	r.orphan()
+}
+
 func namespaced(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
@@ -91,10 +100,7 @@ func TestOrphanIsKept(t *testing.T) {
 // TestMostAreOrphans: then it is rather the cluster that is another one, or was restored.
 func TestMostAreOrphans(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		r.addService("web")
-		r.start(1)
-		r.orphan()
+		r.beginWithOrphan()
 		r.cloud.set(func(p *plain) {
 			p.balancers["uid-more"] = &plainBalancer{owner: namespaced("more"), address: "192.0.2.201"}
 		})
@@ -106,10 +112,7 @@ func TestMostAreOrphans(t *testing.T) {
 // TestKeptOrphan stays, because its Service asked for that when it was there.
 func TestKeptOrphan(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		r.addService("web")
-		r.start(1)
-		r.orphan()
+		r.beginWithOrphan()
 		r.cloud.set(func(p *plain) { p.balancers["uid-lost"].kept = true })
 		<-time.After(4 * driftPeriod)
 		want(r, "load balancers", len(r.cloud.has()), 2)
@@ -122,10 +125,7 @@ func TestKeptOrphan(t *testing.T) {
 // TestLargeOrphan goes at the pace of a deletion: what one look may write does not make the next one wait.
 func TestLargeOrphan(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		r.addService("web")
-		r.start(1)
-		r.orphan()
+		r.beginWithOrphan()
 		r.cloud.set(func(p *plain) { p.balancers["uid-lost"].parts = 10 * maxWrites })
 		<-time.After(2 * driftPeriod)
 		r.settle()
@@ -140,10 +140,7 @@ func TestLargeOrphan(t *testing.T) {
 // TestOrphanThatFailsToGo is tried again, and no more once it does not count as one: most of what there is may be orphans by then.
 func TestOrphanThatFailsToGo(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.behaviour.RemoveOrphans = true
-		r.addService("web")
-		r.start(1)
-		r.orphan()
+		r.beginWithOrphan()
 		r.cloud.set(func(p *plain) { p.refusing = errAway })
 		<-time.After(3 * driftPeriod)
 		r.cloud.set(func(p *plain) {
