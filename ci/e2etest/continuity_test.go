@@ -104,14 +104,20 @@ func (d *load) serves(t *testing.T) {
 	})
 }
 
+// webUnderLoad runs servers on both workers, behind a load balancer that is under load.
+func (l *lab) webUnderLoad(t *testing.T) (namespace string, address netip.Addr, d *load) {
+	t.Helper()
+	namespace = l.runServers(t, "worker-1", "worker-2")
+	address = l.expose(t, namespace, portHTTP)
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+	return namespace, address, l.underLoad(t, address)
+}
+
 // managerReplaced proves that nobody notices when the pod of the cloud controller manager is deleted at once, and tells how soon another
 // one works.
 func managerReplaced(t *testing.T, l *lab) {
 	t.Helper()
-	namespace := l.runServers(t, "worker-1", "worker-2")
-	address := l.expose(t, namespace, portHTTP)
-	l.awaitWeb(t, address, "worker-1", "worker-2")
-	d := l.underLoad(t, address)
+	namespace, _, d := l.webUnderLoad(t)
 	pods := l.API().CoreV1().Pods(cluster.Namespace)
 	old, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: selectManager})
 	if err != nil || len(old.Items) != 1 {
@@ -206,10 +212,7 @@ const outage = 40 * time.Second
 // cloudAway proves that traffic flows and nothing is deleted while the cloud's API is away, and that everything converges afterwards.
 func cloudAway(t *testing.T, l *lab) {
 	t.Helper()
-	namespace := l.runServers(t, "worker-1", "worker-2")
-	address := l.expose(t, namespace, portHTTP)
-	l.awaitWeb(t, address, "worker-1", "worker-2")
-	d := l.underLoad(t, address)
+	namespace, address, d := l.webUnderLoad(t)
 	id, err := l.Cloud().Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusServiceUnavailable}})
 	if err != nil {
 		t.Fatal(err)
