@@ -14,6 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 // answer is what a client gets for a call.
@@ -320,7 +321,7 @@ func TestCloseEndsHangingCalls(t *testing.T) {
 		}
 		done <- err
 	}()
-	eventually(t, "the call hangs", func() bool { return c.Faults()[0].Fired == 1 })
+	traffictest.Eventually(t, "the call hangs", func() bool { return c.Faults()[0].Fired == 1 })
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}

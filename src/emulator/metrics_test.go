@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 // samples reads the metrics: value by name and labels.
@@ -112,7 +113,7 @@ func TestRequestsInFlight(t *testing.T) {
 			response.Body.Close()
 		}
 	}()
-	eventually(t, "the call hangs", func() bool { return c.samples(t)["thalassa_emulator_requests_in_flight[]"] == 1 })
+	traffictest.Eventually(t, "the call hangs", func() bool { return c.samples(t)["thalassa_emulator_requests_in_flight[]"] == 1 })
 	c.ClearFaults(id)
 	<-done
 	if got := c.samples(t)["thalassa_emulator_requests_in_flight[]"]; got != 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 // What the API promises must be what packets experience: everything here goes
@@ -118,21 +119,6 @@ func (w *wired) updateGroup(t *testing.T, change func(*iaas.UpdateTargetGroup)) 
 	change(&update)
 	if _, err := w.api.UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: w.group.Identity, UpdateTargetGroup: update}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(20 * time.Second)
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			t.Fatalf("timed out waiting until %s", what)
-		}
 	}
 }
 
@@ -244,9 +230,9 @@ func TestTrafficFollowsHealth(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	eventually(t, "both are healthy", func() bool { return health() == "healthy healthy" })
+	traffictest.Eventually(t, "both are healthy", func() bool { return health() == "healthy healthy" })
 	stop()
-	eventually(t, "one is unhealthy", func() bool { return health() == "unhealthy healthy" })
+	traffictest.Eventually(t, "one is unhealthy", func() bool { return health() == "unhealthy healthy" })
 	for range 4 {
 		if got := w.lines(t); got != "two,hello" {
 			t.Errorf("answered by %q, want two", got)
@@ -272,7 +258,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Errorf("the second connection: %q, want nothing", got)
 	}
 	_ = first.Close()
-	eventually(t, "the first connection has made room", func() bool { return w.lines(t) == "one,hello" })
+	traffictest.Eventually(t, "the first connection has made room", func() bool { return w.lines(t) == "one,hello" })
 }
 
 func TestUDPTraffic(t *testing.T) {
@@ -287,17 +273,7 @@ func TestUDPTraffic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close() })
-	go func() {
-		buffer := make([]byte, 100)
-		for {
-			n, peer, err := server.ReadFromUDPAddrPort(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = server.WriteToUDPAddrPort(append([]byte("one,"), buffer[:n]...), peer)
-		}
-	}()
+	traffictest.EchoUDP(t, server, "one,")
 	g, err := w.api.CreateTargetGroup(t.Context(), iaas.CreateTargetGroup{
 		Name: "dns", Vpc: emulator.DefaultVPC, TargetPort: targetPort, Protocol: iaas.ProtocolUDP,
 	})

@@ -27,6 +27,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 // named makes the test's program be an emulator with this name, with one machine,
@@ -219,17 +220,7 @@ func (c *cloud) serveUDP(b *box, port uint16) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(func() { _ = conn.Close() })
-	go func() {
-		buffer := make([]byte, 1500)
-		for {
-			n, peer, err := conn.ReadFromUDPAddrPort(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = conn.WriteToUDPAddrPort([]byte(b.short()+" "+string(buffer[:n])), peer)
-		}
-	}()
+	traffictest.EchoUDP(c.t, conn, b.short()+" ")
 }
 
 // ask sends a line from a namespace to an address and returns the answer, or
@@ -335,19 +326,4 @@ func browser(from *namespace.Namespace) *http.Client {
 			return from.Dial(ctx, network, unspecified(to.Addr()), to)
 		},
 	}}
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(patience)
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
 }

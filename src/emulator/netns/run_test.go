@@ -17,6 +17,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 // unused is a name that no other run of these tests has.
@@ -116,7 +117,7 @@ func TestKilledEmulatorsAreCleanedUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Another test's emulator may have been faster, and be at it still.
-		eventually(t, "nothing is left", func() bool {
+		traffictest.Eventually(t, "nothing is left", func() bool {
 			return len(left(t, dead)) == 0 && slices.Equal(interfaces(t, client), []string{loopback})
 		})
 		if got := left(t, alive); len(got) != 4 {
@@ -125,7 +126,7 @@ func TestKilledEmulatorsAreCleanedUp(t *testing.T) {
 		if _, err := os.Stat(other.Path()); err != nil {
 			t.Errorf("somebody else's namespace: %v", err)
 		}
-		eventually(t, "the dead run's file is gone", func() bool {
+		traffictest.Eventually(t, "the dead run's file is gone", func() bool {
 			_, err := os.Stat(filepath.Join(runs, dead))
 			return errors.Is(err, fs.ErrNotExist)
 		})
@@ -149,7 +150,7 @@ func TestNextStartCleansUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "nothing is left of the dead emulator", func() bool { return !slices.Contains(left(t, dead), dead+"-one") })
+			traffictest.Eventually(t, "nothing is left of the dead emulator", func() bool { return !slices.Contains(left(t, dead), dead+"-one") })
 			if err := plane.Close(); err != nil {
 				t.Error(err)
 			}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 func TestHTTPInBothFamilies(t *testing.T) {
@@ -216,15 +217,15 @@ func TestHealthChecks(t *testing.T) {
 				return slices.Equal(got, want)
 			}
 		}
-		eventually(t, "both machines are healthy", healthy(one.identity, two.identity))
+		traffictest.Eventually(t, "both machines are healthy", healthy(one.identity, two.identity))
 		first.sick.Store(true)
-		eventually(t, "one of them is sick", healthy(two.identity))
+		traffictest.Eventually(t, "one of them is sick", healthy(two.identity))
 		for range 4 {
 			if answer, err := ask(c.plane.Client(), "tcp", netip.Addr{}, netip.AddrPortFrom(v4, 80), patience); !strings.HasPrefix(answer, "two ") {
 				t.Errorf("answered %q, %v, want two", answer, err)
 			}
 		}
 		first.sick.Store(false)
-		eventually(t, "it is well again", healthy(one.identity, two.identity))
+		traffictest.Eventually(t, "it is well again", healthy(one.identity, two.identity))
 	})
 }

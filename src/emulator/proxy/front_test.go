@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 // unprivileged binds like a user who may not bind low ports, whoever runs it.
@@ -201,7 +202,7 @@ func TestHealthSurvivesUnrelatedChanges(t *testing.T) {
 	check := &traffic.HealthCheck{Protocol: "tcp", Port: one.target.Address.Port(), Period: 1000, Timeout: 1e9, UnhealthyThreshold: 1, HealthyThreshold: 1}
 	lb.Listeners[0].Group.Health = check
 	p.Serve(lb)
-	eventually(t, "the machine is healthy", func() bool { return p.healthy("lb-1") == 1 })
+	traffictest.Eventually(t, "the machine is healthy", func() bool { return p.healthy("lb-1") == 1 })
 	same := *check
 	lb = service(p, 8080, one.target, two.target)
 	lb.Listeners[0].Group.Health = &same

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 func TestHealthChecks(t *testing.T) {
@@ -28,16 +29,16 @@ func TestHealthChecks(t *testing.T) {
 			healthy := func(want int) func() bool {
 				return func() bool { return p.healthy("lb-1") == want }
 			}
-			eventually(t, "both machines are healthy", healthy(2))
+			traffictest.Eventually(t, "both machines are healthy", healthy(2))
 			sick(true)
-			eventually(t, "one machine is unhealthy", healthy(1))
+			traffictest.Eventually(t, "one machine is unhealthy", healthy(1))
 			for range 4 {
 				if got := greeting(t, p, 8080, p.at(100)); got != "vm-2" {
 					t.Errorf("answered by %q, want the healthy vm-2", got)
 				}
 			}
 			sick(false)
-			eventually(t, "it is healthy again", healthy(2))
+			traffictest.Eventually(t, "it is healthy again", healthy(2))
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/claim"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -122,6 +123,19 @@ func (c *connection) line() (string, error) {
 	return strings.TrimSpace(line), err
 }
 
+// greeted is a connection over which a machine has said who it is.
+func greeted(t *testing.T, p *plane, port uint16, source netip.Addr) *connection {
+	t.Helper()
+	conn, err := connect(t, p, port, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.line(); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
 // greeting is the machine that answers a new connection, or the error.
 func greeting(t *testing.T, p *plane, port uint16, source netip.Addr) string {
 	t.Helper()
@@ -135,21 +149,6 @@ func greeting(t *testing.T, p *plane, port uint16, source netip.Addr) string {
 		return "error"
 	}
 	return line
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(patience)
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
 }
 
 func TestPolicies(t *testing.T) {
@@ -260,13 +259,7 @@ func TestProxyProtocol(t *testing.T) {
 	lb := service(p, 8080, one.target)
 	lb.Listeners[0].Group.ProxyProtocol = true
 	p.Serve(lb)
-	conn, err := connect(t, p, 8080, p.at(100))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.line(); err != nil {
-		t.Fatal(err)
-	}
+	conn := greeted(t, p, 8080, p.at(100))
 	got, err := conn.line() // the echoed header
 	want := fmt.Sprintf("PROXY TCP4 %s %s %d 8080", p.at(100), p.at(200), conn.LocalAddr().(*net.TCPAddr).Port)
 	if err != nil || got != want {
@@ -278,13 +271,7 @@ func TestConnectionsSurviveOtherChanges(t *testing.T) {
 	p := newPlane(t)
 	one, two := startBackend(t, p, 1), startBackend(t, p, 2)
 	p.Serve(service(p, 8080, one.target))
-	conn, err := connect(t, p, 8080, p.at(100))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.line(); err != nil {
-		t.Fatal(err)
-	}
+	conn := greeted(t, p, 8080, p.at(100))
 	changed := service(p, 8080, two.target, one.target)
 	changed.Listeners[0].AllowedSources = []netip.Prefix{netip.PrefixFrom(p.at(99), 32)}
 	changed.Listeners = append(changed.Listeners, traffic.Listener{Identity: "l-2", Protocol: traffic.TCP, Port: 8081})
@@ -327,18 +314,12 @@ func TestMaxConnections(t *testing.T) {
 	lb := service(p, 8080, one.target)
 	lb.Listeners[0].MaxConnections = 1
 	p.Serve(lb)
-	first, err := connect(t, p, 8080, p.at(100))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.line(); err != nil {
-		t.Fatal(err)
-	}
+	first := greeted(t, p, 8080, p.at(100))
 	if got := greeting(t, p, 8080, p.at(100)); got != "error" {
 		t.Errorf("the second connection is answered by %q, want an error", got)
 	}
 	_ = first.Close()
-	eventually(t, "a slot is free again", func() bool { return greeting(t, p, 8080, p.at(100)) == "vm-1" })
+	traffictest.Eventually(t, "a slot is free again", func() bool { return greeting(t, p, 8080, p.at(100)) == "vm-1" })
 }
 
 func TestIdleTimeout(t *testing.T) {
@@ -348,13 +329,7 @@ func TestIdleTimeout(t *testing.T) {
 	lb.Listeners[0].IdleTimeout = 50 * time.Millisecond
 	p.Serve(lb)
 	start := time.Now()
-	conn, err := connect(t, p, 8080, p.at(100))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.line(); err != nil {
-		t.Fatal(err)
-	}
+	conn := greeted(t, p, 8080, p.at(100))
 	if _, err := conn.line(); err == nil || time.Since(start) < 50*time.Millisecond || time.Since(start) > patience/2 {
 		t.Errorf("an idle connection ended after %s with %v", time.Since(start), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
 // startEcho starts a UDP server that answers with the machine's name and the
@@ -17,17 +18,7 @@ func startEcho(t *testing.T, p *plane, n byte, name string) (traffic.Target, fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	go func() {
-		buffer := make([]byte, 1500)
-		for {
-			n, peer, err := conn.ReadFromUDPAddrPort(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = conn.WriteToUDPAddrPort(append([]byte(name+" "), buffer[:n]...), peer)
-		}
-	}()
+	traffictest.EchoUDP(t, conn, name+" ")
 	return traffic.Target{Machine: name, Address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}, func() { _ = conn.Close() }
 }
 
@@ -110,7 +101,7 @@ func TestUDPSessionsTimeOut(t *testing.T) {
 		t.Fatalf("first client: %q", got)
 	}
 	second := newUDPClient(t, p, p.at(100))
-	eventually(t, "the first session is over", func() bool {
+	traffictest.Eventually(t, "the first session is over", func() bool {
 		return second.ask("hello", 20*time.Millisecond) == "vm-1 hello"
 	})
 }
@@ -125,7 +116,7 @@ func TestUDPDeadTargetIsLeft(t *testing.T) {
 		t.Fatalf("first answer: %q", got)
 	}
 	stop()
-	eventually(t, "another machine answers", func() bool {
+	traffictest.Eventually(t, "another machine answers", func() bool {
 		return client.ask("hello", 20*time.Millisecond) == "vm-2 hello"
 	})
 }
