@@ -21,12 +21,16 @@ type shelf struct {
 	objects []object
 	lists   int
 	err     error
+	empty   bool // the next list shows nothing
 }
 
 func (s *shelf) list(context.Context) ([]object, error) {
 	s.mu.Lock()
 	s.lists++
 	objects, err := slices.Clone(s.objects), s.err
+	if s.empty {
+		objects, s.empty = nil, false
+	}
 	s.mu.Unlock()
 	<-time.After(time.Second)
 	return objects, err
@@ -36,6 +40,12 @@ func (s *shelf) set(objects ...object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects = objects
+}
+
+func (s *shelf) emptyOnce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.empty = true
 }
 
 func (s *shelf) kind() *kind[object] {

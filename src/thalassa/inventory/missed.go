@@ -18,7 +18,7 @@ func (k *kind[T]) noteMissed(previous map[string]T) {
 	}
 	for id, object := range previous {
 		if !k.leaves(object) {
-			k.missed[id] = missed[T]{object, time.Now()}
+			k.missed[id] = missed[T]{object, time.Now(), k.copied}
 		}
 	}
 	maps.DeleteFunc(k.missed, func(id string, m missed[T]) bool {
@@ -34,11 +34,30 @@ const missedMemory = time.Hour
 type missed[T any] struct {
 	object T
 	since  time.Time
+	list   uint64 // the number of the list
 }
 
-// askForMissed asks the cloud for every object with that key which lists left out, and believes what it says.
+// One list that leaves out more than distrustAbove of what somebody looks for is rather wrong itself: another one is asked for before each
+// object is. No look asks for more than askedAtMost, or it would take minutes; that is 20 seconds at the default rate.
+const (
+	distrustAbove = 20
+	askedAtMost   = 1000
+)
+
+// askForMissed asks the cloud for every object with that key which lists left out, and believes what it says. The error may be that there
+// are too many to ask for at once; whoever looks again goes on.
 func (k *kind[T]) askForMissed(ctx context.Context, key string) error {
-	for _, id := range k.missedWith(key) {
+	ids, latest := k.missedWith(key)
+	if latest > distrustAbove {
+		if err := k.refresh(ctx, Anew); err != nil {
+			return err
+		}
+		ids, _ = k.missedWith(key)
+	}
+	for at, id := range ids {
+		if at == askedAtMost {
+			return fmt.Errorf("two lists of the %s lack %d that were there, which are asked for one by one: %d are left for the next look, which comes by itself", k.name, len(ids), len(ids)-at)
+		}
 		object, exists, err := k.ask(ctx, id)
 		if err != nil {
 			return fmt.Errorf("asking for %s of the %s, which the list lacks: %w", id, k.name, err)
@@ -48,17 +67,20 @@ func (k *kind[T]) askForMissed(ctx context.Context, key string) error {
 	return nil
 }
 
-// missedWith are the identities of objects with that key which lists left out.
-func (k *kind[T]) missedWith(key string) []string {
+// missedWith are the identities of objects with that key which lists left out, and how many of them the latest list was the first to.
+func (k *kind[T]) missedWith(key string) (ids []string, latest int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var ids []string
 	for id, m := range k.missed {
-		if id == key || slices.Contains(k.keys(m.object), key) {
-			ids = append(ids, id)
+		if id != key && !slices.Contains(k.keys(m.object), key) {
+			continue
+		}
+		ids = append(ids, id)
+		if m.list == k.copied {
+			latest++
 		}
 	}
-	return ids
+	return ids, latest
 }
 
 // confirm puts what the cloud said about a missed object into the copy, unless a list or a write of ours said more meanwhile.

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +111,81 @@ func TestMissedIsForgotten(t *testing.T) {
 		}
 		if len(k.missed) > 6 || len(asked) > 0 {
 			t.Errorf("%d are remembered, asked for %v", len(k.missed), asked)
+		}
+	})
+}
+
+// shelfOf is one with so many objects of the same key.
+func shelfOf(count int) *shelf {
+	s := &shelf{}
+	for i := range count {
+		s.objects = append(s.objects, object{fmt.Sprint(i), "a", "x"})
+	}
+	return s
+}
+
+// TestManyMissedAreListedAgain: a list that lacks more than a few is not believed enough to ask for each.
+func TestManyMissedAreListedAgain(t *testing.T) {
+	for count, want := range map[int]struct{ lists, asked int }{
+		distrustAbove: {2, distrustAbove}, distrustAbove + 1: {3, 0}, 5 * askedAtMost: {3, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := shelfOf(count)
+			var asked []string
+			hidden, failure := s.objects, error(nil)
+			k := askable(s, &asked, &hidden, &failure)
+			values(t, k, "key/a", time.Hour)
+			s.emptyOnce()
+			found, err := k.find(t.Context(), "key/a", Anew)
+			if len(found) != count || err != nil || s.lists != want.lists || len(asked) != want.asked {
+				t.Errorf("of %d: %d found, error %v, %d lists, %d asked for; want %+v", count, len(found), err, s.lists, len(asked), want)
+			}
+		})
+	}
+}
+
+// TestMissedByTwoListsAreAskedForInTurns: no look takes for ever, none says that there is nothing before all were asked for, and none lists
+// once more for what two lists have lacked.
+func TestMissedByTwoListsAreAskedForInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shelfOf(2*askedAtMost + 1)
+		var asked []string
+		hidden, failure := []object{{"7", "a", "the only one that is left"}}, error(nil)
+		k := askable(s, &asked, &hidden, &failure)
+		values(t, k, "key/a", time.Hour)
+		s.set()
+		<-time.After(time.Minute)
+		for turn := 1; turn <= 2; turn++ {
+			if found, err := k.find(t.Context(), "key/a", time.Second); err == nil || len(asked) != turn*askedAtMost {
+				t.Errorf("turn %d: %d found, error %v, %d asked for; want an error and %d", turn, len(found), err, len(asked), turn*askedAtMost)
+			}
+		}
+		if got := values(t, k, "key/a", time.Hour); got != "the only one that is left" || len(asked) != 2*askedAtMost+1 {
+			t.Errorf("found %q, %d asked for", got, len(asked))
+		}
+		if s.lists != 3 {
+			t.Errorf("%d lists, want the first, the one that lacked them, and another one", s.lists)
+		}
+	})
+}
+
+// TestManyMissedAndNoAnswer: the list that would tell failed, so nothing is known.
+func TestManyMissedAndNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shelfOf(distrustAbove + 1)
+		var asked []string
+		hidden, failure := []object(nil), error(nil)
+		k := askable(s, &asked, &hidden, &failure)
+		values(t, k, "key/a", time.Hour)
+		s.set()
+		k.list = func(context.Context) ([]object, error) {
+			if k.lists > 1 {
+				return nil, errors.New("no answer")
+			}
+			return nil, nil
+		}
+		if found, err := k.find(t.Context(), "key/a", Anew); err == nil || len(asked) > 0 {
+			t.Errorf("%d found, error %v, %d asked for", len(found), err, len(asked))
 		}
 	})
 }
