@@ -30,7 +30,6 @@ type Route struct {
 	Destination netip.Prefix // the zero Prefix if the cloud shows none that can be read
 	// Gateway is the address it leads to; the zero Addr if it leads to something else.
 	Gateway netip.Addr
-	shown   routeBody
 }
 
 // routing is a route table without its routes, or one of its routes: one list shows both, and each is written on its own.
@@ -196,10 +195,13 @@ func (t routeTableItem) objects() []routing {
 	return all
 }
 
-// routeItem is the API's route.
+// routeItem is the API's route. It may show what it leads to by identity, as an object, or both.
 type routeItem struct {
 	Identity string `json:"identity"`
 	routeBody
+	GatewayObject reference `json:"targetGateway"`
+	NATObject     reference `json:"targetNatGateway"`
+	PeeringObject reference `json:"targetVpcPeeringConnection"`
 }
 
 // routeBody is what a route is made of: a destination, and one of the others.
@@ -213,25 +215,38 @@ type routeBody struct {
 
 func (r routeItem) identity() string { return r.Identity }
 
-// complete says that the cloud shows where the route leads: to one object, or, without one, to an address.
-func (b routeBody) complete() bool {
+// body is what the route can be written with again.
+func (r routeItem) body() routeBody {
+	body := r.routeBody
+	body.ViaGateway = cmp.Or(body.ViaGateway, r.GatewayObject.Identity)
+	body.NATGateway = cmp.Or(body.NATGateway, r.NATObject.Identity)
+	body.Peering = cmp.Or(body.Peering, r.PeeringObject.Identity)
+	return body
+}
+
+// objects is how many objects the route leads to.
+func (b routeBody) objects() int {
 	objects := 0
 	for _, id := range []string{b.ViaGateway, b.NATGateway, b.Peering} {
 		if id != "" {
 			objects++
 		}
 	}
-	return objects == 1 || objects == 0 && b.Address != ""
+	return objects
+}
+
+// complete says that the cloud shows where the route leads: to one object, or, without one, to an address.
+func (b routeBody) complete() bool {
+	return b.objects() == 1 || b.objects() == 0 && b.Address != ""
 }
 
 // object is the route. An address counts only where it is all that it leads to: a cloud may show that of an object as well.
 func (r routeItem) object() Route {
-	route := Route{ID: r.Identity, shown: r.routeBody}
+	route := Route{ID: r.Identity}
 	if destination, err := netip.ParsePrefix(r.Destination); err == nil {
 		route.Destination = destination.Masked()
 	}
-	address, err := netip.ParseAddr(r.Address)
-	if err == nil && r.ViaGateway == "" && r.NATGateway == "" && r.Peering == "" {
+	if address, err := netip.ParseAddr(r.Address); err == nil && r.body().objects() == 0 {
 		route.Gateway = address.Unmap()
 	}
 	return route

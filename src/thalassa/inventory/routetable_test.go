@@ -1,9 +1,14 @@
 package inventory
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -262,5 +267,67 @@ func TestRouteThatIsNotShownWhole(t *testing.T) {
 		if got := body.complete(); got != want {
 			t.Errorf("%+v: complete %t, want %t", body, got, want)
 		}
+	}
+}
+
+// TestRouteTargets may be shown by identity, as objects, or both. The address of an object is no node's.
+func TestRouteTargets(t *testing.T) {
+	const destination = "10.244.1.0/24"
+	tests := map[string]struct {
+		shown   string
+		body    routeBody
+		gateway string
+	}{
+		"an address": {`"gatewayAddress": "10.0.0.5"`, routeBody{Address: "10.0.0.5"}, "10.0.0.5"},
+		"an address and who has it": {
+			`"gatewayAddress": "10.0.0.5", "targetGatewayEndpoint": {"identity": "vge-1"}, "targetNatGateway": null`, routeBody{Address: "10.0.0.5"}, "10.0.0.5"},
+		"an identity":         {`"targetNatGatewayIdentity": "nat-1"`, routeBody{NATGateway: "nat-1"}, ""},
+		"an object":           {`"targetNatGateway": {"identity": "nat-1"}`, routeBody{NATGateway: "nat-1"}, ""},
+		"both":                {`"targetNatGatewayIdentity": "nat-1", "targetNatGateway": {"identity": "nat-1"}`, routeBody{NATGateway: "nat-1"}, ""},
+		"its address as well": {`"targetNatGateway": {"identity": "nat-1"}, "gatewayAddress": "10.0.0.5"`, routeBody{NATGateway: "nat-1", Address: "10.0.0.5"}, ""},
+		"a gateway":           {`"targetGateway": {"identity": "gw-1"}, "gatewayAddress": "10.0.0.5"`, routeBody{ViaGateway: "gw-1", Address: "10.0.0.5"}, ""},
+		"a peering":           {`"targetVpcPeeringConnection": {"identity": "pc-1"}, "gatewayAddress": "10.0.0.5"`, routeBody{Peering: "pc-1", Address: "10.0.0.5"}, ""},
+	}
+	for name, tt := range tests {
+		var item routeItem
+		if err := json.Unmarshal([]byte(`{"identity": "rte-1", "destinationCidrBlock": "`+destination+`", `+tt.shown+`}`), &item); err != nil {
+			t.Fatal(err)
+		}
+		tt.body.Destination = destination
+		want := Route{ID: "rte-1", Destination: netip.MustParsePrefix(destination)}
+		if tt.gateway != "" {
+			want.Gateway = netip.MustParseAddr(tt.gateway)
+		}
+		if item.body() != tt.body || item.object() != want || !item.body().complete() {
+			t.Errorf("%s: %+v, made of %+v, want %+v of %+v", name, item.object(), item.body(), want, tt.body)
+		}
+	}
+}
+
+// objectsOnly is a way to a cloud that shows the NAT gateways of routes only as objects.
+type objectsOnly struct{ http.RoundTripper }
+
+func (o objectsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := o.RoundTripper.RoundTrip(request)
+	if err != nil || request.Method != http.MethodGet {
+		return response, err
+	}
+	shown, err := io.ReadAll(response.Body)
+	shown = regexp.MustCompile(`"targetNatGatewayIdentity":"[^"]*",`).ReplaceAll(shown, nil)
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(shown)), int64(len(shown))
+	return response, err
+}
+
+// TestRouteToAnObjectSurvivesReplacement, also where the cloud shows no identity beside it.
+func TestRouteToAnObjectSurvivesReplacement(t *testing.T) {
+	w := newWorld(t, emulator.Config{})
+	w.restartBy(objectsOnly{w.emulator.Transport()})
+	table := w.defaultTable()
+	nat := w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true})
+	w.ok(w.ReplaceRoutes(t.Context(), table, func(Route) bool { return true }, nil))
+	w.restart()
+	item := must[routeTableItem](w)(w.getRouteTable(t.Context(), table))
+	if len(item.Routes) != 1 || item.Routes[0].NATGateway != nat {
+		t.Errorf("routes %+v, want the one to %s", item.Routes, nat)
 	}
 }

@@ -60,10 +60,11 @@ func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(
 	bodies := []routeBody{} // never null
 	for _, route := range current.Routes {
 		if stays(route.object()) {
-			if !route.complete() {
+			body := route.body()
+			if !body.complete() {
 				return fmt.Errorf("replacing the routes of route table %s at once: the cloud does not show where its route to %s leads, which would be lost: %w", table, route.Destination, client.ErrMalformed)
 			}
-			bodies = append(bodies, route.routeBody)
+			bodies = append(bodies, body)
 		}
 	}
 	for destination, gateway := range added {

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"net/http"
 	"net/netip"
 	"testing"
 
@@ -53,8 +54,14 @@ func newWorld(tb testing.TB, config emulator.Config) *world {
 // restart makes an inventory that knows nothing of what was before.
 func (w *world) restart() {
 	w.Helper()
+	w.restartBy(w.emulator.Transport())
+}
+
+// restartBy is restart with another way to the cloud.
+func (w *world) restartBy(network http.RoundTripper) {
+	w.Helper()
 	api, err := client.New(client.Options{
-		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug, Network: w.emulator.Transport(),
+		Endpoint: "http://cloud.test", Organisation: emulator.DefaultOrganisationSlug, Network: network,
 		Secrets: client.Secrets{Credentials: client.Credentials{PersonalAccessToken: emulator.DefaultToken}},
 	})
 	if err != nil {
