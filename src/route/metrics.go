@@ -24,6 +24,8 @@ type metrics struct {
 	drift  prometheus.Counter
 	routes *prometheus.GaugeVec
 	latest prometheus.Gauge
+	// lacking are the Nodes without all of their routes.
+	lacking prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -36,9 +38,11 @@ func newMetrics() *metrics {
 		drift: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
 			Help: "Routes that were removed although their Nodes need them, not by this process."}),
 		routes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "routes",
-			Help: "Routes at the latest comparison: in place, missing, left over, and those inside the cluster's networks that are others'."}, []string{"state"}),
+			Help: "Routes after the latest comparison and its writes: in place, missing, left over, and those inside the cluster's networks that are others'."}, []string{"state"}),
 		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "pass_timestamp_seconds",
 			Help: "When the cloud's routes were last compared with the Nodes; 0 before the first time."}),
+		lacking: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "nodes_lacking",
+			Help: "Nodes that lack a route to their pods after the latest comparison, or, when it failed, are not known to have them."}),
 	}
 }
 
@@ -66,27 +70,31 @@ func (m *metrics) wrote(v verb, err error) {
 	m.writes.WithLabelValues(string(v), result).Inc()
 }
 
-// found shows what a comparison found, before anything was written.
-func (m *metrics) found(p plan) {
-	missing, wrong := 0, 0
+// left shows what there is after the writes of a pass.
+func (m *metrics) left(p plan, result *outcome) {
+	result.mu.Lock()
+	defer result.mu.Unlock()
+	planned := map[verb]int{}
 	for _, operations := range p.additions {
-		missing += len(operations)
 		for _, o := range operations {
-			if o.verb == change {
-				wrong++
-			}
+			planned[o.verb]++
 		}
 	}
-	for state, count := range map[string]int{"in-place": p.staying - wrong, "missing": missing, "left-over": len(p.removals), "foreign": len(p.strangers)} {
+	made := result.done[create] + result.done[change]
+	for state, count := range map[string]int{
+		"in-place": p.staying - planned[change] + made, "missing": planned[create] + planned[change] - made,
+		"left-over": len(p.removals) - result.done[remove], "foreign": len(p.strangers),
+	} {
 		m.routes.WithLabelValues(state).Set(float64(count))
 	}
+	m.lacking.Set(float64(result.lacking))
 }
 
 // Collectors are the controller's metrics.
 func (c *Controller) Collectors() []prometheus.Collector { return c.metrics.all() }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.syncs, m.writes, m.drift, m.routes, m.latest}
+	return []prometheus.Collector{m.syncs, m.writes, m.drift, m.routes, m.latest, m.lacking}
 }
 
 // Described are metrics like those of a controller, with nothing to tell, for whoever describes them.

@@ -26,6 +26,8 @@ type outcome struct {
 	failed  bool
 	retry   time.Duration   // when something is to be tried again; 0: never
 	full    map[string]bool // tables that take no more routes
+	done    map[verb]int    // writes that succeeded
+	lacking int             // Nodes that lack a route at the end
 }
 
 // later asks for another pass after a pause.
@@ -37,14 +39,22 @@ func (o *outcome) later(pause time.Duration) {
 	}
 }
 
+// lacks notes a Node that lacks a route.
+func (o *outcome) lacks() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lacking++
+}
+
 // wrote notes how a write ended.
-func (o *outcome) wrote(table string, err error) {
+func (o *outcome) wrote(v verb, table string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	problem, told := errors.AsType[*Problem](err)
 	switch {
 	case err == nil:
 		o.changed = true
+		o.done[v]++
 	case told && problem.Exhausted:
 		o.failed, o.full[table] = true, true
 	default:
@@ -60,7 +70,7 @@ func (o *outcome) isFull(table string) bool {
 
 // pass compares once and writes what differs. The error is that it could not be compared: nothing was written then.
 func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error) {
-	result := &outcome{full: map[string]bool{}}
+	result := &outcome{full: map[string]bool{}, done: map[verb]int{}}
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return result, fmt.Errorf("listing nodes: %w", err)
@@ -82,7 +92,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	c.memory.keep(tables, p)
 	c.additions(ctx, nodes, d, p, result)
 	c.removals(ctx, p, result)
-	c.metrics.found(p)
+	c.metrics.left(p, result)
 	return result, ctx.Err()
 }
 
@@ -168,7 +178,7 @@ func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p
 			continue
 		}
 		c.memory.succeeded(key)
-		result.wrote(table.ID, nil)
+		result.wrote(replace, table.ID, nil)
 		replaced = true
 	}
 	return replaced
@@ -228,6 +238,9 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 		lacking, warnings := c.lacks(ctx, node, d, p, result)
 		if ctx.Err() != nil {
 			return
+		}
+		if len(lacking) > 0 {
+			result.lacks()
 		}
 		for _, n := range c.memory.news(node.UID, slices.Concat(lacking, warnings)) {
 			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
@@ -296,7 +309,7 @@ func (c *Controller) addition(ctx context.Context, o operation, result *outcome)
 	if !errors.Is(err, errFull) {
 		c.metrics.wrote(o.verb, err)
 	}
-	result.wrote(o.table.ID, err)
+	result.wrote(o.verb, o.table.ID, err)
 	if err == nil {
 		c.memory.succeeded(key)
 		c.memory.own(key)
@@ -328,7 +341,7 @@ func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 		}
 		err := c.provider.Delete(context.WithoutCancel(ctx), o.table.ID, o.found)
 		c.metrics.wrote(o.verb, err)
-		result.wrote(o.table.ID, err)
+		result.wrote(o.verb, o.table.ID, err)
 		if err == nil {
 			c.memory.succeeded(o.key())
 			c.memory.disown(o.key())

@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -41,16 +42,17 @@ func (c *Controller) saysNothing(node *corev1.Node) bool {
 // tellUnknown says on Nodes that wait for routes why nothing happens. A look that failed is no reason to say of others that they have none.
 func (c *Controller) tellUnknown(ctx context.Context, nodes []*corev1.Node, err error, result *outcome) {
 	why := notice{reasonUnknown, fmt.Sprintf("It is not known which routes there are: %v. It is tried again.", err)}
-	for _, node := range nodes {
-		if len(podCIDRs(node)) == 0 || available(node).status == corev1.ConditionFalse {
-			continue
-		}
+	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+		return len(podCIDRs(node)) == 0 || available(node).status == corev1.ConditionFalse
+	})
+	c.metrics.lacking.Set(float64(len(concerned)))
+	for _, node := range concerned {
 		for _, n := range c.memory.news(node.UID, []notice{why}) {
 			c.recorder.Event(node, corev1.EventTypeWarning, n.reason, n.message)
 		}
 	}
-	inParallel(ctx, nodes, func(node *corev1.Node) {
-		if len(podCIDRs(node)) > 0 && c.saysNothing(node) {
+	inParallel(ctx, concerned, func(node *corev1.Node) {
+		if c.saysNothing(node) {
 			c.say(ctx, node, stateOf([]notice{why}), result)
 		}
 	})
