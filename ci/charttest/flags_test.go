@@ -3,6 +3,7 @@ package charttest
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +59,17 @@ func TestFlagsOfNetworks(t *testing.T) {
 		if got[name] != want {
 			t.Errorf("--%s=%s, want %s", name, got[name], want)
 		}
+	}
+	if services, there := got["service-cluster-ip-range"]; there {
+		t.Errorf("--service-cluster-ip-range=%s, want none", services)
+	}
+	const both = "10.244.240.0/20,fd00:244:f000::/108"
+	set := "allocateNodeCIDRs.serviceClusterIPRange=" + strings.ReplaceAll(both, ",", `\,`)
+	if got := flags(t, "allocateNodeCIDRs.enabled=true", set, "cloudConfig.clusterCIDR=10.244.0.0/16")["service-cluster-ip-range"]; got != both {
+		t.Errorf("--service-cluster-ip-range=%s, want %s", got, both)
+	}
+	if services, there := flags(t, set)["service-cluster-ip-range"]; there {
+		t.Errorf("--service-cluster-ip-range=%s where nobody is given networks", services)
 	}
 }
 

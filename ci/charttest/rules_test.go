@@ -62,7 +62,7 @@ func cloud(t *testing.T) cloudprovider.Interface {
 	folder := t.TempDir()
 	writeFile(t, filepath.Join(folder, "personalAccessToken"), "token")
 	path := filepath.Join(folder, "config.yaml")
-	writeFile(t, path, "organisation: a\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+"}\n")
+	writeFile(t, path, "organisation: a\nvpcIdentity: vpc-1\ncluster: k8s-1\nclusterCIDR: 10.244.0.0/16\nroutes: {enabled: true}\ncloudCredentials: {directory: "+folder+"}\n")
 	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func useLibraries(t *testing.T) {
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, group := range ruleGroups(t) {
+	for _, group := range ruleGroups(t, withRoutes()...) {
 		for _, rule := range group.Rules {
 			if found[rule.Alert+rule.Record] != "" {
 				t.Errorf("%s%s is there twice", rule.Alert, rule.Record)
@@ -209,7 +209,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	for _, match := range regexp.MustCompile(`(?m)^## (Thalassa\w+)$`).FindAllStringSubmatch(string(page), -1) {
 		headings[match[1]] = true
 	}
-	for _, group := range ruleGroups(t) {
+	for _, group := range ruleGroups(t, withRoutes()...) {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" {
 				continue

@@ -20,6 +20,9 @@ have a value of their own are refused by thalassa-ccm.validate.
 {{- $_ := set $args "allocate-node-cidrs" true -}}
 {{- $_ := set $args "node-cidr-mask-size-ipv4" ($networks.maskSizeIPv4 | default 24) -}}
 {{- $_ := set $args "node-cidr-mask-size-ipv6" ($networks.maskSizeIPv6 | default 64) -}}
+{{- with $networks.serviceClusterIPRange -}}
+{{- $_ := set $args "service-cluster-ip-range" . -}}
+{{- end -}}
 {{- end -}}
 {{- with .Values.cloudConfig.cluster -}}
 {{- $_ := set $args "cluster-name" . -}}

@@ -374,6 +374,7 @@ admissionPolicy.validationActions: Deny and Warn exclude each other, for a refus
   "node-cidr-mask-size-ipv4" "set allocateNodeCIDRs.maskSizeIPv4 instead"
   "node-cidr-mask-size-ipv6" "set allocateNodeCIDRs.maskSizeIPv6 instead"
   "secure-port" "set securePort instead"
+  "service-cluster-ip-range" "set allocateNodeCIDRs.serviceClusterIPRange instead"
   "tls-cert-file" "set metrics.tlsSecret instead"
   "tls-private-key-file" "set metrics.tlsSecret instead"
   "use-service-account-credentials" "set useServiceAccountCredentials.enabled instead"
