@@ -49,9 +49,11 @@ func All() []Budget {
 		{Name: "rush-refusals", Work: "the same at 10 requests a second, in a cloud that takes no more: refusals (429)", Limit: 0, Unit: "calls"},
 	}
 	all = append(all, lifeCycle()...)
+	all = append(all, routes()...)
 	all = append(all, measured("", city, 5, 0.2, 512, 128)...)
 	all = append(all, measured("metropolis-", metropolis, 25, 1, 1024, 640)...)
-	return append(all, county()...)
+	all = append(all, county()...)
+	return append(all, steppe()...)
 }
 
 // lifeCycle are the budgets of looking whether the servers of nodes are there.
@@ -71,30 +73,70 @@ func lifeCycle() []Budget {
 	}
 }
 
+// routes are the budgets of giving nodes the networks of their pods, and routes to them.
+func routes() []Budget {
+	const nodes = "1,000 new nodes"
+	return []Budget{
+		{Name: "routes-first-seconds", Work: nodes + " at once have networks for pods and routes to them, at 50 requests a second", Limit: 30, Unit: "s"},
+		{Name: "routes-first-calls", Work: "the same: for each of the nodes", Limit: 1.02, Unit: "calls"},
+		{Name: "routes-first-patches", Work: "the same: writes to Kubernetes for each node, of its network and that it waits, and then has its route", Limit: 3, Unit: "writes"},
+		{Name: "routes-quiet-calls", Work: "a quiet minute with routes to 1,000 nodes, looks for drift included", Limit: 0.5, Unit: "calls"},
+		{Name: "routes-quiet-writes", Work: "a quiet quarter of an hour with routes to 1,000 nodes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
+		{Name: "routes-replaced-calls", Work: "one of 1,000 nodes with routes is replaced by another", Limit: 5, Unit: "calls"},
+		{Name: "routes-replaced-patches", Work: "the same: writes to Kubernetes", Limit: 3, Unit: "writes"},
+		{Name: "routes-joins-calls", Work: "500 nodes join 1,000 and have routes: for each of them", Limit: 1.02, Unit: "calls"},
+		{Name: "routes-joins-patches", Work: "the same: writes to Kubernetes for each of them", Limit: 3, Unit: "writes"},
+		{Name: "routes-exclusive-calls", Work: nodes + " at once have routes, in a table that is only this cluster's", Limit: 10, Unit: "calls"},
+	}
+}
+
+// costs is what some work of a benchmark may take, in seconds, MiB and calls. Without seconds it takes as long as it is looked at.
+type costs struct {
+	name, work, of                       string
+	seconds, cpu, calls, traffic, writes float64
+}
+
+func (l costs) budgets() []Budget {
+	var all []Budget
+	if l.seconds > 0 {
+		all = append(all, Budget{Name: l.name + "-seconds", Work: l.work, Limit: l.seconds, Unit: "s", Measured: true})
+	}
+	return append(all,
+		Budget{Name: l.name + "-cpu", Work: l.work, Limit: l.cpu, Unit: "CPU s", Measured: true},
+		Budget{Name: l.name + "-calls", Work: l.work + ": calls", Limit: l.calls, Unit: "calls", Measured: true},
+		Budget{Name: l.name + "-traffic", Work: l.work + ": read from the cloud", Limit: l.traffic, Unit: "MiB", Measured: true},
+		Budget{Name: l.name + "-writes", Work: l.work + ": writes to Kubernetes" + l.of, Limit: l.writes, Unit: "writes", Measured: true})
+}
+
+// steppe are the budgets of routes in a large cluster.
+func steppe() []Budget {
+	const nodes = "5,000 nodes"
+	var all []Budget
+	for _, l := range []costs{
+		{"steppe-first", nodes + " at once have networks for pods and routes to them, at 1,000 requests a second", ", for each", 30, 10, 5020, 5, 3},
+		{"steppe-quiet", "a quiet minute with routes to " + nodes + ", which are looked at once", "", 0, 0.5, 2, 2, 0},
+		{"steppe-replaced", "one of " + nodes + " with routes is replaced by another", "", 0, 0.5, 5, 2, 3},
+		{"steppe-joins", "500 nodes join " + nodes + " and have routes", ", for each", 5, 2, 510, 2, 3},
+	} {
+		all = append(all, l.budgets()...)
+	}
+	return append(all,
+		Budget{Name: "steppe-heap", Work: "live memory with routes to 5,500 nodes", Limit: 96, Unit: "MiB", Measured: true},
+		Budget{Name: "steppe-memory", Work: "the process's memory at its highest, with routes to 5,500 nodes", Limit: 256, Unit: "MiB", Measured: true})
+}
+
 // county are the budgets of all that is done for nodes, in seconds, MiB and calls.
 func county() []Budget {
 	const nodes = "5,000 nodes"
-	limits := []struct {
-		name, work, of                       string
-		seconds, cpu, calls, traffic, writes float64
-	}{
-		{"initialise", nodes + " at once are initialised", ", for each", 15, 8, 5, 30, 2},
-		{"quiet", "a quiet minute with " + nodes, "", 0, 1.5, 1, 15, 0},
-		{"some", "a minute in which 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
-		{"all", "a minute in which all of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
-		{"joins", "500 nodes join " + nodes, ", for each", 5, 3, 5, 30, 2},
-	}
 	var all []Budget
-	for _, l := range limits {
-		name := "county-" + l.name
-		if l.seconds > 0 {
-			all = append(all, Budget{Name: name + "-seconds", Work: l.work, Limit: l.seconds, Unit: "s", Measured: true})
-		}
-		all = append(all,
-			Budget{Name: name + "-cpu", Work: l.work, Limit: l.cpu, Unit: "CPU s", Measured: true},
-			Budget{Name: name + "-calls", Work: l.work + ": calls", Limit: l.calls, Unit: "calls", Measured: true},
-			Budget{Name: name + "-traffic", Work: l.work + ": read from the cloud", Limit: l.traffic, Unit: "MiB", Measured: true},
-			Budget{Name: name + "-writes", Work: l.work + ": writes to Kubernetes" + l.of, Limit: l.writes, Unit: "writes", Measured: true})
+	for _, l := range []costs{
+		{"county-initialise", nodes + " at once are initialised", ", for each", 15, 8, 5, 30, 2},
+		{"county-quiet", "a quiet minute with " + nodes, "", 0, 1.5, 1, 15, 0},
+		{"county-some", "a minute in which 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"county-all", "a minute in which all of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"county-joins", "500 nodes join " + nodes, ", for each", 5, 3, 5, 30, 2},
+	} {
+		all = append(all, l.budgets()...)
 	}
 	return append(all,
 		Budget{Name: "county-heap", Work: "live memory with 5,500 nodes", Limit: 128, Unit: "MiB", Measured: true},

@@ -1,0 +1,67 @@
+package thalassa
+
+import (
+	"net/http"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/record"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+)
+
+// BenchmarkRoutes measures what giving 5,000 nodes the networks of their pods and routes to them takes, as the budgets name it. The cloud
+// is a process of its own. It lets more requests a second through than the default, which would be all that this measures.
+func BenchmarkRoutes(b *testing.B) {
+	const nodes, joins, rate = 5000, 500, 1000
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
+	cloud := startCloud(b, 1)
+	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
+	l := &lab{TB: b, network: network, config: DefaultConfig()}
+	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
+	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
+	l.config.Routes.Enabled, l.config.Routes.DriftPeriod = true, int(time.Minute/hurry/time.Second)
+	l.config.API.RequestsPerSecond, l.config.API.Burst = rate, rate
+	l.restart()
+	s := steppe{&hamlet{lab: l, cluster: cluster.New(), told: record.NewFakeRecorder(10 * nodes)}}
+	c := county{s.hamlet, network}
+	s.join(1, nodes)
+	forgetMemory()
+	var stop func()
+	first := c.costs(func() { stop = s.begin(); s.awaitRoutes() })
+	defer func() { stop() }()
+	c.minute() // what the conditions brought
+	var quiet cost
+	for b.Loop() {
+		quiet = c.costs(c.minute)
+	}
+	replaced := c.costs(func() { s.replace(1, nodes+1); s.awaitRoutes() })
+	more := c.costs(func() { s.join(nodes+2, nodes+1+joins); s.awaitRoutes() })
+
+	// Metrics from before the loop are forgotten by it.
+	first.report(b, "steppe-first", nodes)
+	quiet.report(b, "steppe-quiet", 1)
+	replaced.report(b, "steppe-replaced", 1)
+	more.report(b, "steppe-joins", joins)
+	b.ReportMetric(highest(), "steppe-memory")
+	b.ReportMetric(live(), "steppe-heap")
+}
+
+// awaitRoutes returns once all nodes have their routes.
+func (s steppe) awaitRoutes() {
+	s.Helper()
+	const often, long = 50 * time.Millisecond, 10 * time.Minute
+	late := time.After(long)
+	ticker := time.NewTicker(often)
+	defer ticker.Stop()
+	for s.unrouted() > 0 {
+		select {
+		case <-ticker.C:
+		case <-late:
+			s.Fatalf("%d nodes wait for routes: %s", s.unrouted(), s.events())
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package thalassa
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
+	"github.com/thalassa-cloud/thalassa-ccm/src/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+)
+
+// steppe is a hamlet without an overlay network: its nodes are given the networks of their pods, and get routes to them.
+type steppe struct{ *hamlet }
+
+// newSteppe is one in virtual time. Settings are of the configuration.
+func newSteppe(t *testing.T, settings func(*RoutesConfig)) steppe {
+	t.Helper()
+	s := steppe{&hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), told: record.NewFakeRecorder(10000)}}
+	s.config.Routes.Enabled = true
+	if settings != nil {
+		settings(&s.config.Routes)
+	}
+	s.restart()
+	stop := s.begin()
+	t.Cleanup(stop)
+	s.pass(time.Minute)
+	s.count()
+	return s
+}
+
+// begin starts both controllers, and returns what ends them.
+func (s steppe) begin() (stop func()) {
+	s.Helper()
+	kubernetes, err := cluster.Client(s)
+	if err != nil {
+		s.Fatal(err)
+	}
+	routes, _ := s.cloud.Routes()
+	nodes := informers.NewSharedInformerFactory(kubernetes, 0)
+	pods := []netip.Prefix{netip.MustParsePrefix("10.128.0.0/9")}
+	router, err := route.New(route.Options{Provider: route.ProviderOf(routes, "k8s-test"), Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods, Recorder: s.told})
+	if err != nil {
+		s.Fatal(err)
+	}
+	giver, err := podcidr.New(podcidr.Options{Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods,
+		Masks: podcidr.Masks{IPv4: podcidr.DefaultIPv4, IPv6: podcidr.DefaultIPv6}, Recorder: s.told})
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(s.Context()), klog.Logger{}))
+	nodes.StartWithContext(ctx)
+	var crew sync.WaitGroup
+	crew.Go(func() { router.Run(ctx) })
+	crew.Go(func() { giver.Run(ctx) })
+	return func() { cancel(); crew.Wait(); nodes.Shutdown() }
+}
+
+// join registers the nodes with these numbers, each with an address of its own in the emulator's subnet.
+func (s steppe) join(from, to int) {
+	s.Helper()
+	for i := from; i <= to; i++ {
+		n := named(machineName(i), "")
+		address := netip.AddrFrom4([4]byte{10, 0, byte(i / 250), byte(i%250 + 1)})
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.String()}}
+		if err := s.cluster.Create(n); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// replace lets one node take the place of another.
+func (s steppe) replace(old, young int) {
+	s.Helper()
+	if err := s.cluster.Delete(named(machineName(old), "")); err != nil {
+		s.Fatal(err)
+	}
+	s.join(young, young)
+}
+
+// unrouted counts the nodes that do not say that they have their routes.
+func (s steppe) unrouted() int {
+	count := 0
+	for _, n := range s.cluster.Nodes() {
+		routed := false
+		for _, one := range n.Status.Conditions {
+			routed = routed || one.Type == corev1.NodeNetworkUnavailable && one.Status == corev1.ConditionFalse
+		}
+		if !routed {
+			count++
+		}
+	}
+	return count
+}
+
+// routed lets time pass until all nodes have their routes, and returns how long it took.
+func (s steppe) routed() time.Duration {
+	s.Helper()
+	began := time.Now()
+	for s.unrouted() > 0 {
+		if s.pass(time.Second); time.Since(began) > 10*time.Minute {
+			s.Fatalf("%d nodes wait for routes: %s", s.unrouted(), s.events())
+		}
+	}
+	return time.Since(began)
+}
+
+// TestBudgetsOfRoutes: a route costs one call, a quiet cluster next to none, and a Node three writes at most however many come at once.
+func TestBudgetsOfRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, joins, minutes = 1000, 500, 15
+		s := newSteppe(t, nil)
+		s.join(1, size)
+		s.within("routes-first-seconds", s.routed().Seconds())
+		s.within("routes-first-calls", s.spent()/size)
+		s.within("routes-first-patches", float64(s.patches.Load())/size)
+
+		s.pass(time.Minute)
+		s.count()
+		s.pass(minutes * time.Minute)
+		s.within("routes-quiet-calls", s.spent()/minutes)
+		s.within("routes-quiet-writes", float64(s.patches.Load())+float64(len(s.events())))
+
+		s.count()
+		s.replace(1, size+1)
+		s.routed()
+		s.pass(time.Minute)
+		s.within("routes-replaced-calls", s.spent())
+		s.within("routes-replaced-patches", float64(s.patches.Load()))
+
+		s.count()
+		s.join(size+2, size+1+joins)
+		s.routed()
+		s.within("routes-joins-calls", s.spent()/joins)
+		s.within("routes-joins-patches", float64(s.patches.Load())/joins)
+		if got := s.emulatedRoutes(); got != size+joins {
+			t.Errorf("%d routes, want one for each of %d nodes", got, size+joins)
+		}
+	})
+}
+
+// TestBudgetOfExclusiveRoutes: a table that is only this cluster's is written as a whole.
+func TestBudgetOfExclusiveRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1000
+		s := newSteppe(t, func(c *RoutesConfig) { c.Table, c.Exclusive = "default", true })
+		s.join(1, size)
+		s.routed()
+		s.within("routes-exclusive-calls", s.spent())
+		if got := s.emulatedRoutes(); got != size {
+			t.Errorf("%d routes, want %d", got, size)
+		}
+	})
+}
+
+// emulatedRoutes counts the routes that the cloud has.
+func (s steppe) emulatedRoutes() int {
+	s.Helper()
+	table, err := s.api().GetRouteTable(s.Context(), "default")
+	if err != nil {
+		s.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, one := range table.Routes {
+		seen[one.DestinationCidrBlock] = true
+	}
+	return len(seen)
+}
