@@ -103,13 +103,13 @@ func planOf(tables []Table, d demand, k knowledge) plan {
 				p.inside(table, f, d)
 			}
 		}
-		staying := map[netip.Prefix]int{}
+		staying := map[netip.Prefix]kept{}
 		for _, w := range d.wants {
 			if slices.ContainsFunc(present[w.destination], w.leads) {
 				p.right[w.destination] = append(p.right[w.destination], table.ID)
 			}
 			if table.Used {
-				staying[w.destination] = p.serve(table, w, present[w.destination], k)
+				staying[w.destination] = kept{p.serve(table, w, present[w.destination], k), w}
 			}
 		}
 		p.bypass(table)
@@ -152,6 +152,12 @@ func (p plan) elsewhere(table string, destination netip.Prefix) bool {
 // none is no route of a destination.
 const none = -1
 
+// kept is which of the routes of a destination stays for the sake of a want, or none.
+type kept struct {
+	at int
+	want
+}
+
 // serve plans what a Node wants in a table where routes of the destination are present already. It returns which of them stays or is
 // changed.
 func (p *plan) serve(table Table, w want, present []Found, k knowledge) (stays int) {
@@ -182,8 +188,8 @@ func (p *plan) add(w want, o operation) {
 
 // clear plans the removal of this cluster's routes that nobody wants. Where a Node wants the destination and has no address to lead to,
 // nothing is removed: it may get its address back. In a table that is not used what leads to the networks of Nodes stays until they go:
-// others may reach pods by it.
-func (p *plan) clear(table Table, staying map[netip.Prefix]int, d demand, k knowledge) {
+// others may reach pods by it. Of two routes that both lead where they should neither goes: one of them may be of an old list, and gone.
+func (p *plan) clear(table Table, staying map[netip.Prefix]kept, d demand, k knowledge) {
 	seen := map[netip.Prefix]int{}
 	for _, f := range table.Routes {
 		index := seen[f.Destination]
@@ -191,10 +197,10 @@ func (p *plan) clear(table Table, staying map[netip.Prefix]int, d demand, k know
 		if !k.owns(table, f) {
 			continue
 		}
-		at, served := staying[f.Destination]
-		undecided := d.destinations[f.Destination] && (!table.Used || !served || at == none)
+		one, served := staying[f.Destination]
+		undecided := d.destinations[f.Destination] && (!table.Used || !served || one.at == none)
 		switch {
-		case undecided, served && at == index:
+		case undecided, served && (one.at == index || one.leads(f)):
 			p.staying++
 			if k.sure(table, f) {
 				p.owned[pair{table.ID, f.Destination, f.Gateway}] = true
