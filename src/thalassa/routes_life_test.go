@@ -1,0 +1,346 @@
+package thalassa
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+)
+
+const (
+	// routeLives are so many because each is short, and the worst coincidences are rare.
+	routeLives = 30
+	// routeSteps are the things that happen in one life of routes, and routePause is the longest time between two of them.
+	routeSteps = 40
+	routePause = time.Minute
+	// routesRight is the time after which all routes are right once nothing fails and nobody does anything: a pause after a failure, and
+	// two looks at what nodes left behind.
+	routesRight = 20 * time.Minute
+)
+
+// TestLivesOfRoutes lets nodes come and go in two subnets, others add and remove routes, and processes change, while calls of the cloud fail
+// and lists are old or empty, at random. A route that is right for a living node is never taken from it, and none of others is written. In
+// the end the tables have exactly the routes of the nodes and those of others. TRIAL_SEED and TRIAL_LIVES say which lives.
+func TestLivesOfRoutes(t *testing.T) {
+	first, _ := trial.Seed(t)
+	lives, err := strconv.Atoi(cmp.Or(os.Getenv(livesVariable), strconv.Itoa(routeLives)))
+	if err != nil {
+		t.Fatalf("%s: %v", livesVariable, err)
+	}
+	for seed := first; seed < first+uint64(lives); seed++ {
+		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
+			inLand(t, emulator.Switches{}, func(l *land) { newNomads(l, seed).live() })
+		})
+	}
+}
+
+// nomads are the nodes of a land, with one in each subnet that never goes.
+type nomads struct {
+	*land
+	dice    *rand.Rand
+	weather *weather
+	here    []*nomad
+	left    []string // machines whose nodes are gone
+	strange string   // the address of a machine that is no node
+	drawn   int
+}
+
+// nomad is a node.
+type nomad struct {
+	name, machine, destination, gateway string
+}
+
+func newNomads(l *land, seed uint64) *nomads {
+	l.Helper()
+	n := &nomads{land: l, dice: rand.New(rand.NewPCG(seed, 1))}
+	n.weather = &weather{next: l.network, api: l.api(), dice: rand.New(rand.NewPCG(seed, 2)), strange: map[string]bool{}}
+	l.network = n.weather
+	_, n.strange = n.machine("")
+	n.come("")
+	n.come(sideSubnet)
+	n.stranger("10.250.0.0/16")
+	n.stranger("10.244.255.0/24") // inside the cluster's network, and none of its nodes
+	return n
+}
+
+func (n *nomads) live() {
+	n.begin()
+	n.weather.set(func(w *weather) { w.storm = true })
+	for range routeSteps {
+		n.step()
+		n.weather.know(n.here)
+		n.wait(time.Duration(n.dice.Int64N(int64(routePause))))
+	}
+	n.weather.set(func(w *weather) { w.storm = false })
+	for _, id := range n.left { // as long as somebody may be there, a route that nobody remembers stays
+		_ = n.emulator.DeleteMachine(id)
+	}
+	n.wait(routesRight)
+	n.verdict()
+}
+
+// step is one thing that happens.
+func (n *nomads) step() {
+	subnet := []string{"", sideSubnet}[n.dice.IntN(2)]
+	switch n.dice.IntN(8) {
+	case 0, 1, 2:
+		n.come(subnet)
+	case 3, 4:
+		n.depart()
+	case 5:
+		n.loses([]string{mainTable, sideTable}[n.dice.IntN(2)], n.here[n.dice.IntN(len(n.here))].destination)
+	case 6:
+		n.begin()
+	default:
+		n.drawn++
+		n.stranger(fmt.Sprintf("10.%d.0.0/16", 100+n.drawn))
+	}
+}
+
+// machine makes one, and returns its identity and address.
+func (n *nomads) machine(subnet string) (id, address string) {
+	n.Helper()
+	n.drawn++
+	id, err := n.emulator.AddMachine(emulator.MachineSpec{Name: fmt.Sprintf("machine-%d", n.drawn), Subnet: subnet})
+	if err != nil {
+		n.Fatal(err)
+	}
+	machine, err := n.api().GetMachine(n.Context(), id)
+	if err != nil {
+		n.Fatal(err)
+	}
+	at := slices.IndexFunc(machine.Interfaces[0].IPAddresses, func(a string) bool { return netip.MustParseAddr(a).Is4() })
+	return id, machine.Interfaces[0].IPAddresses[at]
+}
+
+// come lets a node join, with the first network that is free.
+func (n *nomads) come(subnet string) {
+	n.Helper()
+	id, address := n.machine(subnet)
+	one := &nomad{name: fmt.Sprintf("node-%d", n.drawn), machine: id, gateway: address}
+	for i := 1; one.destination == ""; i++ {
+		free := fmt.Sprintf("10.244.%d.0/24", i)
+		if !slices.ContainsFunc(n.here, func(other *nomad) bool { return other.destination == free }) {
+			one.destination = free
+		}
+	}
+	n.register(one.name, id, []string{address}, one.destination)
+	n.here = append(n.here, one)
+	n.weather.know(n.here)
+}
+
+// depart lets a node go that may. Its machine goes with it, or stays for a while.
+func (n *nomads) depart() {
+	n.Helper()
+	const stay = 2 // one in each subnet
+	if len(n.here) == stay {
+		return
+	}
+	at := stay + n.dice.IntN(len(n.here)-stay)
+	gone := n.here[at]
+	n.here = slices.Delete(slices.Clone(n.here), at, at+1)
+	n.weather.know(n.here)
+	n.leave(gone.name)
+	if n.dice.IntN(2) > 0 {
+		n.left = append(n.left, gone.machine)
+		return
+	}
+	if err := n.emulator.DeleteMachine(gone.machine); err != nil {
+		n.Fatal(err)
+	}
+}
+
+// stranger makes a route of somebody else in one of the tables.
+func (n *nomads) stranger(destination string) {
+	n.Helper()
+	table := []string{mainTable, sideTable}[n.dice.IntN(2)]
+	n.byHand(table, destination, n.strange)
+	n.weather.set(func(w *weather) { w.strange[n.identity(table, destination)] = true })
+}
+
+// verdict says what is not as it should be in the end.
+func (n *nomads) verdict() {
+	n.Helper()
+	for _, problem := range n.weather.problems {
+		n.Error(problem)
+	}
+	others := 0
+	for _, table := range []string{mainTable, sideTable} {
+		has := strings.Split(n.has(table), ", ")
+		for _, one := range n.here {
+			want := one.destination + " by " + one.gateway
+			at := slices.Index(has, want)
+			if at < 0 {
+				n.Errorf("table %s lacks %s of %s: %v", table, want, one.name, has)
+				continue
+			}
+			has = slices.Delete(has, at, at+1)
+		}
+		others += len(has)
+		for _, left := range has {
+			if !strings.HasSuffix(left, " by "+n.strange) {
+				n.Errorf("table %s has %s, which nobody needs", table, left)
+			}
+		}
+	}
+	if others != len(n.weather.strange) {
+		n.Errorf("others have %d routes, want %d", others, len(n.weather.strange))
+	}
+	for _, one := range n.here {
+		n.is("condition of "+one.name, n.condition(one.name), string(corev1.ConditionFalse)+" RouteCreated")
+	}
+}
+
+// weather is the way to the cloud. In a storm calls fail, before the cloud hears of them or when it has done what they ask for, and lists are
+// old or empty. It looks at each write before it passes.
+type weather struct {
+	next http.RoundTripper
+	api  *iaas.Client
+
+	mu       sync.Mutex
+	dice     *rand.Rand
+	storm    bool
+	here     []*nomad
+	strange  map[string]bool // identities of routes of others
+	old      []byte          // an answer to a list of some time ago
+	problems []string
+}
+
+func (w *weather) set(change func(*weather)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(w)
+}
+
+// know tells it which nodes are here.
+func (w *weather) know(here []*nomad) {
+	w.set(func(w *weather) { w.here = slices.Clone(here) })
+}
+
+// gust is what befalls a call.
+type gust int
+
+// The gusts.
+const (
+	none    gust = iota
+	unheard      // the cloud does not hear of it
+	mute         // the answer is lost
+	broken       // 503
+	barred       // 403
+	stale        // of a list: an old answer
+	empty        // of a list: an empty one
+)
+
+// RoundTrip implements http.RoundTripper.
+func (w *weather) RoundTrip(request *http.Request) (*http.Response, error) {
+	list := request.Method == http.MethodGet && path.Base(request.URL.Path) == "route-tables"
+	switch w.gust(list) {
+	case unheard:
+		return nil, errors.New("the line is dead")
+	case broken:
+		return answer(request, http.StatusServiceUnavailable, []byte("{}")), nil
+	case barred:
+		return answer(request, http.StatusForbidden, []byte("{}")), nil
+	case stale:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return answer(request, http.StatusOK, w.old), nil
+	case empty:
+		return answer(request, http.StatusOK, []byte("[]")), nil
+	case mute:
+		response, err := w.pass(request, list)
+		if err != nil {
+			return nil, err
+		}
+		return nil, errors.Join(errors.New("the answer is lost"), response.Body.Close())
+	}
+	return w.pass(request, list)
+}
+
+// gust draws one, or none.
+func (w *weather) gust(list bool) gust {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const percent = 25
+	if !w.storm || w.dice.IntN(100) >= percent {
+		return none
+	}
+	drawn := unheard + gust(w.dice.IntN(int(empty)))
+	if drawn >= stale && (!list || w.old == nil) {
+		return unheard
+	}
+	return drawn
+}
+
+// pass lets a call through, and remembers what some lists say.
+func (w *weather) pass(request *http.Request, list bool) (*http.Response, error) {
+	if request.Method != http.MethodGet && path.Base(path.Dir(request.URL.Path)) == "routes" {
+		if err := w.inspect(request); err != nil {
+			return nil, err
+		}
+	}
+	response, err := w.next.RoundTrip(request)
+	if err != nil || !list {
+		return response, err
+	}
+	said, err := io.ReadAll(response.Body)
+	w.set(func(w *weather) {
+		if w.old == nil || w.dice.IntN(3) == 0 {
+			w.old = said
+		}
+	})
+	response.Body = io.NopCloser(bytes.NewReader(said))
+	return response, err
+}
+
+// inspect looks at a change or removal of a route. What is written once more because an answer was lost changes nothing.
+func (w *weather) inspect(request *http.Request) error {
+	id, to := path.Base(request.URL.Path), iaas.UpdateRouteTableRoute{}
+	if request.Method == http.MethodPut {
+		body, err := io.ReadAll(request.Body)
+		if err != nil || json.Unmarshal(body, &to) != nil {
+			return fmt.Errorf("a body that cannot be read: %s, %w", body, err)
+		}
+		request.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	table, err := w.api.GetRouteTable(request.Context(), path.Base(path.Dir(path.Dir(request.URL.Path))))
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.strange[id] {
+		w.problems = append(w.problems, request.Method+" of the route of somebody else")
+	}
+	at := slices.IndexFunc(table.Routes, func(r iaas.RouteEntry) bool { return r.Identity == id && r.GatewayAddress != nil })
+	for _, node := range w.here {
+		if at >= 0 && *table.Routes[at].GatewayAddress == node.gateway && table.Routes[at].DestinationCidrBlock == node.destination && to.GatewayAddress != node.gateway {
+			w.problems = append(w.problems, fmt.Sprintf("%s of the route to %s that %s needs, to %q", request.Method, node.destination, node.name, to.GatewayAddress))
+		}
+	}
+	return nil
+}
+
+func answer(request *http.Request, status int, body []byte) *http.Response {
+	return &http.Response{StatusCode: status, Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
+}
