@@ -2,6 +2,7 @@ package kustomizetest
 
 import (
 	"path"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,9 @@ func built(t *testing.T, name string, components ...string) string {
 	t.Helper()
 	k := overlay.New(t)
 	edit(t, k, name)
+	if slices.Contains(components, "allocate-node-cidrs") {
+		k.Change(t, overlay.ConfigFile(name), "cluster: production\n", "cluster: production\nclusterCIDR: 10.244.0.0/16\n")
+	}
 	k.Use(t, name, components...)
 	return k.Build(t, overlay.Dir(name))
 }

@@ -68,6 +68,9 @@ func notMeant() map[string]map[string]string {
 		"admission-policy": {
 			"managed": "the Services are in the served cluster",
 		},
+		"allocate-node-cidrs": {
+			"managed-tenant": "no pods of the program there: it is a flag",
+		},
 		"deployment": {
 			"managed":        "it is a Deployment already",
 			"managed-tenant": "no pods there",

@@ -39,11 +39,16 @@ func (c Component) filesFor(ctx context.Context, root string, p Profile) (map[st
 	if err != nil {
 		return nil, err
 	}
-	d, err := compare(before, after)
+	d, err := compare(withoutConfig(before), withoutConfig(after))
 	if err != nil {
 		return nil, err
 	}
 	return c.write(d)
+}
+
+// withoutConfig leaves the configuration out, which is one text: an overlay's file says all of it, and no component a part.
+func withoutConfig(objects []object) []object {
+	return slices.DeleteFunc(objects, object.isConfig)
 }
 
 // write makes files of a difference.

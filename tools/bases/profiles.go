@@ -36,6 +36,11 @@ func Components() []Component {
 			Profiles: map[string][]string{"self-managed": nil, "managed-tenant": nil},
 		},
 		{
+			Name:     "allocate-node-cidrs",
+			What:     "Nodes are given the networks of their pods, from clusterCIDR in cloud-config.yaml, where kube-controller-manager gives them none.",
+			Profiles: map[string][]string{"self-managed": nil, "managed": nil},
+		},
+		{
 			Name:     "deployment",
 			What:     "A Deployment with one pod in place of the DaemonSet.",
 			Profiles: map[string][]string{"self-managed": nil},
