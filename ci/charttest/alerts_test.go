@@ -212,17 +212,11 @@ func serviceScenes() []scene {
 	}
 }
 
-// withRoutes are values that make routes.
-func withRoutes() []string {
-	return []string{"cloudConfig.routes.enabled=true", "cloudConfig.clusterCIDR=10.244.0.0/16"}
-}
-
 func nodeScenes() []scene {
 	const kept = "ThalassaCCMNodesNotRemoved"
 	blocked := func(pod, reason, samples string) string {
 		return "  node_lifecycle_deletions_blocked" + pod + `, reason="` + reason + `"} ` + samples + "\n"
 	}
-	on := withRoutes()
 	const routes = "ThalassaCCMRoutesMissing"
 	lacking := func(pod, samples string) string { return "  node_route_nodes_lacking" + pod + "} " + samples + "\n" }
 	const waits = "ThalassaCCMNodesUninitialised"
@@ -233,11 +227,12 @@ func nodeScenes() []scene {
 		{waits, "the leader changes", waiting(podA, "1x25 stale") + waiting(podB, "_x25 1x95"), 20 * time.Minute, true, nil},
 		{waits, "they are initialised", waiting(podA, "5x20 0x5 5x20 0x75"), 20 * time.Minute, false, nil},
 		{waits, "those of one elsewhere", waiting(elsewhere, "2x120"), time.Hour, false, nil},
-		{routes, "Nodes lack routes", lacking(podA, "0x20 2x120"), 30 * time.Minute, true, on},
-		{routes, "one Node after the other", lacking(podA, "3x20 1x100"), 30 * time.Minute, true, on},
-		{routes, "the leader changes", lacking(podA, "1x25 stale") + lacking(podB, "_x25 1x95"), 20 * time.Minute, true, on},
-		{routes, "they are made", lacking(podA, "500x10 0x5 2x20 0x75"), 20 * time.Minute, false, on},
-		{routes, "those of one elsewhere", lacking(elsewhere, "2x120"), time.Hour, false, on},
+		{routes, "Nodes lack routes", lacking(podA, "0x20 2x120"), 30 * time.Minute, true, nil},
+		{routes, "one Node after the other", lacking(podA, "3x20 1x100"), 30 * time.Minute, true, nil},
+		{routes, "the leader changes", lacking(podA, "1x25 stale") + lacking(podB, "_x25 1x95"), 20 * time.Minute, true, nil},
+		{routes, "they are made", lacking(podA, "500x10 0x5 2x20 0x75"), 20 * time.Minute, false, nil},
+		{routes, "nobody makes any", "", time.Hour, false, nil},
+		{routes, "those of one elsewhere", lacking(elsewhere, "2x120"), time.Hour, false, nil},
 		{kept, "too many at once", blocked(podA, "allowance", "3x120"), time.Hour, true, nil},
 		{kept, "one reason after the other", blocked(podA, "not_vouched", "1x30 0x90") + blocked(podA, "list_doubtful", "0x30 1x90"), 40 * time.Minute, true, nil},
 		{kept, "it passed", blocked(podA, "contradicted", "0x10 1x40 0x100"), 40 * time.Minute, false, nil},
@@ -285,19 +280,6 @@ func TestAlertsFollowControllers(t *testing.T) {
 	}
 }
 
-// TestAlertsFollowRoutes: where nobody makes any, none is missing; where nobody can tell, as with a configuration of one's own, there may be.
-func TestAlertsFollowRoutes(t *testing.T) {
-	own := []string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=", "cloudConfig.existing.name=all"}
-	for name, test := range map[string]struct {
-		sets []string
-		want bool
-	}{"off": {nil, false}, "on": {withRoutes(), true}, "nobody can tell": {own, true}} {
-		if alert := alerting(t, test.sets...)["ThalassaCCMRoutesMissing"]; (alert != nil) != test.want {
-			t.Errorf("%s: there is an alert about routes: %v, want %v", name, !test.want, test.want)
-		}
-	}
-}
-
 // TestAlerts lets Prometheus' own rule engine see what happens: each alert fires when it should and not otherwise. Where one fires,
 // the same of a sibling release's pods is none of ours.
 func TestAlerts(t *testing.T) {
@@ -325,7 +307,7 @@ func TestAlerts(t *testing.T) {
 		}
 		seen[s.alert][s.fires] = true
 	}
-	for name := range alerting(t, withRoutes()...) {
+	for name := range alerting(t) {
 		if !seen[name][true] || !seen[name][false] {
 			t.Errorf("%s has no scene in which it fires, or none in which it does not", name)
 		}

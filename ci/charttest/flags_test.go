@@ -36,7 +36,6 @@ func flags(t *testing.T, sets ...string) map[string]string {
 
 func TestFlags(t *testing.T) {
 	want := map[string]string{
-		"allocate-node-cidrs":              "false",
 		"authorization-always-allow-paths": "/healthz,/readyz,/livez",
 		"bind-address":                     "0.0.0.0",
 		"cloud-config":                     "/etc/thalassa-ccm/config/cloud-config.yaml",

@@ -87,7 +87,7 @@ func useLibraries(t *testing.T) {
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, group := range ruleGroups(t, withRoutes()...) {
+	for _, group := range ruleGroups(t) {
 		for _, rule := range group.Rules {
 			if found[rule.Alert+rule.Record] != "" {
 				t.Errorf("%s%s is there twice", rule.Alert, rule.Record)
@@ -209,7 +209,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	for _, match := range regexp.MustCompile(`(?m)^## (Thalassa\w+)$`).FindAllStringSubmatch(string(page), -1) {
 		headings[match[1]] = true
 	}
-	for _, group := range ruleGroups(t, withRoutes()...) {
+	for _, group := range ruleGroups(t) {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" {
 				continue

@@ -93,13 +93,11 @@
   "summary" "The machines of some Nodes are missing or not to be looked at, and something speaks against removing the Nodes."
 ) .) }}
 {{- end }}
-{{- if (include "thalassa-ccm.work" .root | fromJson).routes }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMRoutesMissing" "severity" "warning" "for" "15m"
   "expr" (printf `sum by (namespace) (node_route_nodes_lacking{%s}) > 0` .pods)
   "summary" "Some Nodes lack a route to their pods, which nobody reaches from other Nodes."
 ) .) }}
-{{- end }}
 {{- with include "thalassa-ccm.followed" .root }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMInventoryOld" "severity" "warning" "for" "15m"

@@ -5,7 +5,6 @@ have a value of their own are refused by thalassa-ccm.validate.
 {{- define "thalassa-ccm.args" -}}
 {{- $config := include "thalassa-ccm.configExisting" . | fromJson -}}
 {{- $args := dict
-  "allocate-node-cidrs" false
   "authorization-always-allow-paths" "/healthz,/readyz,/livez"
   "bind-address" .Values.bindAddress
   "cloud-config" (printf "%s/%s" (include "thalassa-ccm.configDirectory" .) (ternary ($config.key | default "cloud-config.yaml") "cloud-config.yaml" (not (empty $config.name))))
