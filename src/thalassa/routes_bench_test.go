@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/record"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -26,7 +27,9 @@ func BenchmarkRoutes(b *testing.B) {
 	l.config.Routes.Enabled, l.config.Routes.DriftPeriod = true, int(time.Minute/hurry/time.Second)
 	l.config.API.RequestsPerSecond, l.config.API.Burst = rate, rate
 	l.restart()
-	s := steppe{&hamlet{lab: l, cluster: cluster.New(), told: record.NewFakeRecorder(10 * nodes)}}
+	process := crewtest.New(b)
+	process.Recorder = record.NewFakeRecorder(10 * nodes)
+	s := steppe{&hamlet{lab: l, cluster: cluster.New(), process: process}}
 	c := county{s.hamlet, network}
 	s.join(1, nodes)
 	forgetMemory()

@@ -10,9 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 	"github.com/thalassa-cloud/thalassa-ccm/src/route"
@@ -25,7 +25,7 @@ type steppe struct{ *hamlet }
 // newSteppe is one in virtual time. Settings are of the configuration.
 func newSteppe(t *testing.T, settings func(*RoutesConfig)) steppe {
 	t.Helper()
-	s := steppe{&hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), told: record.NewFakeRecorder(10000)}}
+	s := steppe{&hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), process: crewtest.New(t)}}
 	s.config.Routes.Enabled = true
 	if settings != nil {
 		settings(&s.config.Routes)
@@ -48,12 +48,12 @@ func (s steppe) begin() (stop func()) {
 	routes, _ := s.cloud.Routes()
 	nodes := informers.NewSharedInformerFactory(kubernetes, 0)
 	pods := []netip.Prefix{netip.MustParsePrefix("10.128.0.0/9")}
-	router, err := route.New(route.Options{Provider: route.ProviderOf(routes, "k8s-test"), Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods, Recorder: s.told})
+	router, err := route.New(route.Options{Provider: route.ProviderOf(routes, "k8s-test"), Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods, Recorder: s.process.Recorder})
 	if err != nil {
 		s.Fatal(err)
 	}
 	giver, err := podcidr.New(podcidr.Options{Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods,
-		Masks: podcidr.Masks{IPv4: podcidr.DefaultIPv4, IPv6: podcidr.DefaultIPv6}, Recorder: s.told})
+		Masks: podcidr.Masks{IPv4: podcidr.DefaultIPv4, IPv6: podcidr.DefaultIPv6}, Recorder: s.process.Recorder})
 	if err != nil {
 		s.Fatal(err)
 	}
