@@ -41,9 +41,9 @@ type cloud struct {
 
 // startCloud starts the emulator as a process of its own and returns it once it answers.
 func (s *stage) startCloud(ctx context.Context) (*cloud, error) {
-	ready := s.folder.file("cloud.json")
+	ready := s.folder.File("cloud.json")
 	p, err := process.Start(context.WithoutCancel(ctx), process.Spec{
-		Name: "thalassa-emulator", Path: s.programs.emulator, LogPath: s.folder.file("cloud.log"), Env: []string{},
+		Name: "thalassa-emulator", Path: s.programs.emulator, LogPath: s.folder.File("cloud.log"), Env: []string{},
 		Args: []string{
 			"--listen=127.0.0.1:0", "--data-plane=loopback", "--loopback-network=auto", "--ready-file=" + ready,
 			"--lb-create-delay=" + createDelay.String(), "--lb-delete-delay=" + deleteDelay.String(),

@@ -68,7 +68,7 @@ func (s *stage) perform(ctx context.Context) (err error) {
 	if s.folder, err = openFolder(s.options.Dir, s.tell); err != nil {
 		return err
 	}
-	s.later("its files", func(context.Context) error { return s.folder.remove() })
+	s.later("its files", func(context.Context) error { return s.folder.Remove() })
 	if s.options.Cluster != "" {
 		// Asked before anything else: nobody should wait minutes for a question.
 		if s.cluster, err = s.knock(ctx); err != nil {

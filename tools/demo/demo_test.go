@@ -183,26 +183,30 @@ func TestKilledHalfWay(t *testing.T) {
 	if err != nil {
 		t.Errorf("its processes outlived it:\n%s", strings.Join(processes(dir), "\n"))
 	}
-	if removed := removeStale(dir); len(removed) != 1 {
-		t.Errorf("the next demo removes %v, want the one folder of the killed one", removed)
+	if removed, err := demos().Clean(); err != nil || len(removed) != 1 {
+		t.Errorf("the next demo removes %v and %v, want the one folder of the killed one", removed, err)
 	}
 	nothingLeft(t, dir)
 }
 
-func TestStaleFoldersOfOthersStay(t *testing.T) {
-	dir := t.TempDir()
-	running, err := openFolder(filepath.Join(dir, folderPrefix+"running"), newTeller(&story{}))
+func TestFolder(t *testing.T) {
+	dir := ownTemp(t)
+	killed := filepath.Join(dir, folderPrefix+"killed")
+	if err := errors.Join(os.Mkdir(killed, 0o700), os.WriteFile(filepath.Join(killed, "lock"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	out := &story{}
+	own, err := openFolder("", newTeller(out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := t.TempDir()
-	if err := os.Symlink(elsewhere, filepath.Join(dir, folderPrefix+"link")); err != nil {
-		t.Fatal(err)
+	inOrder(t, out.String(), "killed left behind: "+regexp.QuoteMeta(killed))
+	named, err := openFolder(filepath.Join(dir, "named"), newTeller(out))
+	if err != nil || named.Path() != filepath.Join(dir, "named") {
+		t.Fatalf("asked for a folder named, got %v and %v", named, err)
 	}
-	if removed := removeStale(dir); len(removed) > 0 {
-		t.Errorf("removed %v: one is in use, one is a link to somewhere else", removed)
-	}
-	if err := running.remove(); err != nil {
+	if err := errors.Join(own.Remove(), named.Remove()); err != nil {
 		t.Error(err)
 	}
+	nothingLeft(t, dir)
 }

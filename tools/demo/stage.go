@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/folder"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
@@ -23,7 +24,7 @@ const (
 type stage struct {
 	options  Options
 	tell     *teller
-	folder   *folder
+	folder   *folder.Folder
 	programs programs
 	undo     []undo
 
@@ -74,7 +75,7 @@ func (s *stage) set(ctx context.Context) (err error) {
 // ownCluster starts a control plane that only the demo uses. KUBECONFIG and whatever it names play no part in it.
 func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
 	control, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: s.folder.file("kubernetes"), Binary: s.programs.lab, Progress: func(line string) { s.tell.say("%s", line) },
+		Dir: s.folder.File("kubernetes"), Binary: s.programs.lab, Progress: func(line string) { s.tell.say("%s", line) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting Kubernetes: %w", err)
@@ -105,7 +106,7 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	if err != nil {
 		return fmt.Errorf("reading the address of server %s: %w", name, err)
 	}
-	dir := s.folder.file("nodes/" + name)
+	dir := s.folder.File("nodes/" + name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making a folder for node %s: %w", name, err)
 	}
@@ -148,7 +149,7 @@ func (s *stage) lookAround() {
 	s.tell.plain("  the cloud:  curl -s %s/_emulator/state", s.cloud.Endpoint)
 	s.tell.plain("  the cloud's API, as its customer:  curl -s -H 'Authorization: Token emulator-personal-access-token' -H 'X-Organisation-Identity: %s' %s/v1/loadbalancers",
 		s.cloud.Organisation, s.cloud.Endpoint)
-	s.tell.plain("  logs: %s", s.folder.path)
+	s.tell.plain("  logs: %s", s.folder.Path())
 }
 
 // explain helps to find out why the story stopped: the end of the cloud controller manager's log.

@@ -3,68 +3,32 @@
 package leftover
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/folder"
 )
 
-func make1(t *testing.T, in, name string) string {
+// elsewhere is where the tests have folders of clusters.
+func elsewhere(t *testing.T) folder.Place {
 	t.Helper()
-	path := filepath.Join(in, name)
-	if err := os.MkdirAll(filepath.Join(path, "machines/worker-1/lib"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	place := clusters()
+	place.Parent = t.TempDir()
+	return place
 }
 
-func TestClean(t *testing.T) {
-	in := t.TempDir()
-	dead, alive, fresh, other := make1(t, in, prefix+"dead"), make1(t, in, prefix+"alive"), make1(t, in, prefix+"fresh"), make1(t, in, "somebody-else")
-	held, err := lock(dead, unix.LOCK_NB)
+func TestCgroupsHaveTheNamesOfMachines(t *testing.T) {
+	made, err := elsewhere(t).Make()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := held.Close(); err != nil { // as the kernel does for who is killed
-		t.Fatal(err)
-	}
-	if held, err = lock(alive, unix.LOCK_NB); err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
-
-	now := time.Now()
-	removed, err := clean(in, now)
-	if err != nil || !slices.Equal(removed, []string{dead}) {
-		t.Errorf("removed %v and %v, want %s", removed, err, dead)
-	}
-	for _, path := range []string{alive, fresh, other} {
-		if _, err := os.Stat(path); err != nil {
-			t.Error(err)
-		}
-	}
-	removed, err = clean(in, now.Add(2*young))
-	if err != nil || !slices.Equal(removed, []string{fresh}) {
-		t.Errorf("later, removed %v and %v, want the one that nobody ever locked", removed, err)
-	}
-}
-
-func TestFolderGoes(t *testing.T) {
-	path := make1(t, t.TempDir(), prefix+"one")
-	held, err := lock(path, unix.LOCK_NB)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &Folder{path, held}
-	if _, err := lock(path, unix.LOCK_NB); err == nil || !strings.Contains(err.Error(), "that runs") {
-		t.Errorf("locked twice: %v", err)
-	}
-	if got := f.Cgroup("worker-1"); got != prefix+"one.worker-1." {
-		t.Errorf("the cgroup of a machine is %q", got)
+	f := &Folder{made}
+	if got, want := f.Cgroup("worker-1"), filepath.Base(f.Path())+".worker-1."; got != want {
+		t.Errorf("the cgroup of a machine is %q, want %q", got, want)
 	}
 	if strings.HasPrefix(f.Cgroup("worker-10"), f.Cgroup("worker-1")) {
 		t.Error("removing one machine's cgroup removes another's")
@@ -72,25 +36,53 @@ func TestFolderGoes(t *testing.T) {
 	if err := f.Remove(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("it is still there")
+	if _, err := os.Stat(f.Path()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its files after the end: %v", err)
 	}
-	if err := sweep(path); err != nil {
-		t.Errorf("sweeping what is gone: %v", err)
+}
+
+// TestSweep sweeps what a cluster left that was killed: its lock is there, and nobody has it.
+func TestSweep(t *testing.T) {
+	in := elsewhere(t)
+	path := filepath.Join(in.Parent, in.Prefix+"killed")
+	err := errors.Join(os.MkdirAll(filepath.Join(path, "machines/worker-1/lib"), 0o700), os.WriteFile(filepath.Join(path, "lock"), nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	networks := func() ([]string, error) {
+		if tries++; tries == 1 {
+			return nil, errors.New("a process that dies is still in one")
+		}
+		return nil, nil
+	}
+	for range 2 { // the second time there is nothing to do
+		if err := sweep(in, path, networks); err != nil {
+			t.Error(err)
+		}
+	}
+	if tries != 2 {
+		t.Errorf("tried %d times, want again after the first failed, and not once more", tries)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its files after the sweep: %v", err)
 	}
 }
 
 func TestSweepTouchesNothingElse(t *testing.T) {
-	path := make1(t, t.TempDir(), prefix+"elsewhere")
-	for _, strange := range []string{path, "/", "/var/tmp", "/var/tmp/x", "/var/tmp/" + prefix + "x/.."} {
-		if err := Sweep(strange); err == nil || !strings.Contains(err.Error(), "not the folder of a cluster") {
+	other := filepath.Join(t.TempDir(), clusters().Prefix+"elsewhere")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, strange := range []string{other, "/", "/var/tmp", "/var/tmp/x", "/var/tmp/" + clusters().Prefix + "x/.."} {
+		if err := Sweep(strange); err == nil || !strings.Contains(err.Error(), "not one of the folders") {
 			t.Errorf("%s: %v", strange, err)
 		}
 	}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
 	}
-	if err := Sweep(filepath.Join(parent, prefix+"that-is-not-there")); err != nil {
+	if err := Sweep(filepath.Join(clusters().Parent, clusters().Prefix+"that-is-not-there")); err != nil {
 		t.Errorf("a folder that is gone: %v", err)
 	}
 }
