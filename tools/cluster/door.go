@@ -5,9 +5,10 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"sync"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/splice"
 )
 
 // dial connects to an address.
@@ -54,7 +55,7 @@ func (d *door) serve() {
 	}
 }
 
-// carry carries one connection until either side has ended.
+// carry carries one connection until both sides have ended, or one has broken off.
 func (d *door) carry(near net.Conn) {
 	defer near.Close()
 	far, err := d.through(d.ctx, "tcp", d.to)
@@ -64,16 +65,5 @@ func (d *door) carry(near net.Conn) {
 	defer far.Close()
 	stop := context.AfterFunc(d.ctx, func() { _, _ = near.Close(), far.Close() })
 	defer stop()
-	var both sync.WaitGroup
-	both.Go(func() { pour(far, near) })
-	both.Go(func() { pour(near, far) })
-	both.Wait()
-}
-
-// pour copies until the source has ended, and says so to the other side.
-func pour(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	if half, ok := to.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
+	splice.Both(near, far)
 }

@@ -2,14 +2,14 @@ package proxy
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/splice"
 )
 
 // dialLimit bounds the connection to an endpoint. Everything is on this machine; an endpoint that
@@ -63,27 +63,9 @@ func (s *stream) forward(client *net.TCPConn) {
 		return
 	}
 	defer endpoint.Close()
-	splice(client, endpoint)
+	splice.Both(client, endpoint)
 }
 
 // reset makes Close answer with a reset instead of a polite end, which is what a client sees when
 // the endpoint refuses.
 func reset(c *net.TCPConn) { _ = c.SetLinger(0) }
-
-// splice copies both ways until both ends have finished, or one has failed.
-func splice(a, b net.Conn) {
-	var both sync.WaitGroup
-	both.Go(func() { pipe(a, b) })
-	both.Go(func() { pipe(b, a) })
-	both.Wait()
-}
-
-// pipe copies one way and passes the end of the stream on. An error ends both directions.
-func pipe(to, from net.Conn) {
-	_, err := io.Copy(to, from)
-	if w, ok := to.(interface{ CloseWrite() error }); ok && err == nil && w.CloseWrite() == nil {
-		return
-	}
-	_ = to.Close()
-	_ = from.Close()
-}
