@@ -8,15 +8,21 @@ need() { command -v "$1" >/dev/null || packages+=("$2"); }
 
 export PATH="$PATH:/usr/sbin:/sbin"
 need containerd containerd
+need containerd-shim-runc-v2 containerd
 need ctr containerd
 need runc runc
 need ip iproute2
 need nft nftables
 need conntrack conntrack
 need nsenter util-linux
-need unshare util-linux
 need mount mount
-[[ -x /usr/lib/cni/bridge || -x /opt/cni/bin/bridge ]] || packages+=(containernetworking-plugins)
+need umount mount
+
+plugins=containernetworking-plugins
+for folder in /usr/lib/cni /opt/cni/bin /usr/libexec/cni; do
+	if [[ -x $folder/bridge && -x $folder/host-local ]]; then plugins=; fi
+done
+[[ -z $plugins ]] || packages+=("$plugins")
 
 if ((${#packages[@]} > 0)); then
 	mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)

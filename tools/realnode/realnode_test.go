@@ -4,7 +4,6 @@ package realnode
 
 import (
 	"encoding/json"
-	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,29 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
-
-func TestRequirements(t *testing.T) {
-	all := requirements{0, func(string) (string, error) { return "/bin/x", nil }, func(string) bool { return true }}
-	if err := all.check(); err != nil {
-		t.Errorf("nothing is missing, and it says %v", err)
-	}
-	none := requirements{1000, func(string) (string, error) { return "", errors.New("not found") }, func(string) bool { return false }}
-	err := none.check()
-	if err == nil {
-		t.Fatal("everything is missing, and it says nothing")
-	}
-	for _, part := range []string{
-		"root", "containerd, containerd-shim-runc-v2, ctr (package containerd)", "runc (package runc)", "nft (package nftables)",
-		"package conntrack", "package containernetworking-plugins", "ci/e2e-setup.sh",
-	} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%v\ndoes not say %q", err, part)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("it is more than one line: %v", err)
-	}
-}
 
 func TestCNIFolder(t *testing.T) {
 	there := func(folder string) func(string) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -227,6 +228,9 @@ type requirements struct {
 	lookPath func(string) (string, error)
 	stat     func(string) (os.FileInfo, error)
 }
+
+// Check says what planes cannot do without and this machine lacks, all of it at once: to be root, the program nft, IPv6.
+func Check() error { return requirements{os.Geteuid(), exec.LookPath, os.Stat}.check() }
 
 // check says everything that is missing.
 func (q requirements) check() error {

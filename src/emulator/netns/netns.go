@@ -24,8 +24,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -89,9 +87,8 @@ type Plane struct {
 // New starts a plane without machines. It removes first what dead planes left.
 // What the machine lacks is an error, all of it at once if possible.
 func New(o Options) (*Plane, error) {
-	lacks := requirements{os.Geteuid(), exec.LookPath, os.Stat}.check()
-	if lacks != nil {
-		return nil, fmt.Errorf("starting the data plane netns: %w", lacks)
+	if err := Check(); err != nil {
+		return nil, fmt.Errorf("starting the data plane netns: %w", err)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

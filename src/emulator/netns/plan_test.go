@@ -205,6 +205,17 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
+func TestCheckLooksAtThisMachine(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := Check()
+	if err == nil || !strings.Contains(err.Error(), "the program nft is missing") {
+		t.Errorf("without any program: %v", err)
+	}
+	if os.Geteuid() != 0 && !strings.Contains(err.Error(), "only root may make network namespaces") {
+		t.Errorf("as an ordinary user: %v", err)
+	}
+}
+
 func TestClientNetworks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		networks []netip.Prefix
