@@ -2,7 +2,6 @@ package kubectl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +11,8 @@ import (
 
 	// The module whose folder holds the definitions: what is imported stays in go.mod, at one version, and is there without a network.
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 )
 
 // operatorModule has the definitions of its kinds in definitionsDir, one file each.
@@ -51,15 +51,11 @@ func (k Kubectl) DefineMonitors(ctx context.Context) error {
 	if _, err := k.Apply(definitions, "--server-side"); err != nil {
 		return fmt.Errorf("defining monitors: %w", err)
 	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, monitorLimit, true, func(context.Context) (bool, error) {
-		_, last = k.Apply(samples, "--server-side", "--dry-run=server")
-		return last == nil, nil
+	limits := patience.Limits{Every: 100 * time.Millisecond, For: monitorLimit}
+	return limits.Until(ctx, "the kinds of monitors can be used", func(context.Context) error {
+		_, err := k.Apply(samples, "--server-side", "--dry-run=server")
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("waiting for the kinds of monitors: %w", errors.Join(err, last))
-	}
-	return nil
 }
 
 // monitorDefinitions are the CustomResourceDefinitions, as one manifest.

@@ -33,6 +33,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/realnode"
 )
 
@@ -90,6 +91,9 @@ type undo struct {
 	what string
 	do   func() error
 }
+
+// limits are how patient a cluster is with its nodes.
+func limits() patience.Limits { return patience.Limits{Every: pollEvery, For: waitTimeout} }
 
 // Start starts a cluster and waits until its nodes are initialised and ready. ctx bounds the start only;
 // afterwards the cluster runs until Close, or until this process ends in whatever way.

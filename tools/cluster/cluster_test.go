@@ -68,19 +68,6 @@ func TestUndoIsInReverse(t *testing.T) {
 	}
 }
 
-func TestUntilTellsTheReason(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	interrupted := errors.New("interrupted")
-	c := &Cluster{}
-	err := c.until(ctx, "nothing", func(context.Context) error { cancel(interrupted); return errors.New("not yet") })
-	if !errors.Is(err, interrupted) {
-		t.Errorf("got %v, want the cause of the end", err)
-	}
-	if err := c.until(t.Context(), "something", func(context.Context) error { return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestMachinesWithoutACluster hears of machines before there is anything to join: nothing starts, and what is deleted is forgotten.
 func TestMachinesWithoutACluster(t *testing.T) {
 	m := newMachines(&Cluster{options: Options{Progress: func(line string) { t.Error(line) }}})

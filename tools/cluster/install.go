@@ -62,7 +62,7 @@ func (c *Cluster) Values() map[string]any {
 // nodesReady waits until all machines have a node that is ready, and initialised, if there is somebody to do that.
 func (c *Cluster) nodesReady(ctx context.Context, initialised bool) error {
 	want := c.options.Workers + 1
-	err := c.until(ctx, fmt.Sprintf("%d nodes to be ready", want), func(ctx context.Context) error {
+	err := limits().Until(ctx, fmt.Sprintf("%d nodes are ready", want), func(ctx context.Context) error {
 		if err := c.machines.wait(ctx, func() bool { return true }); err != nil {
 			return err
 		}

@@ -260,7 +260,7 @@ func (m *machines) kubeconfig(file, user string, groups ...string) (string, erro
 // connect gives the node the network of its pods, which the controller manager chooses when it has registered.
 func (c *Cluster) connect(ctx context.Context, node *realnode.Node, e netns.Event) error {
 	var cidrs []string
-	err := c.until(ctx, "node "+e.Name+" to have a network for its pods", func(ctx context.Context) error {
+	err := limits().Until(ctx, "node "+e.Name+" has a network for its pods", func(ctx context.Context) error {
 		object, err := c.api.CoreV1().Nodes().Get(ctx, e.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

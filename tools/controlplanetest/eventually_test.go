@@ -15,7 +15,7 @@ type failing struct {
 	why string
 }
 
-func (f *failing) Fatalf(format string, values ...any) { f.why = fmt.Sprintf(format, values...) }
+func (f *failing) Fatal(values ...any) { f.why = fmt.Sprint(values...) }
 
 func TestEventually(t *testing.T) {
 	looks := 0

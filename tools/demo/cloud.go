@@ -12,9 +12,9 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	"github.com/thalassa-cloud/client-go/pkg/client"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
@@ -53,17 +53,13 @@ func (s *stage) startCloud(ctx context.Context) (*cloud, error) {
 		return nil, err
 	}
 	s.later("the cloud", func(context.Context) error { return p.Stop(cloudTimeout) })
-	err = wait.PollUntilContextTimeout(ctx, pollInterval, cloudTimeout, true, func(context.Context) (bool, error) {
-		select {
-		case <-p.Done():
-			return false, p.Err()
-		default:
-			_, err := os.Stat(ready)
-			return err == nil, nil
-		}
+	limits := patience.Limits{Every: pollInterval, For: cloudTimeout, Needs: p}
+	err = limits.Until(ctx, "the cloud answers", func(context.Context) error {
+		_, err := os.Stat(ready)
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("waiting until the cloud answers: %w", err)
+		return nil, err
 	}
 	return connectCloud(ready)
 }

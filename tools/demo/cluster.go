@@ -13,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 )
 
 const (
@@ -83,23 +84,19 @@ func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 }
 
 // until waits until check says true. An error of check is remembered and tried again: clusters and clouds have bad moments.
-// what completes the sentence "waiting for …".
+// what completes the sentence "waiting until …".
 func until(ctx context.Context, what string, check func(context.Context) (bool, error)) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, stepTimeout, true, func(ctx context.Context) (bool, error) {
+	last := errors.New("it is not so")
+	return patience.Limits{Every: pollInterval, For: stepTimeout}.Until(ctx, what, func(ctx context.Context) error {
 		done, err := check(ctx)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		if done && err == nil {
+			return nil
+		}
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			last = err
 		}
-		return done && err == nil, nil
+		return last
 	})
-	if err == nil {
-		return nil
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return errors.Join(fmt.Errorf("waited %s in vain for %s", stepTimeout, what), last)
 }
 
 // initialised says whether the cloud controller manager is done with the node.

@@ -18,7 +18,7 @@ func (s *stage) removeExample(ctx context.Context) error {
 	if err := ignoreNotFound(services.Delete(ctx, webName, metav1.DeleteOptions{})); err != nil {
 		return fmt.Errorf("deleting Service %s: %w", webName, err)
 	}
-	gone := until(ctx, "Service "+webName+" to go", func(ctx context.Context) (bool, error) {
+	gone := until(ctx, "Service "+webName+" is gone", func(ctx context.Context) (bool, error) {
 		_, err := services.Get(ctx, webName, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), ignoreNotFound(err)
 	})

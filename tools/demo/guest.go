@@ -194,7 +194,7 @@ func (c *cluster) removeNamespace(ctx context.Context) error {
 	if err := ignoreNotFound(c.client.CoreV1().Namespaces().Delete(ctx, guestNamespace, metav1.DeleteOptions{})); err != nil {
 		return fmt.Errorf("deleting namespace %s: %w", guestNamespace, err)
 	}
-	return until(ctx, "namespace "+guestNamespace+" to go", func(ctx context.Context) (bool, error) {
+	return until(ctx, "namespace "+guestNamespace+" is gone", func(ctx context.Context) (bool, error) {
 		_, err := c.client.CoreV1().Namespaces().Get(ctx, guestNamespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), ignoreNotFound(err)
 	})
@@ -215,7 +215,7 @@ func (c *cluster) endServices(ctx context.Context) error {
 	// Half of the time at most: what cannot be taken down loses its finalizer afterwards.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout/2)
 	defer cancel()
-	return until(ctx, "the demo's Services to go", func(ctx context.Context) (bool, error) {
+	return until(ctx, "the demo's Services are gone", func(ctx context.Context) (bool, error) {
 		left, err := services.List(ctx, metav1.ListOptions{})
 		return err == nil && len(left.Items) == 0, err
 	})

@@ -101,7 +101,7 @@ func (s *stage) uninstall(ctx context.Context) error {
 
 // ccmRuns waits until the workload that the chart made runs.
 func (s *stage) ccmRuns(ctx context.Context) error {
-	return until(ctx, "the cloud controller manager to run", func(ctx context.Context) (bool, error) {
+	return until(ctx, "the cloud controller manager runs", func(ctx context.Context) (bool, error) {
 		pods, err := s.cluster.client.CoreV1().Pods(s.cluster.systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: ccmLabels})
 		if err != nil {
 			return false, err
@@ -146,7 +146,7 @@ func (s *stage) nodesInitialised(ctx context.Context) error {
 }
 
 func (s *stage) nodeInitialised(ctx context.Context, name string) error {
-	return until(ctx, "node "+name+" to be initialised", func(ctx context.Context) (bool, error) {
+	return until(ctx, "node "+name+" is initialised", func(ctx context.Context) (bool, error) {
 		node, err := s.cluster.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil || !initialised(node) {
 			return false, err
@@ -194,7 +194,7 @@ func (s *stage) applyExample(ctx context.Context) error {
 // addressed waits until the Service has an address, and tells what the load balancer does until then.
 func (s *stage) addressed(ctx context.Context) error {
 	seen := ""
-	return until(ctx, "the Service to get an address", func(ctx context.Context) (bool, error) {
+	return until(ctx, "the Service has an address", func(ctx context.Context) (bool, error) {
 		service, err := s.cluster.client.CoreV1().Services(s.cluster.webNamespace).Get(ctx, webName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -232,7 +232,7 @@ func (s *stage) answered(ctx context.Context) error {
 	if wanted := net.JoinHostPort(s.address, "80"); served != wanted {
 		s.tell.say("The emulated load balancer answers at %s instead: %s", served, balancer.Listeners[0].Problem)
 	}
-	return until(ctx, "an answer through the load balancer", func(ctx context.Context) (bool, error) {
+	return until(ctx, "an answer comes through the load balancer", func(ctx context.Context) (bool, error) {
 		body, err := fetch(ctx, "http://"+served+"/")
 		if err != nil {
 			return false, err
@@ -259,7 +259,7 @@ func (s *stage) grow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading node %s: %w", name, err)
 	}
-	return until(ctx, name+" to become a target", func(ctx context.Context) (bool, error) {
+	return until(ctx, name+" is a target", func(ctx context.Context) (bool, error) {
 		balancer, err := s.cloud.balancer(ctx, s.address)
 		if err != nil {
 			return false, err
@@ -279,7 +279,7 @@ func (s *stage) endService(ctx context.Context) error {
 	if err := s.removeExample(ctx); err != nil {
 		return err
 	}
-	return until(ctx, "the load balancer to go", func(ctx context.Context) (bool, error) {
+	return until(ctx, "the load balancer is gone", func(ctx context.Context) (bool, error) {
 		left, err := s.cloud.leftovers(ctx)
 		if err != nil || left != "" {
 			return false, errors.Join(err, fmt.Errorf("the cloud still has %s", left))

@@ -56,7 +56,7 @@ func (n *Node) startContainerd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.await(ctx, "containerd to answer", p, func(ctx context.Context) error {
+	return n.await(ctx, "containerd answers", p, func(ctx context.Context) error {
 		return ctr(ctx, n.options.Dir, "version")
 	})
 }

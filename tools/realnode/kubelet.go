@@ -101,7 +101,7 @@ func (n *Node) startKubelet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.await(ctx, "the kubelet to be healthy", p, func(ctx context.Context) error {
+	return n.await(ctx, "the kubelet is healthy", p, func(ctx context.Context) error {
 		return n.healthy(ctx, "http://"+kubeletHealth+"/healthz")
 	})
 }

@@ -27,10 +27,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
@@ -128,7 +128,7 @@ func (n *Node) boot(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return n.await(ctx, "the machine to boot", n.machine, func(context.Context) error {
+	return n.await(ctx, "the machine has booted", n.machine, func(context.Context) error {
 		_, err := os.Stat(filepath.Join(n.options.Dir, machine.ReadyFile))
 		return err
 	})
@@ -136,22 +136,9 @@ func (n *Node) boot(ctx context.Context) (err error) {
 
 func (n *Node) log(name string) string { return filepath.Join(n.options.Logs, name+".log") }
 
-// await waits until check returns nil, or a process has ended that must not.
+// await waits until check is content, or a process has ended that must not.
 func (n *Node) await(ctx context.Context, what string, p *process.Process, check func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollEvery, startTimeout, true, func(ctx context.Context) (bool, error) {
-		select {
-		case <-p.Done():
-			return false, fmt.Errorf("it ended: %w", p.Err())
-		default:
-			last = check(ctx)
-			return last == nil, nil
-		}
-	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("waiting for %s: %w", what, err), last)
-	}
-	return nil
+	return patience.Limits{Every: pollEvery, For: startTimeout, Needs: p}.Until(ctx, what, check)
 }
 
 // Command is a command line that runs another one on the machine, as root of it.

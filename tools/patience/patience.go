@@ -1,0 +1,68 @@
+// Package patience waits for what has no event to wait for: it looks, again and again, and when it looked in vain says what at and why.
+//
+//	err := patience.Limits{Every: 50 * time.Millisecond, For: time.Minute}.Until(ctx, "the kubelet is healthy", healthy)
+package patience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
+)
+
+// Limits are how patient somebody is.
+type Limits struct {
+	// Every is the time between two looks, For how long it goes on.
+	Every, For time.Duration
+	// Needs is without whom waiting is in vain: its end is that of the wait. It may be nil.
+	Needs *process.Process
+}
+
+// Until looks at once, and then again until check is content. Otherwise the error has what was waited for, the cause of the end (that of
+// ctx, if it ended first), and the latest reason of check. what completes the sentence "waiting until …".
+func (l Limits) Until(ctx context.Context, what string, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, l.Every, l.For, true, func(ctx context.Context) (bool, error) {
+		if err := l.ended(); err != nil {
+			return false, err
+		}
+		err := check(ctx)
+		// What fails because time is up says less than what failed before.
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		return err == nil, nil
+	})
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	} else if wait.Interrupted(err) {
+		err = fmt.Errorf("it took longer than %s", l.For)
+	}
+	if last != nil {
+		err = fmt.Errorf("%w; at last: %w", err, last)
+	}
+	return fmt.Errorf("waiting until %s: %w", what, err)
+}
+
+// ended is the end of the process that is needed.
+func (l Limits) ended() error {
+	if l.Needs == nil {
+		return nil
+	}
+	select {
+	case <-l.Needs.Done():
+		if err := l.Needs.Err(); err != nil {
+			return fmt.Errorf("a process that it needs has ended: %w", err)
+		}
+		return errors.New("a process that it needs has ended")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,76 @@
+package patience
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
+)
+
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, looks := time.Now(), 0
+		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "the third look", func(context.Context) error {
+			if looks++; looks < 3 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		if err != nil || looks != 3 || time.Since(began) != 2*time.Second {
+			t.Errorf("%v after %d looks and %s, want 3 in 2 s", err, looks, time.Since(began))
+		}
+	})
+}
+
+func TestInVain(t *testing.T) {
+	noWings := errors.New("no wings")
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err := Limits{Every: time.Second, For: time.Minute}.Until(t.Context(), "pigs fly", func(ctx context.Context) error {
+			if time.Since(began) < 50*time.Second {
+				return noWings
+			}
+			<-ctx.Done() // a look that lasts too long is not what it is about
+			return ctx.Err()
+		})
+		if !errors.Is(err, noWings) || errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute {
+			t.Errorf("%v after %s, want why it was in vain after a minute", err, time.Since(began))
+		}
+		if text := err.Error(); !strings.Contains(text, "until pigs fly") || !strings.Contains(text, "1m0s") || strings.Contains(text, "\n") {
+			t.Errorf("%v does not say in one line what was waited for, and how long", err)
+		}
+	})
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted, noWings := errors.New("interrupted"), errors.New("no wings")
+	err := Limits{Every: time.Millisecond, For: time.Minute}.Until(ctx, "nothing", func(context.Context) error {
+		cancel(interrupted)
+		return noWings
+	})
+	if !errors.Is(err, interrupted) || !errors.Is(err, noWings) {
+		t.Errorf("got %v, want the cause of the end and the latest reason", err)
+	}
+}
+
+func TestWhoIsNeededEnds(t *testing.T) {
+	for script, why := range map[string]string{"exit 3": "3", "exit 0": "has ended"} {
+		p, err := process.Start(t.Context(), process.Spec{
+			Name: "needed", Path: "/bin/sh", Args: []string{"-c", script}, LogPath: filepath.Join(t.TempDir(), "log"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits := Limits{Every: time.Millisecond, For: time.Minute, Needs: p}
+		err = limits.Until(t.Context(), "it answers", func(context.Context) error { return errors.New("refused") })
+		if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "longer than") || strings.Contains(err.Error(), "%!") {
+			t.Errorf("%s: %v, want that it ended, at once", script, err)
+		}
+	}
+}
