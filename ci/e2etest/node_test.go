@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +21,7 @@ const (
 	taintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	taintShutdown      = "node.cloudprovider.kubernetes.io/shutdown"
 
-	portKubelet = 10250
+	portKubelet = "10250"
 )
 
 func hasTaint(node *corev1.Node, key string) bool {
@@ -65,12 +65,7 @@ func bootstrap(t *testing.T, l *lab) {
 // answersAt proves that a node's address is that of its machine: its kubelet answers there.
 func (l *lab) answersAt(t *testing.T, address string) {
 	t.Helper()
-	at, err := netip.ParseAddr(address)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	conn, err := l.Client().Dial(t.Context(), "tcp", netip.Addr{}, netip.AddrPortFrom(at, portKubelet))
+	conn, err := l.Client().DialContext(t.Context(), "tcp", net.JoinHostPort(address, portKubelet))
 	if err != nil {
 		t.Errorf("no kubelet at %s: %v", address, err)
 		return

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -167,13 +166,7 @@ func (l *lab) ask(ctx context.Context, address netip.Addr) (testserver.Answer, e
 	var answer testserver.Answer
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
-		at, err := netip.ParseAddrPort(to)
-		if err != nil {
-			return nil, err
-		}
-		return l.Client().Dial(ctx, network, netip.Addr{}, at)
-	}}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: l.Client().DialContext}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(address, 80).String()+"/", nil)
 	if err != nil {
 		return answer, err
@@ -192,7 +185,7 @@ func (l *lab) ask(ctx context.Context, address netip.Addr) (testserver.Answer, e
 // tell asks port 80 of an address with a datagram.
 func (l *lab) tell(ctx context.Context, address netip.Addr, text string) (testserver.Answer, error) {
 	var answer testserver.Answer
-	conn, err := l.Client().Dial(ctx, "udp", netip.Addr{}, netip.AddrPortFrom(address, 80))
+	conn, err := l.Client().DialContext(ctx, "udp", netip.AddrPortFrom(address, 80).String())
 	if err != nil {
 		return answer, err
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 )
 
@@ -40,7 +39,7 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 		return errors.Join(err, c.plane.Close())
 	}
 	c.later("the cloud", func() error { return errors.Join(c.cloud.Close(), c.machines.close()) })
-	outside, err := c.Client().ListenTCP(netip.AddrPortFrom(clientAddress(), cloudPort))
+	outside, err := c.Client().Listen(ctx, "tcp", netip.AddrPortFrom(clientAddress(), cloudPort).String())
 	if err != nil {
 		return fmt.Errorf("serving the cloud's API to machines: %w", err)
 	}
@@ -61,15 +60,4 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 // cloudEndpoint is where machines find the cloud's API.
 func cloudEndpoint() string {
 	return "http://" + netip.AddrPortFrom(clientAddress(), cloudPort).String()
-}
-
-// dialer connects from a namespace.
-func dialer(in *namespace.Namespace) dial {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return nil, fmt.Errorf("connecting from network namespace %q: %w", in.Name(), err)
-		}
-		return in.Dial(ctx, network, netip.Addr{}, to)
-	}
 }

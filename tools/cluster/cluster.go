@@ -9,7 +9,7 @@
 //	...
 //	defer c.Close()
 //	client, err := kubernetes.NewForConfig(c.Config())
-//	conn, err := c.Client().Dial(ctx, "tcp", netip.Addr{}, loadBalancer)
+//	conn, err := c.Client().DialContext(ctx, "tcp", "203.0.113.1:80")
 //
 // It needs root and Linux. Everything ends with the calling process, in whatever way that ends, and a
 // sweeper removes what is left of one that was killed.
@@ -165,7 +165,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	// switched off, it takes nobody's data with it.
 	c.control, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: c.folder.File("kubernetes"), Binary: c.programs.lab,
-		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path}, Dial: dialer(c.Client()),
+		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path}, Dial: c.Client().DialContext,
 		PodCIDR: podCIDR, ServiceCIDR: serviceCIDR, NodeMonitorGracePeriod: c.options.NodeMonitorGracePeriod,
 		// Whoever sees a node go silent after 20 s need not have its pods for 5 minutes more.
 		Flags: map[string][]string{controlplane.APIServer: {"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30"}},
@@ -183,7 +183,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 
 // openDoor lets this machine, whose namespace is another one, reach the API server at a loopback address.
 func (c *Cluster) openDoor(server netip.Addr) error {
-	door, err := openDoor(dialer(c.Client()), netip.AddrPortFrom(server, apiPort).String())
+	door, err := openDoor(c.Client().DialContext, netip.AddrPortFrom(server, apiPort).String())
 	if err != nil {
 		return err
 	}

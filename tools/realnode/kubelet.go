@@ -124,13 +124,7 @@ func (n *Node) healthy(ctx context.Context, url string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return nil, err
-		}
-		return in.Dial(ctx, network, netip.Addr{}, to)
-	}}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: in.DialContext}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

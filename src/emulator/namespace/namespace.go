@@ -6,7 +6,7 @@
 //	machine, err := namespace.Create("worker-1")
 //	...
 //	defer machine.Remove()
-//	listener, err := machine.ListenTCP(netip.MustParseAddrPort("10.0.0.5:80"))
+//	listener, err := machine.Listen(ctx, "tcp", "10.0.0.5:80")
 //
 // It needs root, or the capabilities SYS_ADMIN and NET_ADMIN.
 package namespace

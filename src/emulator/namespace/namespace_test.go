@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -96,24 +95,24 @@ func TestDo(t *testing.T) {
 	})
 }
 
-func TestSockets(t *testing.T) {
+func TestConnections(t *testing.T) {
 	asRoot(t, func(n *Namespace) {
-		for _, local := range []string{"127.0.0.1", "::1"} {
-			listener, err := n.ListenTCP(netip.AddrPortFrom(netip.MustParseAddr(local), 0))
+		for _, local := range []string{"127.0.0.1:0", "[::1]:0"} {
+			listener, err := n.Listen(t.Context(), "tcp", local)
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := listener.Addr().(*net.TCPAddr).AddrPort()
+			at := listener.Addr().String()
 			go func() {
 				if conn, err := listener.Accept(); err == nil {
 					_, _ = io.WriteString(conn, "inside")
 					_ = conn.Close()
 				}
 			}()
-			if _, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(at)); !errors.Is(err, syscall.ECONNREFUSED) {
+			if _, err := new(net.Dialer).DialContext(t.Context(), "tcp", at); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("%s from outside: %v, want that nobody is there", at, err)
 			}
-			conn, err := n.Dial(t.Context(), "tcp", at.Addr(), at)
+			conn, err := n.DialContext(t.Context(), "tcp", at)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,13 +122,21 @@ func TestSockets(t *testing.T) {
 			_ = conn.Close()
 			_ = listener.Close()
 		}
-		packets, err := n.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"))
+	})
+}
+
+func TestDatagrams(t *testing.T) {
+	asRoot(t, func(n *Namespace) {
+		var packets net.PacketConn
+		err := n.Do(func() (err error) {
+			packets, err = new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = packets.Close() }()
-		at := packets.LocalAddr().(*net.UDPAddr).AddrPort()
-		conn, err := n.Dial(t.Context(), "udp", at.Addr(), at)
+		conn, err := n.DialContext(t.Context(), "udp", packets.LocalAddr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,8 +145,20 @@ func TestSockets(t *testing.T) {
 			t.Fatal(err)
 		}
 		buffer := make([]byte, 10)
-		if size, err := packets.Read(buffer); err != nil || string(buffer[:size]) != "packet" {
+		if size, _, err := packets.ReadFrom(buffer); err != nil || string(buffer[:size]) != "packet" {
 			t.Errorf("received %q, %v", buffer[:size], err)
+		}
+	})
+}
+
+func TestNamesAreNotResolved(t *testing.T) {
+	asRoot(t, func(n *Namespace) {
+		_, dialed := n.DialContext(t.Context(), "tcp", "localhost:80")
+		_, listened := n.Listen(t.Context(), "tcp", "localhost:0")
+		for _, err := range []error{dialed, listened} {
+			if err == nil || !strings.Contains(err.Error(), "no names are resolved") || !strings.Contains(err.Error(), n.Name()) {
+				t.Errorf("a name: %v, want that it is refused", err)
+			}
 		}
 	})
 }

@@ -124,7 +124,7 @@ func official(t *testing.T, url string) *iaas.Client {
 
 // box is a machine with its servers.
 type box struct {
-	*namespace.Namespace
+	sockets
 	identity string
 	v4, v6   netip.Addr
 }
@@ -231,7 +231,7 @@ func ask(from *namespace.Namespace, network string, source netip.Addr, to netip.
 	if !source.IsValid() {
 		source = to.Addr() // of the same family, and replaced below
 	}
-	conn, err := from.Dial(ctx, network, otherwise(source, to.Addr()), to)
+	conn, err := sockets{from}.Dial(ctx, network, otherwise(source, to.Addr()), to)
 	if err != nil {
 		return "", err
 	}
@@ -317,13 +317,6 @@ func (c *cloud) status(identity string) traffic.ListenerStatus {
 // browser is an HTTP client in a namespace.
 func browser(from *namespace.Namespace) *http.Client {
 	return &http.Client{Timeout: patience, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			to, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return nil, err
-			}
-			return from.Dial(ctx, network, unspecified(to.Addr()), to)
-		},
+		DisableKeepAlives: true, DialContext: from.DialContext,
 	}}
 }

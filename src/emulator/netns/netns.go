@@ -227,7 +227,7 @@ func (p *Plane) router(vpc traffic.VPC) (*router, error) {
 	r := &router{
 		space: s, number: number, events: p.news.add, clients: p.options.ClientNetworks, name: p.machineName,
 		proxy: proxy.New(proxy.Options{
-			Sockets: s.Namespace, Logger: p.options.Logger, Second: p.options.Second, OneTarget: p.options.OneTarget,
+			Sockets: sockets{s.Namespace}, Logger: p.options.Logger, Second: p.options.Second, OneTarget: p.options.OneTarget,
 		}),
 		numbers: map[string]int{}, machines: map[string]*machine{},
 		bridges: set[string]{}, addresses: set[address]{}, routes: set[route]{}, rules: set[rule]{},

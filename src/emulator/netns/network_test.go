@@ -172,7 +172,7 @@ func TestVPCsAreIsolated(t *testing.T) {
 func TestOutside(t *testing.T) {
 	asRoot(t, func(c *cloud) {
 		one := c.machine("one", "")
-		outside := &box{Namespace: c.plane.Client()}
+		outside := &box{sockets: sockets{c.plane.Client()}}
 		c.serve(outside, 7443)
 		c.reaches(one.Namespace, netip.MustParseAddr("198.51.100.2"), 7443, true)
 		c.reaches(one.Namespace, netip.MustParseAddr("2001:db8:0:ffff::2"), 7443, true)

@@ -301,7 +301,7 @@ func TestHostAsClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = machine.Close() }()
-		c.serve(&box{Namespace: machine}, 8080)
+		c.serve(&box{sockets: sockets{machine}}, 8080)
 		c.reaches(host.Namespace, netip.MustParseAddr("10.0.0.2"), 8080, true)
 	})
 }
