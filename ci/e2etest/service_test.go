@@ -15,9 +15,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
 )
 
-// client is the address of the client's namespace, see package cluster.
-const client = "198.51.100.2"
-
 func balance(t *testing.T, l *lab) {
 	t.Helper()
 	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portHTTP)
@@ -86,8 +83,8 @@ func proxyProtocol(t *testing.T, l *lab) {
 	if _, err := fmt.Sscanf(answer.Proxy, "PROXY %s %s %s %d %d", &family, &from, &to, &fromPort, &toPort); err != nil {
 		t.Fatalf("the header is %q: %v", answer.Proxy, err)
 	}
-	if family != "TCP4" || from != client || to != address.String() || toPort != 80 {
-		t.Errorf("the header is %q, want one about %s and port 80 of %s", answer.Proxy, client, address)
+	if family != "TCP4" || from != l.ClientAddress().String() || to != address.String() || toPort != 80 {
+		t.Errorf("the header is %q, want one about %s and port 80 of %s", answer.Proxy, l.ClientAddress(), address)
 	}
 }
 
@@ -95,7 +92,7 @@ func sourceRanges(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1", "worker-2")
 	address := l.expose(t, namespace, portHTTP, func(s *corev1.Service) {
-		s.Spec.LoadBalancerSourceRanges = []string{client + "/32"}
+		s.Spec.LoadBalancerSourceRanges = []string{l.ClientAddress().String() + "/32"}
 	})
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 
@@ -112,7 +109,7 @@ func sourceRanges(t *testing.T, l *lab) {
 		}
 	}
 
-	l.allow(t, namespace, "198.51.100.0/24", "203.0.113.0/24")
+	l.allow(t, namespace, netip.PrefixFrom(l.ClientAddress(), 24).Masked().String(), "203.0.113.0/24")
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 }
 

@@ -15,14 +15,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 )
 
-// clientNetworks are where the client is, in ranges reserved for documentation.
-func clientNetworks() []netip.Prefix {
-	return []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:0:ffff::/64")}
-}
-
-// clientAddress is where the client, and with it the cloud's API, is.
-func clientAddress() netip.Addr { return clientNetworks()[0].Addr().Next().Next() }
-
 // headerTimeout bounds how long a client of the cloud may take for its headers.
 const headerTimeout = 10 * time.Second
 
@@ -30,7 +22,7 @@ const headerTimeout = 10 * time.Second
 // at a loopback address.
 func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	c.machines = newMachines(c)
-	c.plane, err = netns.New(netns.Options{Client: c.options.Client, ClientNetworks: clientNetworks(), OnMachine: c.machines.happened})
+	c.plane, err = netns.New(netns.Options{Client: c.options.Client, OnMachine: c.machines.happened})
 	if err != nil {
 		return err
 	}
@@ -39,7 +31,8 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 		return errors.Join(err, c.plane.Close())
 	}
 	c.later("the cloud", func() error { return errors.Join(c.cloud.Close(), c.machines.close()) })
-	outside, err := c.Client().Listen(ctx, "tcp", netip.AddrPortFrom(clientAddress(), cloudPort).String())
+	at := netip.AddrPortFrom(c.ClientAddress(), cloudPort).String()
+	outside, err := c.Client().Listen(ctx, "tcp", at)
 	if err != nil {
 		return fmt.Errorf("serving the cloud's API to machines: %w", err)
 	}
@@ -52,12 +45,7 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 		go func() { _ = server.Serve(listener) }()
 	}
 	c.later("the cloud's API", server.Close)
-	c.cloudURL = "http://" + inside.Addr().String()
+	c.cloudURL, c.cloudEndpoint = "http://"+inside.Addr().String(), "http://"+at
 	c.say("Thalassa Cloud (emulated) answers at %s; machines are in namespaces that begin with %s-", c.cloudURL, c.plane.Name())
 	return nil
-}
-
-// cloudEndpoint is where machines find the cloud's API.
-func cloudEndpoint() string {
-	return "http://" + netip.AddrPortFrom(clientAddress(), cloudPort).String()
 }

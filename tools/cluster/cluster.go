@@ -79,11 +79,13 @@ type Cluster struct {
 	plane    *netns.Plane
 	cloud    *emulator.Emulator
 	cloudURL string // on this machine's loopback address
-	control  *controlplane.ControlPlane
-	config   *rest.Config
-	api      kubernetes.Interface
-	machines *machines
-	undo     []undo
+	// cloudEndpoint is where machines find the cloud's API.
+	cloudEndpoint string
+	control       *controlplane.ControlPlane
+	config        *rest.Config
+	api           kubernetes.Interface
+	machines      *machines
+	undo          []undo
 }
 
 // undo ends something that was started.
@@ -233,6 +235,9 @@ func (c *Cluster) CloudURL() string { return c.cloudURL }
 
 // Client is the network namespace from which load balancers and machines are reached.
 func (c *Cluster) Client() *namespace.Namespace { return c.plane.Client() }
+
+// ClientAddress is the client's. At it, machines find the cloud's API.
+func (c *Cluster) ClientAddress() netip.Addr { return c.plane.ClientAddresses()[0] }
 
 // Node is the node on a machine that runs; nil when there is none.
 func (c *Cluster) Node(name string) *realnode.Node { return c.machines.node(name) }

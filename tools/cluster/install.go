@@ -51,7 +51,7 @@ func (c *Cluster) Install(ctx context.Context) error {
 func (c *Cluster) Values() map[string]any {
 	values := map[string]any{
 		"cloudConfig": map[string]any{
-			"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": Name, "endpoint": cloudEndpoint(),
+			"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": Name, "endpoint": c.cloudEndpoint,
 		},
 		"credentials": map[string]any{"existingSecret": credentials},
 	}

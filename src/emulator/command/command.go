@@ -16,6 +16,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 )
 
 // The values of --data-plane.
@@ -83,13 +84,21 @@ func (o *options) addServerFlags(cmd *cobra.Command) {
 	cmd.MarkFlagsRequiredTogether("tls-cert-file", "tls-key-file")
 }
 
+// defaultClientNetworks are those of the netns data plane, as the flag has them.
+func defaultClientNetworks() (texts []string) {
+	for _, network := range netns.DefaultClientNetworks() {
+		texts = append(texts, network.String())
+	}
+	return texts
+}
+
 func (o *options) addCloudFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.plane, "data-plane", planeNone, "what moves packets: none, loopback (load balancers are real proxies on 127.N addresses), or netns (machines are network namespaces; root, Linux)")
 	flags.StringVar(&o.network, "loopback-network", loopback.Auto, "network of the loopback data plane: 127.N.0.0/16, or auto for the first free one")
 	flags.StringVar(&o.netnsName, "netns-name", "", "what the names of the netns data plane's namespaces begin with: at most 12 lower case letters and digits; made up when empty")
 	flags.StringVar(&o.netnsClient, "netns-client", "", "network namespace from which the netns data plane is reached: a name, a path, or host for the emulator's own; a new one when empty")
-	flags.StringSliceVar(&o.netnsNetworks, "netns-client-networks", nil, "networks in which the client of the netns data plane has its addresses, one of each family at most (default 198.51.100.0/24,2001:db8:0:ffff::/64)")
+	flags.StringSliceVar(&o.netnsNetworks, "netns-client-networks", defaultClientNetworks(), "networks in which the client of the netns data plane has its addresses, one of each family at most")
 	flags.StringVar(&o.seed, "seed", "", "YAML file with the initial state; without it, one organisation with one VPC")
 	flags.IntVar(&o.machines, "machines", 0, "number of machines to add to the first subnet, named machine-00001 and so on")
 	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second, "how long a new load balancer is creating")

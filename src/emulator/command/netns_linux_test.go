@@ -49,6 +49,14 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
+// The help has the networks that the data plane takes by itself.
+func TestHelpTellsTheClientNetworks(t *testing.T) {
+	var output, log bytes.Buffer
+	if err := execute(t.Context(), &output, &log, "--help"); err != nil || !strings.Contains(output.String(), "(default [198.51.100.0/24,2001:db8:0:ffff::/64])") {
+		t.Errorf("%v, %s", err, output.String())
+	}
+}
+
 func TestNamespacesNeedANameAndAClient(t *testing.T) {
 	if os.Geteuid() != 0 { // what an ordinary user is told comes first, see above
 		return

@@ -112,15 +112,20 @@ func (h *hub) connect(networks []netip.Prefix) error {
 	}
 	err := errors.Join(h.space.up(clientLink), h.client.up(h.link))
 	for _, network := range networks {
-		gateway := network.Masked().Addr().Next()
+		gateway := clientGateway(network)
 		h.gateways = append(h.gateways, gateway)
 		err = errors.Join(err,
 			h.space.addAddress(address{clientLink, netip.PrefixFrom(gateway, network.Bits())}),
-			h.client.addAddress(address{h.link, netip.PrefixFrom(gateway.Next(), network.Bits())}),
+			h.client.addAddress(address{h.link, netip.PrefixFrom(clientAddress(network), network.Bits())}),
 		)
 	}
 	return err
 }
+
+// clientGateway and clientAddress are the hub's and the client's address in a network of the client.
+func clientGateway(network netip.Prefix) netip.Addr { return network.Masked().Addr().Next() }
+
+func clientAddress(network netip.Prefix) netip.Addr { return clientGateway(network).Next() }
 
 // vacant refuses a network that the client's namespace has a way to already.
 func (h *hub) vacant(network netip.Prefix) error {

@@ -47,8 +47,7 @@ type Options struct {
 	// NAME-client.
 	Client string
 	// ClientNetworks are where the client is, at most one of each address family:
-	// its address is the second. None means 198.51.100.0/24 and 2001:db8:0:ffff::/64,
-	// which are reserved for documentation.
+	// its address is the second. None means DefaultClientNetworks.
 	ClientNetworks []netip.Prefix
 	// OnMachine is told what happens to machines: one call after another, from a
 	// goroutine of the plane. A call that takes long delays only the next ones.
@@ -94,7 +93,7 @@ func New(o Options) (*Plane, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if len(o.ClientNetworks) == 0 {
-		o.ClientNetworks = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:0:ffff::/64")}
+		o.ClientNetworks = DefaultClientNetworks()
 	}
 	if err := checkClientNetworks(o.ClientNetworks); err != nil {
 		return nil, fmt.Errorf("starting the data plane netns: %w", err)
@@ -152,6 +151,15 @@ func (p *Plane) Network() netip.Prefix { return netip.Prefix{} }
 // Client is the namespace from which load balancers and machines are reached.
 // It is valid until Close.
 func (p *Plane) Client() *namespace.Namespace { return p.hub.client.Namespace }
+
+// ClientAddresses are those of the client, one in each of its networks, in
+// their order. Machines reach it there.
+func (p *Plane) ClientAddresses() (addresses []netip.Addr) {
+	for _, network := range p.options.ClientNetworks {
+		addresses = append(addresses, clientAddress(network))
+	}
+	return addresses
+}
 
 // Wire makes the network as described. It is not to be called from OnMachine.
 func (p *Plane) Wire(network traffic.Network) error {

@@ -5,6 +5,7 @@ package netns
 import (
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,8 +175,13 @@ func TestOutside(t *testing.T) {
 		one := c.machine("one", "")
 		outside := &box{sockets: sockets{c.plane.Client()}}
 		c.serve(outside, 7443)
-		c.reaches(one.Namespace, netip.MustParseAddr("198.51.100.2"), 7443, true)
-		c.reaches(one.Namespace, netip.MustParseAddr("2001:db8:0:ffff::2"), 7443, true)
+		addresses := c.plane.ClientAddresses()
+		if want := []netip.Addr{netip.MustParseAddr("198.51.100.2"), netip.MustParseAddr("2001:db8:0:ffff::2")}; !slices.Equal(addresses, want) {
+			t.Errorf("the client is at %v, want %v", addresses, want)
+		}
+		for _, at := range addresses {
+			c.reaches(one.Namespace, at, 7443, true)
+		}
 		// A way out would be through here.
 		if err := c.plane.hub.client.addAddress(address{loopback, netip.MustParsePrefix("203.0.113.1/32")}); err != nil {
 			t.Fatal(err)

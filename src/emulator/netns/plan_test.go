@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
@@ -230,6 +231,18 @@ func TestClientNetworks(t *testing.T) {
 		err := checkClientNetworks(tt.networks)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestSeedHasRoomForTheClient(t *testing.T) {
+	for _, vpc := range emulator.DualStackSeed().Organisations[0].VPCs {
+		for _, cidr := range vpc.CIDRs {
+			for _, network := range DefaultClientNetworks() {
+				if cidr.Overlaps(network) {
+					t.Errorf("the client's network %s is within the VPC's %s", network, cidr)
+				}
+			}
 		}
 	}
 }
