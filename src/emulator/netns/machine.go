@@ -107,9 +107,9 @@ func (r *router) equip(m *machine, next traffic.Machine, subnet traffic.Subnet, 
 	}
 	return errors.Join(
 		r.place(m, next, bridge(r.numbers[next.Subnet])),
-		m.routes.become(kept(m.routes, stay), m.space.removeRoute, m.space.addRoute),
+		m.routes.drop(stay, m.space.removeRoute),
 		m.addresses.become(addresses, m.space.removeAddress, m.space.addAddress),
-		m.routes.become(routes, m.space.removeRoute, m.space.addRoute),
+		m.routes.add(routes, m.space.addRoute),
 		r.plug(m, next.Running && len(next.Addresses) > 0),
 	)
 }

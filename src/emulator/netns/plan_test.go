@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -189,6 +190,19 @@ func TestSetBecomes(t *testing.T) {
 		if !slices.Equal(did, step.did) || errors.Is(err, refuse) != step.fails {
 			t.Errorf("becoming %v did %v, %v, want %v", step.wanted, did, err, step.did)
 		}
+	}
+}
+
+func TestSetDropsAndAddsApart(t *testing.T) {
+	s := set[string]{"a": true, "b": true}
+	wanted := []string{"b", "c"}
+	act := func(string) error { return nil }
+	if err := s.drop(wanted, act); err != nil || !maps.Equal(s, set[string]{"b": true}) {
+		t.Errorf("after dropping %v, %v, want b alone", s, err)
+	}
+	s["d"] = true
+	if err := s.add(wanted, act); err != nil || !maps.Equal(s, set[string]{"b": true, "c": true, "d": true}) {
+		t.Errorf("after adding %v, %v, want c as well, and d left alone", s, err)
 	}
 }
 

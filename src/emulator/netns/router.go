@@ -50,13 +50,13 @@ func (r *router) wire(vpc traffic.VPC) error {
 		r.dropMachines(vpc),
 		// Routes through links and addresses that go, go first, and those
 		// through new ones come last.
-		r.rules.become(kept(r.rules, next.rules), r.space.removeRule, r.space.addRule),
-		r.routes.become(kept(r.routes, next.routes), r.space.removeRoute, r.space.addRoute),
-		r.addresses.become(kept(r.addresses, next.addresses), r.space.removeAddress, r.space.addAddress),
+		r.rules.drop(next.rules, r.space.removeRule),
+		r.routes.drop(next.routes, r.space.removeRoute),
+		r.addresses.drop(next.addresses, r.space.removeAddress),
 		r.bridges.become(next.bridges, r.space.removeLink, r.space.addBridge),
-		r.addresses.become(next.addresses, r.space.removeAddress, r.space.addAddress),
-		r.routes.become(next.routes, r.space.removeRoute, r.space.addRoute),
-		r.rules.become(next.rules, r.space.removeRule, r.space.addRule),
+		r.addresses.add(next.addresses, r.space.addAddress),
+		r.routes.add(next.routes, r.space.addRoute),
+		r.rules.add(next.rules, r.space.addRule),
 	}
 	for _, m := range vpc.Machines {
 		failed = append(failed, r.bringMachine(m, vpc))
@@ -65,11 +65,6 @@ func (r *router) wire(vpc traffic.VPC) error {
 		return fmt.Errorf("VPC %s: %w", vpc.Identity, err)
 	}
 	return nil
-}
-
-// kept are those of the wanted ones that are there.
-func kept[K comparable](have set[K], wanted []K) []K {
-	return slices.DeleteFunc(slices.Clone(wanted), func(one K) bool { return !have[one] })
 }
 
 // dropMachines removes the machines that are no longer described.
