@@ -40,8 +40,6 @@ import (
 const (
 	// ControlPlane is the name of the machine with the control plane.
 	ControlPlane = "control-plane"
-	// Host as Options.Client is this machine itself.
-	Host = netns.Host
 	// waitTimeout bounds the wait for what takes seconds on an idle machine.
 	waitTimeout = 3 * time.Minute
 	pollEvery   = 250 * time.Millisecond
@@ -58,7 +56,7 @@ type Options struct {
 	Root string
 	// Workers is how many machines there are beside that of the control plane. Default: 2.
 	Workers int
-	// Client is from where load balancers are reached: a network namespace, or Host. Empty is one of the
+	// Client is from where load balancers are reached: a network namespace, or netns.Host. Empty is one of the
 	// cluster's own.
 	Client string
 	// Progress hears in plain words what happens. It may be nil.
@@ -180,7 +178,8 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	c.say("Kubernetes answers at %s", c.config.Host)
-	return c.machines.open(c.control)
+	c.machines.open(c.control)
+	return nil
 }
 
 // openDoor lets this machine, whose namespace is another one, reach the API server at a loopback address.

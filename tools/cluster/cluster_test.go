@@ -88,6 +88,22 @@ func TestMachinesWithoutACluster(t *testing.T) {
 	}
 }
 
+// TestNodesReadyTellsOfALostProgram does not wait for a node whose containerd, say, has ended.
+func TestNodesReadyTellsOfALostProgram(t *testing.T) {
+	lost := errors.New("containerd ended")
+	c := &Cluster{}
+	c.machines = newMachines(c)
+	running := &machine{lost: func() error { return lost }, work: &work{}}
+	c.machines.present["vm-1"] = running
+	if err := c.nodesReady(t.Context(), true); !errors.Is(err, lost) {
+		t.Errorf("got %v, want what was lost", err)
+	}
+	running.work = nil
+	if err := c.machines.broken(); err != nil {
+		t.Errorf("of a machine that is off: %v", err)
+	}
+}
+
 // TestMachinesTellWhatFailed wakes up whoever waits for something that will not come.
 func TestMachinesTellWhatFailed(t *testing.T) {
 	told := ""
@@ -100,6 +116,9 @@ func TestMachinesTellWhatFailed(t *testing.T) {
 	}
 	m.fail(errors.New("and another"))
 	if err := m.wait(t.Context(), func() bool { return false }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the first failure", err)
+	}
+	if err := m.broken(); !errors.Is(err, broken) {
 		t.Errorf("got %v, want the first failure", err)
 	}
 	if told != "and another" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 )
 
 const (
@@ -63,8 +64,8 @@ func (c *Cluster) Values() map[string]any {
 func (c *Cluster) nodesReady(ctx context.Context, initialised bool) error {
 	want := c.options.Workers + 1
 	err := limits().Until(ctx, fmt.Sprintf("%d nodes are ready", want), func(ctx context.Context) error {
-		if err := c.machines.wait(ctx, func() bool { return true }); err != nil {
-			return err
+		if err := c.machines.broken(); err != nil {
+			return patience.Final(err)
 		}
 		nodes, err := c.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {

@@ -36,6 +36,7 @@ type machines struct {
 type machine struct {
 	last netns.Event
 	node *realnode.Node
+	lost func() error // of the node: whether it has lost a program
 	work *work
 }
 
@@ -167,9 +168,19 @@ func (m *machines) await(ctx context.Context, name string) (at netns.Event, err 
 }
 
 // open says that there is a cluster that nodes can join.
-func (m *machines) open(control *controlplane.ControlPlane) error {
-	m.change(func() { m.control = control })
-	return nil
+func (m *machines) open(control *controlplane.ControlPlane) { m.change(func() { m.control = control }) }
+
+// broken is what went wrong first, or a node that has lost one of its programs: nobody starts that again.
+func (m *machines) broken() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	lost := []error{m.failed}
+	for _, one := range m.present {
+		if one.lost != nil && one.work != nil {
+			lost = append(lost, one.lost())
+		}
+	}
+	return errors.Join(lost...)
 }
 
 func (m *machines) node(name string) (found *realnode.Node) {
@@ -210,7 +221,7 @@ func (m *machines) run(ctx context.Context, one *machine, e netns.Event) error {
 		}
 		return err
 	}
-	m.change(func() { one.node = node })
+	m.change(func() { one.node, one.lost = node, node.Err })
 	m.cluster.say("Node %s has been started", e.Name)
 	return m.cluster.connect(ctx, node, e)
 }

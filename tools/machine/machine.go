@@ -29,8 +29,8 @@ import (
 // ReadyFile is made below the machine's folder when it has booted.
 const ReadyFile = "run/booted"
 
-// Folders are those of a machine, and where it has them.
-func Folders() map[string]string {
+// folders are those of a machine, and where it has them.
+func folders() map[string]string {
 	return map[string]string{"run": "/run", "lib": "/var/lib", "log": "/var/log"}
 }
 
@@ -46,7 +46,7 @@ func tunables() map[string]string {
 // Make makes the folders of a machine below dir, and forgets what was in memory when it ran before.
 func Make(dir string) error {
 	err := os.RemoveAll(filepath.Join(dir, "run"))
-	for folder := range Folders() {
+	for folder := range folders() {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(dir, folder), 0o755))
 	}
 	// Both are a part of every system, and nothing else makes them.
@@ -106,7 +106,7 @@ func boot(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	for folder, at := range Folders() {
+	for folder, at := range folders() {
 		if err := unix.Mount(filepath.Join(dir, folder), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("mounting its folder at %s: %w", at, err)
 		}

@@ -22,6 +22,14 @@ type Limits struct {
 	Needs *process.Process
 }
 
+// final is a reason that stays.
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// Final is what check returns instead of err when looking again is in vain: Until then ends at once.
+func Final(err error) error { return final{err} }
+
 // Until looks at once, and then again until check is content. Otherwise the error has what was waited for, the cause of the end (that of
 // ctx, if it ended first), and the latest reason of check. what completes the sentence "waiting until …".
 func (l Limits) Until(ctx context.Context, what string, check func(context.Context) error) error {
@@ -31,6 +39,9 @@ func (l Limits) Until(ctx context.Context, what string, check func(context.Conte
 			return false, err
 		}
 		err := check(ctx)
+		if errors.As(err, new(final)) {
+			return false, err
+		}
 		// What fails because time is up says less than what failed before.
 		if ctx.Err() == nil || last == nil {
 			last = err
@@ -45,7 +56,7 @@ func (l Limits) Until(ctx context.Context, what string, check func(context.Conte
 	} else if wait.Interrupted(err) {
 		err = fmt.Errorf("it took longer than %s", l.For)
 	}
-	if last != nil {
+	if last != nil && !errors.As(err, new(final)) {
 		err = fmt.Errorf("%w; at last: %w", err, last)
 	}
 	return fmt.Errorf("waiting until %s: %w", what, err)

@@ -47,6 +47,19 @@ func TestInVain(t *testing.T) {
 	})
 }
 
+func TestFinal(t *testing.T) {
+	broken, looks := errors.New("broken"), 0
+	err := Limits{Every: time.Millisecond, For: time.Minute}.Until(t.Context(), "it works", func(context.Context) error {
+		if looks++; looks < 2 {
+			return errors.New("slow")
+		}
+		return Final(broken)
+	})
+	if !errors.Is(err, broken) || looks != 2 || err.Error() != "waiting until it works: broken" {
+		t.Errorf("%v after %d looks, want that it ends with the second", err, looks)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupted, noWings := errors.New("interrupted"), errors.New("no wings")

@@ -54,7 +54,7 @@ type Options struct {
 	// folder is switching it on again. It must not be below /run, /var/lib or /var/log, and its path
 	// must be short (maxDir).
 	Dir string
-	// Logs is a folder for one log file per program.
+	// Logs is a folder for one log file per program. Those of pods are below Dir/log/pods.
 	Logs string
 	// Cgroup is the name of the cgroup of all pods of the machine, in every hierarchy. No other machine's may begin with it.
 	Cgroup string
@@ -141,16 +141,16 @@ func (n *Node) await(ctx context.Context, what string, p *process.Process, check
 	return patience.Limits{Every: pollEvery, For: startTimeout, Needs: p}.Until(ctx, what, check)
 }
 
-// Command is a command line that runs another one on the machine, as root of it.
-func (n *Node) Command(command ...string) []string {
+// command is a command line that runs another one on the machine, as root of it.
+func (n *Node) command(command ...string) []string {
 	enter := []string{"nsenter", fmt.Sprintf("--target=%d", n.machine.PID()), "--net", "--mount", "--uts", "--pid", "--"}
 	return append(enter, command...)
 }
 
-// run starts a program on the machine. Its end is not ours to notice: a kubelet that crashes is what
-// tests may be about.
+// run starts a program on the machine. Its end is not the node's: a kubelet that crashes is what tests
+// may be about, and Err tells who wants to know.
 func (n *Node) run(ctx context.Context, name string, command ...string) (*process.Process, error) {
-	line := n.Command(command...)
+	line := n.command(command...)
 	p, err := process.Start(context.WithoutCancel(ctx), process.Spec{
 		Name: name + " of " + n.options.Name, Path: line[0], Args: line[1:], LogPath: n.log(name),
 		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"},
@@ -167,9 +167,6 @@ func (n *Node) run(ctx context.Context, name string, command ...string) (*proces
 // Name is the name of the Node.
 func (n *Node) Name() string { return n.options.Name }
 
-// Logs is the folder with the logs of the node's programs. Those of pods are below Dir/log/pods.
-func (n *Node) Logs() string { return n.options.Logs }
-
 // Err is why the node is broken: an error when one of its programs has ended by itself.
 func (n *Node) Err() error {
 	n.mu.Lock()
@@ -177,7 +174,10 @@ func (n *Node) Err() error {
 	for _, p := range n.components {
 		select {
 		case <-p.Done():
-			return errors.Join(fmt.Errorf("node %s: one of its programs ended", n.options.Name), p.Err())
+			if err := p.Err(); err != nil {
+				return fmt.Errorf("node %s has lost one of its programs: %w", n.options.Name, err)
+			}
+			return fmt.Errorf("node %s has lost one of its programs: it ended well", n.options.Name)
 		default:
 		}
 	}

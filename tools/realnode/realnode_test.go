@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
 func TestCNIFolder(t *testing.T) {
@@ -113,5 +116,34 @@ func TestLongFolder(t *testing.T) {
 	_, err := Start(t.Context(), Options{Name: "worker-1", Dir: "/" + strings.Repeat("x", 100), Cgroup: "thalassa-test-that-is-not-there."})
 	if err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
 		t.Errorf("got %v, want what to do", err)
+	}
+}
+
+// TestErr tells of a program that has ended by itself, until the machine is switched off.
+func TestErr(t *testing.T) {
+	for script, why := range map[string]string{"exit 3": "3", "exit 0": "ended well", "read -r forever": ""} {
+		p, err := process.Start(t.Context(), process.Spec{
+			Name: "containerd", Path: "/bin/sh", Args: []string{"-c", script}, LogPath: filepath.Join(t.TempDir(), "log"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &Node{options: Options{Name: "worker-1", Cgroup: "thalassa-test-that-is-not-there."}, components: []*process.Process{p}}
+		if why != "" {
+			<-p.Done()
+		}
+		err = n.Err()
+		if (err == nil) != (why == "") || err != nil && (!strings.Contains(err.Error(), "worker-1") || !strings.Contains(err.Error(), why)) {
+			t.Errorf("%s: %v, want %q", script, err, why)
+		}
+		if err := n.Stop(); err != nil {
+			t.Error(err)
+		}
+		if err := n.Err(); err != nil {
+			t.Errorf("%s: of a machine that is off, %v", script, err)
+		}
+		if err := p.Stop(time.Second); err != nil && why == "" {
+			t.Error(err)
+		}
 	}
 }
