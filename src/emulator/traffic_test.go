@@ -13,6 +13,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
@@ -33,7 +34,7 @@ type wired struct {
 func newWired(t *testing.T) *wired {
 	t.Helper()
 	// A second of health checks takes 5 ms.
-	plane, err := loopback.New(loopback.Options{Second: 5 * time.Millisecond})
+	plane, err := loopback.New(loopback.Options{Proxy: proxy.Options{Second: 5 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

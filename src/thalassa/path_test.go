@@ -17,6 +17,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 )
 
 // The tests of the data path ask for something by Service and look at what becomes of connections and datagrams: in front of the provider
@@ -39,7 +40,7 @@ type pathLab struct {
 // newPath is such a cloud with machines of these names, on which nothing listens. It has a second subnet and a reserved IP.
 func newPath(t *testing.T, names ...string) *pathLab {
 	t.Helper()
-	plane, err := loopback.New(loopback.Options{Second: pathSecond, OneTarget: true})
+	plane, err := loopback.New(loopback.Options{Proxy: proxy.Options{Second: pathSecond, OneTarget: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 )
 
 // The values of --data-plane.
@@ -198,7 +199,7 @@ func (o *options) connect(cfg *emulator.Config, log *slog.Logger) (places, error
 	switch o.plane {
 	case planeNone:
 	case planeLoopback:
-		plane, err := loopback.New(loopback.Options{Network: o.network, Logger: log})
+		plane, err := loopback.New(loopback.Options{Network: o.network, Proxy: proxy.Options{Logger: log}})
 		if err != nil {
 			return places{}, err
 		}

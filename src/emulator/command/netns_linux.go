@@ -9,6 +9,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 )
 
 // openNamespaces starts the netns data plane.
@@ -21,7 +22,7 @@ func (o *options) openNamespaces(log *slog.Logger) (emulator.DataPlane, places, 
 		}
 		networks = append(networks, network)
 	}
-	plane, err := netns.New(netns.Options{Name: o.netnsName, Client: o.netnsClient, ClientNetworks: networks, Logger: log})
+	plane, err := netns.New(netns.Options{Name: o.netnsName, Client: o.netnsClient, ClientNetworks: networks, Proxy: proxy.Options{Logger: log}})
 	if err != nil {
 		return nil, places{}, err
 	}

@@ -15,10 +15,8 @@ package loopback
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/netip"
-	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/claim"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
@@ -31,13 +29,8 @@ const Auto = claim.Auto
 type Options struct {
 	// Network is Auto (the default) or a prefix such as 127.64.0.0/16.
 	Network string
-	// Logger gets what an operator should know; nil discards it.
-	Logger *slog.Logger
-	// Second is how long a second of a health check takes; see proxy.Options.
-	Second time.Duration
-	// OneTarget resets a connection that the chosen target does not take; see
-	// proxy.Options.
-	OneTarget bool
+	// Proxy adjusts the load balancers.
+	Proxy proxy.Options
 }
 
 // Plane serves load balancers in one network.
@@ -53,8 +46,7 @@ func New(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	carrier := proxy.New(proxy.Options{Logger: o.Logger, Second: o.Second, OneTarget: o.OneTarget})
-	return &Plane{Proxy: carrier, network: network, claim: hold}, nil
+	return &Plane{Proxy: proxy.New(o.Proxy), network: network, claim: hold}, nil
 }
 
 // Network is the network that the plane claimed.

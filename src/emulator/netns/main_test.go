@@ -26,6 +26,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
@@ -75,7 +76,7 @@ type cloud struct {
 func asRoot(t *testing.T, test func(c *cloud), adjust ...func(*emulator.Config, *Options)) {
 	t.Helper()
 	events := make(chan Event, 1000)
-	options := Options{Second: 5 * time.Millisecond, OneTarget: true, OnMachine: func(e Event) { events <- e }}
+	options := Options{Proxy: proxy.Options{Second: 5 * time.Millisecond, OneTarget: true}, OnMachine: func(e Event) { events <- e }}
 	cfg := emulator.Config{Seed: emulator.DualStackSeed()}
 	for _, f := range adjust {
 		f(&cfg, &options)

@@ -26,7 +26,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
@@ -52,13 +51,9 @@ type Options struct {
 	// OnMachine is told what happens to machines: one call after another, from a
 	// goroutine of the plane. A call that takes long delays only the next ones.
 	OnMachine func(Event)
-	// Logger gets what an operator should know; nil discards it.
-	Logger *slog.Logger
-	// Second is how long a second of a health check takes; see proxy.Options.
-	Second time.Duration
-	// OneTarget resets a connection that the chosen target does not take; see
-	// proxy.Options.
-	OneTarget bool
+	// Proxy adjusts the load balancers. Its logger gets what the plane has to tell,
+	// too; its sockets are always those of the VPCs.
+	Proxy proxy.Options
 }
 
 // Plane is a running data plane.
@@ -89,8 +84,8 @@ func New(o Options) (*Plane, error) {
 	if err := Check(); err != nil {
 		return nil, fmt.Errorf("starting the data plane netns: %w", err)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if o.Proxy.Logger == nil {
+		o.Proxy.Logger = slog.New(slog.DiscardHandler)
 	}
 	if len(o.ClientNetworks) == 0 {
 		o.ClientNetworks = DefaultClientNetworks()
@@ -100,10 +95,10 @@ func New(o Options) (*Plane, error) {
 	}
 	removed, err := Clean()
 	if len(removed) > 0 {
-		o.Logger.Info("removed what emulators left that were killed", "namespaces", removed)
+		o.Proxy.Logger.Info("removed what emulators left that were killed", "namespaces", removed)
 	}
 	if err != nil {
-		o.Logger.Warn("removing what emulators left that were killed", "error", err)
+		o.Proxy.Logger.Warn("removing what emulators left that were killed", "error", err)
 	}
 	p, err := start(o)
 	if err != nil {
@@ -184,7 +179,7 @@ func (p *Plane) Wire(network traffic.Network) error {
 	p.guarded(func() { p.homes = homes })
 	hidden, err := p.hub.wire(network, p.numbers)
 	if !slices.Equal(hidden, p.hidden) {
-		p.options.Logger.Warn("other VPCs have the same addresses: the client does not reach these", "hidden", hidden)
+		p.options.Proxy.Logger.Warn("other VPCs have the same addresses: the client does not reach these", "hidden", hidden)
 		p.hidden = hidden
 	}
 	return errors.Join(append(failed, err)...)
@@ -232,11 +227,11 @@ func (p *Plane) router(vpc traffic.VPC) (*router, error) {
 		return nil, errors.Join(err, s.remove())
 	}
 	p.numbers[vpc.Identity] = number
+	balancing := p.options.Proxy
+	balancing.Sockets = sockets{s.Namespace}
 	r := &router{
 		space: s, number: number, events: p.news.add, clients: p.options.ClientNetworks, name: p.machineName,
-		proxy: proxy.New(proxy.Options{
-			Sockets: sockets{s.Namespace}, Logger: p.options.Logger, Second: p.options.Second, OneTarget: p.options.OneTarget,
-		}),
+		proxy:   proxy.New(balancing),
 		numbers: map[string]int{}, machines: map[string]*machine{},
 		bridges: set[string]{}, addresses: set[address]{}, routes: set[route]{}, rules: set[rule]{},
 	}
