@@ -183,19 +183,23 @@ func (c *cloud) serve(b *box, port uint16) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = listener.Close() })
+	ctx := c.t.Context()
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go b.answer(conn)
+			go b.answer(ctx, conn)
 		}
 	}()
 }
 
-func (b *box) answer(conn net.Conn) {
+// answer ends with the test, too: who asked may have gone with its namespace, and then nobody says that it is over.
+func (b *box) answer(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
 	lines := bufio.NewReader(conn)
 	for {
 		line, err := lines.ReadString('\n')
