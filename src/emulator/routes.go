@@ -175,14 +175,19 @@ func (e *Emulator) createRoute(c *call) (reply, error) {
 	}
 	t.addRoute(r)
 	t.touch(c.now)
+	return e.routeReply(created, t, r, c.now), nil
+}
+
+// routeReply is what the cloud answers when a route has been written, by as: created or changed.
+func (e *Emulator) routeReply(as func(identity string, body any) reply, t *routeTable, r *routeEntry, now time.Time) reply {
 	switch e.switches.RouteAnswer {
 	case AnswerTable:
-		return created(r.identity, t.view(c.now)), nil
+		return as(r.identity, t.view(now))
 	case AnswerNothing:
-		return done(r.identity), nil
+		return done(r.identity)
 	case AnswerRoute:
 	}
-	return created(r.identity, r.view(c.now)), nil
+	return as(r.identity, r.view(now))
 }
 
 // sentRoute is the route of a request's body; the one that it replaces, if any,
@@ -220,14 +225,7 @@ func (e *Emulator) updateRoute(c *call) (reply, error) {
 	t.removeRoute(before)
 	t.addRoute(after)
 	t.touch(c.now)
-	switch e.switches.RouteAnswer {
-	case AnswerTable:
-		return changed(after.identity, t.view(c.now)), nil
-	case AnswerNothing:
-		return done(after.identity), nil
-	case AnswerRoute:
-	}
-	return changed(after.identity, after.view(c.now)), nil
+	return e.routeReply(changed, t, after, c.now), nil
 }
 
 // replaceRoutes makes the routes of a table exactly those of the request. A
