@@ -5,7 +5,6 @@ package e2etest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,12 +43,8 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	note, err := os.ReadFile(filepath.Join(root, "dist", "cluster", "running.json"))
+	r, err := cluster.Find(root)
 	if err != nil {
-		t.Fatal(err)
-	}
-	var r cluster.Remote
-	if err := json.Unmarshal(note, &r); err != nil {
 		t.Fatal(err)
 	}
 	left := traces(t, r)
