@@ -15,11 +15,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 )
 
 const (
-	taintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
-	taintShutdown      = "node.cloudprovider.kubernetes.io/shutdown"
+	taintUninitialized = cloudproviderapi.TaintExternalCloudProvider
+	taintShutdown      = cloudproviderapi.TaintNodeShutdown
 
 	portKubelet = "10250"
 )

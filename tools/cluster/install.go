@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -28,7 +29,7 @@ const (
 	// Name is what the cluster is called in the cloud.
 	Name = "k8s-lab"
 
-	taintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	taintUninitialized = cloudproviderapi.TaintExternalCloudProvider
 )
 
 // Install installs the chart, and waits until all nodes are initialised and ready.

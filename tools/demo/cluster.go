@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 )
@@ -102,7 +103,7 @@ func until(ctx context.Context, what string, check func(context.Context) (bool, 
 // initialised says whether the cloud controller manager is done with the node.
 func initialised(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
-		if taint.Key == "node.cloudprovider.kubernetes.io/uninitialized" {
+		if taint.Key == cloudproviderapi.TaintExternalCloudProvider {
 			return false
 		}
 	}
