@@ -176,7 +176,7 @@ func servers() *appsv1.Deployment {
 			}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{
-					Name: "server", Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"--drain=8s"},
+					Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"serve", "--drain=8s"},
 					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
 						HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(portHTTP)},
 					}},

@@ -76,7 +76,7 @@ func (l *lab) runServer(t *testing.T, namespace, node string) {
 			// The scheduler chooses the node: it has to be fit for pods.
 			NodeSelector: map[string]string{corev1.LabelHostname: node},
 			Containers: []corev1.Container{{
-				Name: "server", Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever,
+				Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"serve"},
 				ReadinessProbe: &corev1.Probe{
 					PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(portHTTP)}},
 				},

@@ -14,12 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 )
 
-// Names of images that are made here and are in no registry.
-const (
-	pauseImage = "lab.local/pause:1"
-	// TestImage is the name of the image of the test server.
-	TestImage = "lab.local/test-server:1"
-)
+// GuestImage is the name of the image of tools/cmd/guest, which is made here and is in no registry. It pauses, as a pod's sandbox does,
+// unless a container has other arguments: "serve" is the test server.
+const GuestImage = "lab.local/guest:1"
 
 // programs are the executables of a cluster, by path.
 type programs struct {
@@ -42,11 +39,9 @@ func build(ctx context.Context, root string, say func(string, ...any)) (p progra
 	if err := compileGuest(ctx, root, p.guest); err != nil {
 		return p, err
 	}
-	for command, reference := range map[string]string{"pause": pauseImage, "serve": TestImage} {
-		program := image.Program{Name: "guest", Title: reference, Description: "Part of the lab", Command: []string{command}}
-		if err := image.Archive(filepath.Join(p.images, command+".tar"), reference, program, image.Stamp{Version: "devel"}, p.guest); err != nil {
-			return p, err
-		}
+	guest := image.Program{Name: "guest", Title: GuestImage, Description: "Part of the lab", Arguments: []string{"pause"}}
+	if err := image.Archive(filepath.Join(p.images, "guest.tar"), GuestImage, guest, image.Stamp{Version: "devel"}, p.guest); err != nil {
+		return p, err
 	}
 	return p, buildManager(ctx, root, p.images)
 }

@@ -233,7 +233,7 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses,
 		Dir: c.folder.File(filepath.Join("machines", e.Name)), Logs: c.folder.File(filepath.Join("logs", e.Name)),
 		Cgroup: c.folder.Cgroup(e.Name), Lab: c.programs.lab, Guest: c.programs.guest, ClientCA: m.control.CA(),
-		SandboxImage: pauseImage, PodCIDR: podCIDR,
+		SandboxImage: GuestImage, PodCIDR: podCIDR,
 	}
 	var err error
 	if o.Images, err = c.images(); err != nil {

@@ -83,7 +83,7 @@ func fromScratch(p Program, s Stamp, on v1.Platform, layers ...[]File) (v1.Image
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = on.OS, on.Architecture, v1.Time{Time: s.created()}
-	config.Config = v1.Config{User: user, Entrypoint: append([]string{"/" + p.Name}, p.Command...), Cmd: p.Arguments, WorkingDir: "/", Labels: labels(p, s)}
+	config.Config = v1.Config{User: user, Entrypoint: []string{"/" + p.Name}, Cmd: p.Arguments, WorkingDir: "/", Labels: labels(p, s)}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// TestArchive makes an image for this machine alone, of a program that always begins with one command.
+// TestArchive makes an image for this machine alone, of a program that has a command by default.
 func TestArchive(t *testing.T) {
 	folder := t.TempDir()
 	executable, path := filepath.Join(folder, "program"), filepath.Join(folder, "image.tar")
@@ -19,7 +19,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	const reference = "lab.local/guest:1"
-	if err := Archive(path, reference, Program{Name: "guest", Command: []string{"pause"}}, Stamp{Version: "devel"}, executable); err != nil {
+	if err := Archive(path, reference, Program{Name: "guest", Arguments: []string{"pause"}}, Stamp{Version: "devel"}, executable); err != nil {
 		t.Fatal(err)
 	}
 	tag, err := name.NewTag(reference)
@@ -37,8 +37,8 @@ func TestArchive(t *testing.T) {
 	if config.Architecture != runtime.GOARCH || config.OS != "linux" {
 		t.Errorf("it is for %s/%s", config.OS, config.Architecture)
 	}
-	if want := []string{"/guest", "pause"}; !slices.Equal(config.Config.Entrypoint, want) {
-		t.Errorf("it starts %v, want %v", config.Config.Entrypoint, want)
+	if entry, args := config.Config.Entrypoint, config.Config.Cmd; !slices.Equal(entry, []string{"/guest"}) || !slices.Equal(args, []string{"pause"}) {
+		t.Errorf("it starts %v with %v, want /guest with pause", entry, args)
 	}
 	if err := Archive(path, reference, Program{Name: "guest"}, Stamp{}, filepath.Join(folder, "none")); err == nil {
 		t.Error("an image was made of a program that is not there")

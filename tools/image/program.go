@@ -21,8 +21,6 @@ type Program struct {
 	Title       string   // for org.opencontainers.image.title
 	Description string   // one sentence
 	Arguments   []string // used when whoever runs the image gives none
-	// Command is what every container of the image starts with, after the program's own name.
-	Command []string
 }
 
 // Programs are those with images.
