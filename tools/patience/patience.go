@@ -33,14 +33,15 @@ func Final(err error) error { return final{err} }
 // Until looks at once, and then again until check is content. Otherwise the error has what was waited for, the cause of the end (that of
 // ctx, if it ended first), and the latest reason of check. what completes the sentence "waiting until …".
 func (l Limits) Until(ctx context.Context, what string, check func(context.Context) error) error {
-	var last error
+	var end, last error
 	err := wait.PollUntilContextTimeout(ctx, l.Every, l.For, true, func(ctx context.Context) (bool, error) {
-		if err := l.ended(); err != nil {
-			return false, err
+		if end = l.ended(); end != nil {
+			return false, end
 		}
 		err := check(ctx)
 		if errors.As(err, new(final)) {
-			return false, err
+			end = err
+			return false, end
 		}
 		// What fails because time is up says less than what failed before.
 		if ctx.Err() == nil || last == nil {
@@ -51,15 +52,22 @@ func (l Limits) Until(ctx context.Context, what string, check func(context.Conte
 	if err == nil {
 		return nil
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	} else if wait.Interrupted(err) {
-		err = fmt.Errorf("it took longer than %s", l.For)
+	if end == nil {
+		end = l.interrupted(ctx, last)
 	}
-	if last != nil && !errors.As(err, new(final)) {
-		err = fmt.Errorf("%w; at last: %w", err, last)
+	return fmt.Errorf("waiting until %s: %w", what, end)
+}
+
+// interrupted is why nobody waits any longer, and what was the matter until then.
+func (l Limits) interrupted(ctx context.Context, last error) error {
+	why := context.Cause(ctx)
+	if why == nil {
+		why = fmt.Errorf("it took longer than %s", l.For)
 	}
-	return fmt.Errorf("waiting until %s: %w", what, err)
+	if last == nil {
+		return why
+	}
+	return fmt.Errorf("%w; at last: %w", why, last)
 }
 
 // ended is the end of the process that is needed.

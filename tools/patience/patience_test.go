@@ -3,6 +3,7 @@ package patience
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,14 +49,14 @@ func TestInVain(t *testing.T) {
 }
 
 func TestFinal(t *testing.T) {
-	broken, looks := errors.New("broken"), 0
+	broken, looks := fmt.Errorf("broken: %w", context.DeadlineExceeded), 0 // somebody else's deadline
 	err := Limits{Every: time.Millisecond, For: time.Minute}.Until(t.Context(), "it works", func(context.Context) error {
 		if looks++; looks < 2 {
 			return errors.New("slow")
 		}
 		return Final(broken)
 	})
-	if !errors.Is(err, broken) || looks != 2 || err.Error() != "waiting until it works: broken" {
+	if !errors.Is(err, broken) || looks != 2 || err.Error() != "waiting until it works: broken: context deadline exceeded" {
 		t.Errorf("%v after %d looks, want that it ends with the second", err, looks)
 	}
 }
