@@ -45,20 +45,6 @@ func seen(node *corev1.Node, domain string, at time.Time) sight {
 	return s
 }
 
-// keepName is the name, after the domain, of the annotation or label by which a Node is left alone.
-const keepName = "keep-node"
-
-// isKept says that the Node's owner asked that it be left alone. What is neither true nor false counts as true: keeping is the harmless mistake.
-func isKept(node *corev1.Node, domain string) bool {
-	key := domain + "/" + keepName
-	for _, values := range []map[string]string{node.Annotations, node.Labels} {
-		if value, given := values[key]; given && !strings.EqualFold(value, "false") {
-			return true
-		}
-	}
-	return false
-}
-
 // subjects are the Nodes of ours, in the order of their names, as they were before this pass.
 func (l *Lifecycle) subjects(nodes []*corev1.Node, began time.Time) []*subject {
 	var subjects []*subject
