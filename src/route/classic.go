@@ -41,6 +41,19 @@ type classic struct {
 // Behaviour implements Provider.
 func (classic) Behaviour() Behaviour { return Behaviour{DriftPeriod: classicPeriod} }
 
+// Members implements Provider: all nodes, with the addresses that they say they have.
+func (classic) Members(_ context.Context, nodes []*corev1.Node) ([]Member, error) {
+	return membersOf(nodes), nil
+}
+
+func membersOf(nodes []*corev1.Node) []Member {
+	members := make([]Member, 0, len(nodes))
+	for _, node := range nodes {
+		members = append(members, Member{Node: node, Known: true, Addresses: Addresses(node)})
+	}
+	return members
+}
+
 // Look implements Provider. Such a cloud keeps no list, so each look is a new one.
 func (c classic) Look(ctx context.Context, cluster Cluster, _ time.Duration) ([]Table, error) {
 	routes, err := c.ListRoutes(ctx, c.cluster)
@@ -48,7 +61,7 @@ func (c classic) Look(ctx context.Context, cluster Cluster, _ time.Duration) ([]
 		return nil, fmt.Errorf("listing routes: %w", err)
 	}
 	nodes := map[types.NodeName]*corev1.Node{}
-	for _, node := range cluster.Nodes {
+	for _, node := range nodesOf(cluster.Members) {
 		nodes[types.NodeName(node.Name)] = node
 	}
 	table := Table{Used: true}

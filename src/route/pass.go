@@ -75,11 +75,17 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	if err != nil {
 		return result, fmt.Errorf("listing nodes: %w", err)
 	}
-	cluster := Cluster{CIDRs: c.cidrs, Nodes: nodes}
+	members, err := c.provider.Members(ctx, nodes)
+	concerned := nodesOf(members)
+	if err != nil {
+		c.tellUnknown(ctx, concerned, err, result)
+		return result, err
+	}
+	cluster := Cluster{CIDRs: c.cidrs, Members: members}
 	d := demandOf(cluster)
 	p, tables, err := c.compare(ctx, cluster, d, trigger)
 	if err != nil {
-		c.tellUnknown(ctx, nodes, err, result)
+		c.tellUnknown(ctx, concerned, err, result)
 		return result, err
 	}
 	c.tellRestored(d, p)
@@ -90,7 +96,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	}
 	c.memory.forget(p, uidsOf(nodes))
 	c.memory.keep(tables, p)
-	c.additions(ctx, nodes, d, p, result)
+	c.additions(ctx, concerned, d, p, result)
 	c.removals(ctx, p, result)
 	c.metrics.left(p, result)
 	return result, ctx.Err()

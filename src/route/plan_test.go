@@ -79,7 +79,7 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			cluster := Cluster{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Nodes: tt.nodes}
+			cluster := Cluster{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
 			d := demandOf(cluster)
 			tables := []Table{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
 			if got := planOf(tables, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {

@@ -22,6 +22,9 @@ import (
 type Provider interface {
 	// Behaviour is how routes are looked after, as the provider is configured.
 	Behaviour() Behaviour
+	// Members returns those of the nodes that take part: they run on machines of this cloud. The others are somebody else's, whatever they say.
+	// With an error it is not known where any of them is.
+	Members(ctx context.Context, nodes []*corev1.Node) ([]Member, error)
 	// Look returns the tables that this cluster's routes are in, or should be in, each with all its routes, from a list that is at most
 	// maxAge old; 0 and less ask for a new one. It contains what this process has written. It is complete, or an error.
 	Look(ctx context.Context, cluster Cluster, maxAge time.Duration) ([]Table, error)
@@ -49,8 +52,18 @@ type Behaviour struct {
 type Cluster struct {
 	// CIDRs are the networks of all pods: one, or one of each family. Routes to elsewhere are not this cluster's.
 	CIDRs []netip.Prefix
-	// Nodes are all of them, also those without pods of their own. They are not to be modified.
-	Nodes []*corev1.Node
+	// Members are the Nodes that take part, also those without pods of their own.
+	Members []Member
+}
+
+// Member is a Node that takes part.
+type Member struct {
+	Node *corev1.Node // not to be modified
+	// Known says that the cloud shows the Node's machine, or has shown it.
+	Known bool
+	// Addresses are those of the machine that routes can lead to, the preferred ones first. A kubelet may write any into its Node's status, so
+	// that it is only asked where the cloud cannot be.
+	Addresses []netip.Addr
 }
 
 // Table is a set of routes that some subnets have in common.

@@ -61,6 +61,11 @@ func newPlain() *plain {
 
 func (p *plain) Behaviour() Behaviour { return Behaviour{DriftPeriod: driftPeriod} }
 
+// Members are all Nodes but those of another cloud.
+func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]Member, error) {
+	return membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return strings.HasPrefix(n.Spec.ProviderID, "aws://") })), nil
+}
+
 func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) ([]Table, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +245,7 @@ func (r *rig) join(nodes ...*corev1.Node) {
 			r.Fatal(err)
 		}
 		r.cloud.set(func(p *plain) {
-			for _, address := range addressesOf(n, corev1.NodeInternalIP) {
+			for _, address := range Addresses(n) {
 				p.living[address] = true
 			}
 		})

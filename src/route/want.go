@@ -49,7 +49,7 @@ type demand struct {
 	wants []want
 	// notices are why Nodes do not get what they want, by the Node's name.
 	notices map[string][]notice
-	// addresses are all that Nodes have.
+	// addresses are all that members have.
 	addresses map[netip.Addr]bool
 	// destinations are all that Nodes want, also those that they do not get.
 	destinations map[netip.Prefix]bool
@@ -59,23 +59,32 @@ type demand struct {
 // demandOf is what the Nodes want. Of two Nodes with networks that overlap, the older one gets its route.
 func demandOf(cluster Cluster) demand {
 	d := demand{notices: map[string][]notice{}, addresses: map[netip.Addr]bool{}, destinations: map[netip.Prefix]bool{}}
-	nodes := slices.SortedFunc(slices.Values(cluster.Nodes), func(a, b *corev1.Node) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	members := slices.SortedFunc(slices.Values(cluster.Members), func(a, b Member) int {
+		return cmp.Or(a.Node.CreationTimestamp.Compare(b.Node.CreationTimestamp.Time), cmp.Compare(a.Node.Name, b.Node.Name))
 	})
-	d.claims = newClaims(nodes)
-	for _, node := range nodes {
-		for _, address := range addressesOf(node, corev1.NodeInternalIP, corev1.NodeExternalIP) {
+	d.claims = newClaims(nodesOf(members))
+	for _, member := range members {
+		for _, address := range member.Addresses {
 			d.addresses[address] = true
 		}
-		for _, text := range podCIDRs(node) {
-			d.add(node, text, cluster.CIDRs)
+		for _, text := range podCIDRs(member.Node) {
+			d.add(member, text, cluster.CIDRs)
 		}
 	}
 	return d
 }
 
-// add is one network of a Node.
-func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix) {
+func nodesOf(members []Member) []*corev1.Node {
+	nodes := make([]*corev1.Node, 0, len(members))
+	for _, member := range members {
+		nodes = append(nodes, member.Node)
+	}
+	return nodes
+}
+
+// add is one network of a Node. Of one whose machine nobody knows nothing can be said: what is there stays.
+func (d *demand) add(member Member, text string, cidrs []netip.Prefix) {
+	node := member.Node
 	tell := func(reason, format string, values ...any) {
 		d.notices[node.Name] = append(d.notices[node.Name], notice{reason, fmt.Sprintf(format, values...)})
 	}
@@ -87,9 +96,9 @@ func (d *demand) add(node *corev1.Node, text string, cidrs []netip.Prefix) {
 	destination = destination.Masked()
 	d.destinations[destination] = true
 	owner, theirs, twice := d.claims.overlap(destination)
-	w := want{node: node, destination: destination, gateways: gateways(node, destination)}
+	w := want{node: node, destination: destination, gateways: ofFamily(member.Addresses, destination)}
 	switch {
-	case len(w.gateways) == 0 && joining(node):
+	case len(w.gateways) == 0 && (!member.Known || joining(node)):
 		return
 	case !Inside(destination, cidrs):
 		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to elsewhere are not touched. Make --cluster-cidr the network that pods have their addresses from.", destination)
@@ -124,14 +133,19 @@ func Gateway(node *corev1.Node, destination netip.Prefix) netip.Addr {
 
 // gateways are the addresses of a Node that a route to the destination can lead to.
 func gateways(node *corev1.Node, destination netip.Prefix) []netip.Addr {
-	return slices.DeleteFunc(addressesOf(node, corev1.NodeInternalIP), func(a netip.Addr) bool { return a.Is4() != destination.Addr().Is4() })
+	return ofFamily(Addresses(node), destination)
 }
 
-func addressesOf(node *corev1.Node, kinds ...corev1.NodeAddressType) []netip.Addr {
+func ofFamily(addresses []netip.Addr, destination netip.Prefix) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return a.Is4() != destination.Addr().Is4() })
+}
+
+// Addresses are the internal ones that a Node says it has, in its order.
+func Addresses(node *corev1.Node) []netip.Addr {
 	var found []netip.Addr
 	for _, one := range node.Status.Addresses {
 		address, err := netip.ParseAddr(one.Address)
-		if err == nil && slices.Contains(kinds, one.Type) {
+		if err == nil && one.Type == corev1.NodeInternalIP {
 			found = append(found, address.Unmap())
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -20,6 +18,7 @@ import (
 type routes struct {
 	config    Config
 	inventory *inventory.Inventory
+	machines  residents
 }
 
 var _ route.Provider = (*routes)(nil)
@@ -38,11 +37,11 @@ func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Du
 	if err != nil {
 		return nil, err
 	}
-	used, certain, err := r.used(ctx, all, cluster.Nodes)
+	used, certain, err := r.used(ctx, all, cluster.Members)
 	if err != nil {
 		return nil, err
 	}
-	bypassing := r.bypassing(ctx, all, used, cluster.Nodes)
+	bypassing := r.bypassing(ctx, all, used, cluster.Members)
 	var tables []route.Table
 	for _, table := range all {
 		if used[table.ID] || certain {
@@ -56,7 +55,7 @@ func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Du
 }
 
 // used are the route tables that nodes need their routes in. Certain says that they need them in no other.
-func (r *routes) used(ctx context.Context, all []inventory.RouteTable, nodes []*corev1.Node) (used map[string]bool, certain bool, err error) {
+func (r *routes) used(ctx context.Context, all []inventory.RouteTable, members []route.Member) (used map[string]bool, certain bool, err error) {
 	used = map[string]bool{}
 	if named := r.config.Routes.Table; named != "" {
 		at := slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.ID == named })
@@ -69,7 +68,7 @@ func (r *routes) used(ctx context.Context, all []inventory.RouteTable, nodes []*
 		used[all[at].ID] = true
 		return used, true, nil
 	}
-	subnets, certain, err := r.subnets(ctx, nodes)
+	subnets, certain, err := r.subnets(ctx, members)
 	if err != nil {
 		return nil, false, err
 	}
@@ -85,7 +84,7 @@ func (r *routes) used(ctx context.Context, all []inventory.RouteTable, nodes []*
 
 // bypassing are the names of nodes in subnets of other tables than the one that is configured, by the tables' identities. Where that
 // cannot be told, nobody is warned: routes do not depend on it.
-func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool, nodes []*corev1.Node) map[string][]string {
+func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool, members []route.Member) map[string][]string {
 	if r.config.Routes.Table == "" {
 		return nil
 	}
@@ -94,10 +93,10 @@ func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used
 		return nil
 	}
 	names := map[string][]string{}
-	for _, node := range nodes {
-		for _, subnet := range subnetsOf(vpc, node) {
-			if table, err := tableOf(all, subnet); err == nil && !used[table] && !slices.Contains(names[table], node.Name) {
-				names[table] = append(names[table], node.Name)
+	for _, member := range members {
+		for _, subnet := range subnetsOf(vpc, member) {
+			if table, err := tableOf(all, subnet); err == nil && !used[table] && !slices.Contains(names[table], member.Node.Name) {
+				names[table] = append(names[table], member.Node.Name)
 			}
 		}
 	}
@@ -105,50 +104,38 @@ func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used
 }
 
 // subnets are the identities of those that nodes are in. Certain says that there are no others: a node without an address is in one
-// that nobody knows. It is an error if no node with an address has one in the VPC: then something is wrong, and nothing follows.
-func (r *routes) subnets(ctx context.Context, nodes []*corev1.Node) (used map[string]bool, certain bool, err error) {
+// that nobody knows. It is an error if nodes have machines, and none is in the VPC: then something is wrong, and nothing follows.
+func (r *routes) subnets(ctx context.Context, members []route.Member) (used map[string]bool, certain bool, err error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil {
 		return nil, false, fmt.Errorf("looking up the subnets of nodes: %w", err)
 	}
-	used, certain = map[string]bool{}, len(nodes) > 0
-	elsewhere := "" // a node that has an address, and none in the VPC
-	for _, node := range nodes {
-		found := subnetsOf(vpc, node)
+	used, certain = map[string]bool{}, len(members) > 0
+	elsewhere := "" // a node of which the VPC shows nothing, or something that cannot be
+	for _, member := range members {
+		found := subnetsOf(vpc, member)
 		for _, subnet := range found {
 			used[subnet] = true
 		}
 		certain = certain && len(found) > 0
-		if len(found) == 0 && len(gatewaysOf(node)) > 0 {
-			elsewhere = node.Name
+		if len(found) == 0 && (!member.Known || len(member.Addresses) > 0) {
+			elsewhere = member.Node.Name
 		}
 	}
 	if len(used) == 0 && elsewhere != "" {
-		return nil, false, fmt.Errorf("no node has an internal address in a subnet of VPC %s, node %s for example has another one: check vpcIdentity in the cloud-config", r.config.VPCIdentity, elsewhere)
+		return nil, false, fmt.Errorf("no node has a machine with an address in a subnet of VPC %s, node %s for example has none: check vpcIdentity in the cloud-config", r.config.VPCIdentity, elsewhere)
 	}
 	return used, certain, nil
 }
 
-// subnetsOf are the identities of those that a node has internal addresses in.
-func subnetsOf(vpc inventory.VPC, node *corev1.Node) (found []string) {
-	addresses := gatewaysOf(node)
+// subnetsOf are the identities of those that a node's machine has addresses in.
+func subnetsOf(vpc inventory.VPC, member route.Member) (found []string) {
 	for _, subnet := range vpc.Subnets {
-		if slices.ContainsFunc(addresses, subnet.Contains) {
+		if slices.ContainsFunc(member.Addresses, subnet.Contains) {
 			found = append(found, subnet.ID)
 		}
 	}
 	return found
-}
-
-// gatewaysOf are a node's internal addresses.
-func gatewaysOf(node *corev1.Node) []netip.Addr {
-	var addresses []netip.Addr
-	for _, one := range node.Status.Addresses {
-		if address, err := netip.ParseAddr(one.Address); err == nil && one.Type == corev1.NodeInternalIP {
-			addresses = append(addresses, address.Unmap())
-		}
-	}
-	return addresses
 }
 
 // tableOf is the identity of a subnet's route table: the one that says so, else the default of the VPC.
@@ -200,7 +187,7 @@ func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []
 	inVPC := func(a netip.Addr) bool {
 		return slices.ContainsFunc(vpc.Subnets, func(s inventory.Subnet) bool { return s.Contains(a) })
 	}
-	shows, err := r.families(cluster.Nodes, inVPC, taken)
+	shows, err := r.families(cluster.Members, inVPC, taken)
 	if err != nil {
 		return nil, err
 	}
@@ -210,15 +197,21 @@ func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []
 	}), nil
 }
 
-// families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. Nodes are the sample: the list has to
+// families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. The machines of nodes are the sample: the list has to
 // have all that they have in the VPC, or it is not complete.
-func (r *routes) families(nodes []*corev1.Node, inVPC func(netip.Addr) bool, taken map[netip.Addr]string) (shows map[bool]bool, err error) {
+func (r *routes) families(members []route.Member, inVPC func(netip.Addr) bool, taken map[netip.Addr]string) (shows map[bool]bool, err error) {
 	shows = map[bool]bool{}
-	for _, node := range nodes {
-		for _, address := range slices.DeleteFunc(gatewaysOf(node), func(a netip.Addr) bool { return !inVPC(a) }) {
+	lack := func(what, node string) error {
+		return fmt.Errorf("the machines of VPC %s lack %s of node %s, so that the list is not complete: %w; if that lasts, the Node has no machine any more: delete it",
+			r.config.VPCIdentity, what, node, client.ErrMalformed)
+	}
+	for _, member := range members {
+		if !member.Known {
+			return nil, lack("the one", member.Node.Name)
+		}
+		for _, address := range slices.DeleteFunc(slices.Clone(member.Addresses), func(a netip.Addr) bool { return !inVPC(a) }) {
 			if _, has := taken[address]; !has {
-				return nil, fmt.Errorf("the machines of VPC %s lack %s of node %s, so that the list is not complete: %w; if that lasts, the Node has no machine any more: delete it",
-					r.config.VPCIdentity, address, node.Name, client.ErrMalformed)
+				return nil, lack(address.String(), member.Node.Name)
 			}
 			shows[address.Is4()] = true
 		}

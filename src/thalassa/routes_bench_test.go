@@ -19,7 +19,7 @@ import (
 func BenchmarkRoutes(b *testing.B) {
 	const nodes, joins, rate = 5000, 500, 1000
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
-	cloud := startCloud(b, 1)
+	cloud := startCloud(b, nodes+joins+1)
 	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
 	l := &lab{TB: b, network: network, config: DefaultConfig()}
 	l.credentials = client.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
@@ -29,7 +29,7 @@ func BenchmarkRoutes(b *testing.B) {
 	l.restart()
 	process := crewtest.New(b)
 	process.Recorder = record.NewFakeRecorder(10 * nodes)
-	s := steppe{&hamlet{lab: l, cluster: cluster.New(), process: process}}
+	s := steppe{&hamlet{lab: l, cluster: cluster.New(), process: process}, cloud.Machines}
 	c := county{s.hamlet, network}
 	s.join(1, nodes)
 	forgetMemory()

@@ -20,12 +20,15 @@ import (
 )
 
 // steppe is a hamlet without an overlay network: its nodes are given the networks of their pods, and get routes to them.
-type steppe struct{ *hamlet }
+type steppe struct {
+	*hamlet
+	servers []string // that are there already; nodes beyond them get one of their own
+}
 
 // newSteppe is one in virtual time. Settings are of the configuration.
 func newSteppe(t *testing.T, settings func(*RoutesConfig)) steppe {
 	t.Helper()
-	s := steppe{&hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), process: crewtest.New(t)}}
+	s := steppe{hamlet: &hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), process: crewtest.New(t)}}
 	s.config.Routes.Enabled = true
 	if settings != nil {
 		settings(&s.config.Routes)
@@ -65,17 +68,23 @@ func (s steppe) begin() (stop func()) {
 	return func() { cancel(); crew.Wait(); nodes.Shutdown() }
 }
 
-// join registers the nodes with these numbers, each with an address of its own in the emulator's subnet.
+// join registers the nodes with these numbers, each on a machine of its own in the emulator's subnet.
 func (s steppe) join(from, to int) {
 	s.Helper()
 	for i := from; i <= to; i++ {
-		n := named(machineName(i), "")
-		address := netip.AddrFrom4([4]byte{10, 0, byte(i / 250), byte(i%250 + 1)})
-		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.String()}}
-		if err := s.cluster.Create(n); err != nil {
+		if err := s.cluster.Create(named(machineName(i), providerID(s.server(i)))); err != nil {
 			s.Fatal(err)
 		}
 	}
+}
+
+// server is the machine that the node with that number runs on.
+func (s steppe) server(i int) string {
+	s.Helper()
+	if i <= len(s.servers) {
+		return s.servers[i-1]
+	}
+	return s.machine(emulator.MachineSpec{Name: machineName(i)})
 }
 
 // replace lets one node take the place of another.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
-	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -83,7 +82,7 @@ func TestDriftOfRoutes(t *testing.T) {
 	}
 }
 
-// TestRoutesCost one list for each look, and one write for each route.
+// TestRoutesCost one list for each look, and one write for each route. The list of machines is the one that the controllers of nodes read.
 func TestRoutesCost(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		l.join("first", "10.244.0.0/24")
@@ -96,9 +95,9 @@ func TestRoutesCost(t *testing.T) {
 		}
 		l.counted()
 		l.wait(10 * time.Second)
-		l.is("calls when many join at once", l.counted(), fmt.Sprintf("POST /v1/route-tables/{id}/routes %d", many))
+		l.is("calls when many join at once", l.counted(), fmt.Sprintf("GET /v1/machines 1, POST /v1/route-tables/{id}/routes %d", many))
 		l.wait(time.Hour - 70*time.Second)
-		l.is("calls of a quiet hour", l.counted(), "GET /v1/route-tables 12")
+		l.is("calls of a quiet hour", l.counted(), "GET /v1/machines 12, GET /v1/route-tables 12")
 	})
 }
 
@@ -108,9 +107,9 @@ func TestStart(t *testing.T) {
 		l.join("a", "10.244.1.0/24")
 		l.counted()
 		l.begin()
-		l.is("calls of the first start", l.counted(), "GET /v1/route-tables 1, GET /v1/route-tables/{id} 2, GET /v1/vpcs/{id} 1, POST /v1/route-tables/{id}/routes 1")
+		l.is("calls of the first start", l.counted(), "GET /v1/machines 1, GET /v1/route-tables 1, GET /v1/route-tables/{id} 2, GET /v1/vpcs/{id} 1, POST /v1/route-tables/{id}/routes 1")
 		l.begin()
-		l.is("calls of the second", l.counted(), "GET /v1/route-tables 1, GET /v1/vpcs/{id} 1")
+		l.is("calls of the second", l.counted(), "GET /v1/machines 1, GET /v1/route-tables 1, GET /v1/vpcs/{id} 1")
 	})
 }
 
@@ -388,21 +387,19 @@ func TestNodesElsewhere(t *testing.T) {
 	})
 }
 
-// TestNodesWithoutAddresses are in a subnet that nobody knows: nothing is removed from any table meanwhile.
-func TestNodesWithoutAddresses(t *testing.T) {
+// TestNodesWithoutMachines are in a subnet that nobody knows: nothing is removed from any table meanwhile.
+func TestNodesWithoutMachines(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a := l.join("a", "10.244.1.0/24")
 		b := l.joinIn(sideSubnet, "b", "10.244.2.0/24")
 		l.begin()
 		before := l.has(sideTable)
-		l.change("b", func(n *corev1.Node) { n.Status.Addresses = nil })
+		l.leave("b")
+		l.register("b", "m-gone", b, "10.244.2.0/24")
 		l.wait(aPeriod)
-		l.is("routes of the table whose only node has no address", l.has(sideTable), before)
-		l.change("a", func(n *corev1.Node) { n.Status.Addresses = nil })
-		l.begin()
-		l.wait(aPeriod)
-		l.is("routes when no node has an address", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
-		l.is("events", l.events(), "NoNodeAddress NoNodeAddress NoNodeAddress")
+		l.is("routes of the table whose only node has no machine", l.has(sideTable), before)
+		l.is("routes of the other", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
+		l.is("events", l.events(), "")
 	})
 }
 

@@ -67,21 +67,23 @@ func TestListsThatLackMachines(t *testing.T) {
 func TestVacantSamples(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		first := l.join("a")
-		only4 := &corev1.Node{Status: corev1.NodeStatus{Addresses: internal(first[:1])}}
-		both := &corev1.Node{Status: corev1.NodeStatus{Addresses: internal(append(first, "192.0.2.1"))}}
-		gone := &corev1.Node{Status: corev1.NodeStatus{Addresses: internal([]string{"10.0.0.222"})}}
+		member := func(addresses ...string) route.Member {
+			return route.Member{Node: &corev1.Node{}, Known: true, Addresses: parsed(addresses)}
+		}
+		only4, both, gone := member(first[0]), member(append(first, "192.0.2.1")...), member("10.0.0.222")
 		asked := []netip.Addr{netip.MustParseAddr("10.0.0.200"), netip.MustParseAddr("fd00:0:0:1::200"), netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr(first[0])}
 		tests := map[string]struct {
-			nodes []*corev1.Node
-			want  string
+			members []route.Member
+			want    string
 		}{
 			"no Node":                  {nil, "[]"},
-			"a Node with IPv4":         {[]*corev1.Node{only4}, "[10.0.0.200]"},
-			"a Node with both":         {[]*corev1.Node{both}, "[10.0.0.200 fd00:0:0:1::200]"},
-			"a Node that nobody lists": {[]*corev1.Node{both, gone}, "the list is not complete"},
+			"a Node with IPv4":         {[]route.Member{only4}, "[10.0.0.200]"},
+			"a Node with both":         {[]route.Member{both}, "[10.0.0.200 fd00:0:0:1::200]"},
+			"a Node that nobody lists": {[]route.Member{both, gone}, "the list is not complete"},
+			"a Node of no machine":     {[]route.Member{both, {Node: &corev1.Node{}}}, "the list is not complete"},
 		}
 		for name, tt := range tests {
-			vacant, err := l.cloud.routes.Vacant(l.Context(), route.Cluster{Nodes: tt.nodes}, asked)
+			vacant, err := l.cloud.routes.Vacant(l.Context(), route.Cluster{Members: tt.members}, asked)
 			if got := fmt.Sprint(vacant, err); !strings.Contains(got, tt.want) {
 				t.Errorf("%s: %s, want %s", name, got, tt.want)
 			}

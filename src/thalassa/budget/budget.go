@@ -113,7 +113,7 @@ func steppe() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{
-		{"steppe-first", nodes + " at once have networks for pods and routes to them, at 1,000 requests a second", ", for each", 30, 10, 5020, 5, 3},
+		{"steppe-first", nodes + " at once have networks for pods and routes to them, at 1,000 requests a second", ", for each", 30, 10, 5020, 15, 3},
 		{"steppe-quiet", "a quiet minute with routes to " + nodes + ", which are looked at once", "", 0, 0.5, 2, 2, 0},
 		{"steppe-replaced", "one of " + nodes + " with routes is replaced by another", "", 0, 0.5, 5, 2, 3},
 		{"steppe-joins", "500 nodes join " + nodes + " and have routes", ", for each", 5, 2, 510, 2, 3},

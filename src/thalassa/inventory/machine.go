@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"context"
 	"strings"
+	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 )
@@ -28,6 +30,11 @@ func (m Machine) Stopped() bool {
 // Gone says that the server is deleted, although the cloud still shows it for a while.
 func (m Machine) Gone() bool {
 	return m.State == string(iaas.MachineStateDeleted)
+}
+
+// Machines returns all machines of the VPC, sorted by identity, from a list at most maxAge old, which it shares with all who read machines.
+func (i *Inventory) Machines(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
+	return i.machines.all(ctx, maxAge)
 }
 
 func (m Machine) keys() []string { return []string{slugKey(m.Slug)} }

@@ -1,0 +1,126 @@
+package thalassa
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+)
+
+// claims lets a Node say that it has an address.
+func (l *land) claims(node, address string) {
+	l.Helper()
+	l.change(node, func(n *corev1.Node) { n.Status.Addresses = append(n.Status.Addresses, internal([]string{address})...) })
+}
+
+// TestForgedAddresses: which addresses a Node says it has counts for nothing. It gets no route of others removed, no table filled and no
+// clean-up stopped by them.
+func TestForgedAddresses(t *testing.T) {
+	tests := map[string]func(l *land, firewall string){
+		"the firewall's":    func(l *land, firewall string) { l.claims("a", firewall) },
+		"in another subnet": func(l *land, _ string) { l.claims("a", "10.0.128.77") },
+		"nobody's":          func(l *land, _ string) { l.claims("a", "10.0.100.100") },
+		"of a Node without one": func(l *land, firewall string) {
+			l.register("x", "m-none", []string{firewall, "10.0.128.77"}, "10.244.9.0/24")
+		},
+		"another Node's": func(l *land, _ string) {
+			l.change("a", func(n *corev1.Node) { n.Status.Addresses = internal([]string{"10.0.0.3"}) })
+		},
+	}
+	for name, forge := range tests {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, emulator.Switches{}, func(l *land) {
+				a := l.join("a", "10.244.1.0/24")
+				firewall := l.firewall()
+				l.begin()
+				want := "10.244.1.0/24 by " + a[0] + ", 10.244.77.0/24 by " + firewall
+				forge(l, firewall)
+				l.wait(3 * aPeriod)
+				l.is("routes", l.has(mainTable), want)
+				l.is("routes of a table that no node uses", l.has(sideTable), "")
+			})
+		})
+	}
+}
+
+// TestCleanUpWithForgedAddresses: one that no machine has is no proof that a list lacks machines.
+func TestCleanUpWithForgedAddresses(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		l.byHand(mainTable, "10.244.9.0/24", "10.0.0.200")
+		l.begin()
+		l.claims("a", "10.0.100.100")
+		l.wait(3 * aPeriod)
+		l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+	})
+}
+
+// TestMachineHasAnotherAddress: its routes lead to that one, although its kubelet still says the old one.
+func TestMachineHasAnotherAddress(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		l.begin()
+		l.wait(aPeriod)
+		side := sideSubnet
+		machine, err := l.api().UpdateMachine(l.Context(), l.machine("a"), iaas.UpdateMachine{Name: "a", Subnet: &side})
+		if err != nil {
+			l.Fatal(err)
+		}
+		l.wait(2 * aPeriod)
+		now := "10.244.1.0/24 by " + machine.Interfaces[0].IPAddresses[0]
+		if strings.Contains(now, a[0]) {
+			l.Fatalf("the machine has still %s", a[0])
+		}
+		l.is("routes of the table that it is in now", l.has(sideTable), now)
+	})
+}
+
+// machine is the one that a Node runs on.
+func (l *land) machine(node string) string {
+	l.Helper()
+	all, err := l.api().ListMachines(l.Context(), &iaas.ListMachinesRequest{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Slug == node {
+			return one.Identity
+		}
+	}
+	l.Fatalf("no machine %s", node)
+	return ""
+}
+
+// TestMachinesCannotBeListed: their addresses are taken to be as they were, and nodes that come are waited for.
+func TestMachinesCannotBeListed(t *testing.T) {
+	for name, effect := range map[string]fault.Effect{
+		"refused": {Kind: fault.Refuse, Status: http.StatusForbidden}, "partial": {Kind: fault.Partial}, "empty": {Kind: fault.Empty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, emulator.Switches{}, func(l *land) {
+				a := l.join("a", "10.244.1.0/24")
+				b := l.join("b", "10.244.2.0/24")
+				l.begin()
+				both := "10.244.1.0/24 by " + a[0] + ", 10.244.2.0/24 by " + b[0]
+				l.disturb("GET /v1/machines", 0, effect)
+				l.wait(2 * time.Minute)
+				l.loses(mainTable, "10.244.2.0/24")
+				l.wait(2 * aPeriod)
+				l.is("routes", l.has(mainTable), both)
+				l.is("condition", l.condition("b"), routeCreated)
+				l.is("events", l.events(), "RouteRestored")
+				l.emulator.ClearFaults()
+				l.wait(aPeriod)
+				c := l.join("c", "10.244.3.0/24")
+				l.wait(3 * time.Second)
+				l.is("routes with another", l.has(mainTable), both+", 10.244.3.0/24 by "+c[0])
+			})
+		})
+	}
+}
