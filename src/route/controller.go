@@ -62,13 +62,14 @@ type Controller struct {
 	queue    workqueue.TypedDelayingInterface[string]
 	synced   cache.InformerSynced
 	memory   *memory
+	gates    *gates
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
 		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, recorder: o.Recorder,
-		metrics: newMetrics(), memory: newMemory(),
+		metrics: newMetrics(), memory: newMemory(), gates: newGates(),
 		// The name is that of the library's route controller, and so are those of the queue's metrics.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
 	}

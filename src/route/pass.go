@@ -176,7 +176,10 @@ func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p
 			continue
 		}
 		routes := d.routes(table)
-		err := c.provider.Replace(context.WithoutCancel(ctx), table.ID, c.cidrs, routes)
+		tried, err := c.gates.pass(table.ID, func() error { return c.provider.Replace(context.WithoutCancel(ctx), table.ID, c.cidrs, routes) })
+		if !tried {
+			continue
+		}
 		c.metrics.wrote(replace, err)
 		if err != nil { // one route that is refused must not hold up the others, so they are written one by one
 			c.memory.failed(key, notice{})
@@ -303,19 +306,23 @@ func (c *Controller) addition(ctx context.Context, o operation, result *outcome)
 		result.later(pause)
 		return c.memory.reason(key), true
 	}
-	var err error
-	switch {
-	case o.verb == change:
-		err = c.provider.Change(context.WithoutCancel(ctx), o.table.ID, o.found, o.route)
-	case result.isFull(o.table.ID):
-		err = &Problem{Reason: QuotaExceeded, Exhausted: true, Err: errFull}
-	default:
-		err = c.provider.Create(context.WithoutCancel(ctx), o.table.ID, o.route)
+	tried, err := c.gates.pass(o.table.ID, func() error {
+		switch {
+		case o.verb == change:
+			return c.provider.Change(context.WithoutCancel(ctx), o.table.ID, o.found, o.route)
+		case result.isFull(o.table.ID):
+			return &Problem{Reason: QuotaExceeded, Exhausted: true, Err: errFull}
+		}
+		return c.provider.Create(context.WithoutCancel(ctx), o.table.ID, o.route)
+	})
+	result.wrote(o.verb, o.table.ID, err)
+	if !tried {
+		result.later(c.gates.rest(o.table.ID))
+		return noticeOf(o, err), true
 	}
 	if !errors.Is(err, errFull) {
 		c.metrics.wrote(o.verb, err)
 	}
-	result.wrote(o.verb, o.table.ID, err)
 	if err == nil {
 		c.memory.succeeded(key)
 		c.memory.own(key)
@@ -332,7 +339,7 @@ var errFull = errors.New("the cloud has just refused another route: there is no 
 func noticeOf(o operation, err error) notice {
 	reason := reasonFailed
 	if problem, told := errors.AsType[*Problem](err); told {
-		reason = problem.Reason
+		reason = cmp.Or(problem.Reason, reason)
 	}
 	return notice{reason, fmt.Sprintf("Could not create the route to %s by %s in route table %s: %v. It is tried again.", o.route.Destination, o.route.Gateway, o.table.Name, err)}
 }
@@ -345,9 +352,13 @@ func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 			result.later(pause)
 			return
 		}
-		err := c.provider.Delete(context.WithoutCancel(ctx), o.table.ID, o.found)
-		c.metrics.wrote(o.verb, err)
+		tried, err := c.gates.pass(o.table.ID, func() error { return c.provider.Delete(context.WithoutCancel(ctx), o.table.ID, o.found) })
 		result.wrote(o.verb, o.table.ID, err)
+		if !tried {
+			result.later(c.gates.rest(o.table.ID))
+			return
+		}
+		c.metrics.wrote(o.verb, err)
 		if err == nil {
 			c.memory.succeeded(o.key())
 			c.memory.disown(o.key())

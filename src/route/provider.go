@@ -99,10 +99,12 @@ type Route struct {
 
 // Problem is an error that the owner of a Node can do something about.
 type Problem struct {
-	Reason string // of the event: QuotaExceeded
+	Reason string // of the event: QuotaExceeded; "" is that of any failure
 	// Exhausted says that no further route can be created in the table until somebody has done so.
 	Exhausted bool
-	Err       error
+	// Closed says that the table refuses all writes, not only this one, such as for lack of a permission.
+	Closed bool
+	Err    error
 }
 
 // QuotaExceeded is the reason of a Problem: the cloud has no room for one more route.

@@ -36,6 +36,8 @@ type plain struct {
 	writes                     []string
 	aged                       []Table // what a look shows that need not be new; nil: what there is
 	replaceRefused             error
+	cursed                     string // the destination of a route that fails as if all did
+	closed                     string // a table that refuses all
 }
 
 // What can be counted of a cloud.
@@ -110,6 +112,9 @@ func (p *plain) write(text string, do func() error) error {
 
 func (p *plain) Create(_ context.Context, table string, r Route) error {
 	return p.write(fmt.Sprintf("create %s %s by %s", table, r.Destination, r.Gateway), func() error {
+		if p.cursed == r.Destination.String() || p.closed == table {
+			return &Problem{Closed: true, Err: errors.New("away")}
+		}
 		t := p.table(table)
 		if p.quota > 0 && len(t.Routes) >= p.quota {
 			return &Problem{Reason: QuotaExceeded, Exhausted: true, Err: errors.New("no more routes")}

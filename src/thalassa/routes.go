@@ -232,7 +232,7 @@ func (r *routes) Change(ctx context.Context, table string, from route.Found, to 
 		return err
 	}
 	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name, to.Destination, to.Gateway, from.Gateway))
-	return r.inventory.ChangeRoute(ctx, table, id, to.Destination, to.Gateway)
+	return refusalOf(r.inventory.ChangeRoute(ctx, table, id, to.Destination, to.Gateway))
 }
 
 // Delete implements route.Provider.
@@ -242,7 +242,7 @@ func (r *routes) Delete(ctx context.Context, table string, found route.Found) er
 		return err
 	}
 	ctx = client.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", found.Destination, found.Gateway))
-	return r.inventory.DeleteRoute(ctx, table, id)
+	return refusalOf(r.inventory.DeleteRoute(ctx, table, id))
 }
 
 // Replace implements route.Provider.
@@ -252,7 +252,7 @@ func (r *routes) Replace(ctx context.Context, table string, networks []netip.Pre
 		added[one.Destination] = one.Gateway
 	}
 	ctx = client.WithCause(ctx, fmt.Sprintf("the pods of Nodes are in %d networks", len(wanted)))
-	return r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool { return !route.Inside(one.Destination, networks) }, added)
+	return refusalOf(r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool { return !route.Inside(one.Destination, networks) }, added))
 }
 
 func identityOf(found route.Found) (string, error) {
@@ -263,10 +263,15 @@ func identityOf(found route.Found) (string, error) {
 	return id, nil
 }
 
-// refusalOf says of a refused creation whether another one would be refused, too. Which status tells of a quota is not documented.
+// refusalOf says of a refused write whether another one would be refused, too. Which status tells of a quota is not documented.
 func refusalOf(err error) error {
 	if errors.Is(err, client.ErrQuota) {
 		return &route.Problem{Reason: route.QuotaExceeded, Exhausted: true, Err: err}
+	}
+	for _, one := range []error{client.ErrUnauthorised, client.ErrUnavailable, client.ErrThrottled, context.DeadlineExceeded} {
+		if errors.Is(err, one) {
+			return &route.Problem{Closed: true, Err: err}
+		}
 	}
 	return err
 }

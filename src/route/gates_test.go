@@ -1,0 +1,68 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTableThatRefusesEverything is asked by one write at a time, ever more rarely, however many Nodes wait; each of them is told once. When
+// it is over, all have their routes with the next write that is tried.
+func TestTableThatRefusesEverything(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const many = 100
+		r.cloud.set(func(p *plain) { p.refused = &Problem{Closed: true, Err: errors.New("not permitted")} })
+		r.cloud.byHand("main", "10.244.200.0/24", "10.0.0.1")
+		for i := range many {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		r.start()
+		<-time.After(10 * time.Minute)
+		if tried := r.cloud.counted(writes); tried > parallel+8 {
+			t.Errorf("%d writes within ten minutes", tried)
+		}
+		wantIs(r, "Nodes that are told", strings.Count(r.told(), reasonFailed), many)
+		wantIs(r, "condition", r.condition("n42"), "True NoRouteCreated")
+		r.patches()
+		r.wrote()
+		<-time.After(time.Hour)
+		if tried := r.cloud.counted(writes); tried > 14 {
+			t.Errorf("%d writes within an hour", tried)
+		}
+		wantIs(r, "patches of Nodes", r.patches(), 0)
+		wantIs(r, "events", r.told(), "")
+		r.cloud.set(func(p *plain) { p.refused = nil })
+		<-time.After(maxRetryDelay + 10*time.Second)
+		wantIs(r, "routes", strings.Count(r.has(), "by"), many)
+		wantIs(r, "condition", r.condition("n42"), "False RouteCreated")
+	})
+}
+
+// TestOneRouteThatIsAlwaysRefused as if it were for all keeps the others from their tables for a moment only.
+func TestOneRouteThatIsAlwaysRefused(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.set(func(p *plain) { p.cursed = "10.244.7.0/24" })
+		const many = 60
+		for i := range many {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		r.start()
+		<-time.After(2 * time.Minute)
+		wantIs(r, "routes", strings.Count(r.has(), "by"), many-1)
+	})
+}
+
+// TestOtherTables are written to while one refuses everything.
+func TestOtherTables(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.set(func(p *plain) {
+			p.tables = append(p.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
+			p.closed = "main"
+		})
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
+		r.start()
+		wantIs(r, "routes", r.has(), "side 10.244.1.0/24 by 10.0.0.1, side 10.244.2.0/24 by 10.0.0.2")
+	})
+}

@@ -1,0 +1,39 @@
+package thalassa
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+)
+
+// TestRefusalsAreNoStorm: what one write is refused for that concerns all is asked by one at a time.
+func TestRefusalsAreNoStorm(t *testing.T) {
+	for name, effect := range map[string]fault.Effect{
+		"forbidden": {Kind: fault.Forbidden}, "unknown token": {Kind: fault.Refuse, Status: 401}, "broken": {Kind: fault.Refuse, Status: 500},
+		"away": {Kind: fault.Refuse, Status: 503}, "throttled": {Kind: fault.Refuse, Status: 429}, "silent": {Kind: fault.Drop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, emulator.Switches{}, func(l *land) {
+				l.join("first", "10.244.200.0/24")
+				l.begin()
+				for i := range 100 {
+					l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i))
+				}
+				l.disturb("POST /v1/route-tables/{id}/routes", 0, effect)
+				l.wait(10 * time.Minute)
+				l.counted()
+				l.wait(time.Hour)
+				calls := l.emulator.Counters()["POST /v1/route-tables/{id}/routes"]
+				if calls > 14*attempts {
+					l.Errorf("%d writes within an hour", calls)
+				}
+			})
+		})
+	}
+}
+
+// attempts is how often the client makes a call that it may repeat.
+const attempts = 4
