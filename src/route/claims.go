@@ -10,23 +10,40 @@ import (
 // claims are which networks of pods belong to which Nodes. As networks have few lengths, asking costs about as many steps.
 type claims struct {
 	lengths []int // of the prefixes of all Nodes' networks, in bits
+	sizes   map[size]bool
 	owners  map[netip.Prefix]string
 	// parts are networks that are taken within a larger one of one of the lengths: one of them for each.
 	parts map[netip.Prefix]netip.Prefix
 }
 
+// size is that of a network: one of a family has a length in bits.
+type size struct {
+	is4  bool
+	bits int
+}
+
+func sizeOf(network netip.Prefix) size { return size{network.Addr().Is4(), network.Bits()} }
+
 // newClaims is for networks of these Nodes.
 func newClaims(nodes []*corev1.Node) claims {
-	c := claims{owners: map[netip.Prefix]string{}, parts: map[netip.Prefix]netip.Prefix{}}
+	c := claims{sizes: map[size]bool{}, owners: map[netip.Prefix]string{}, parts: map[netip.Prefix]netip.Prefix{}}
 	for _, node := range nodes {
 		for _, text := range podCIDRs(node) {
-			if network, err := netip.ParsePrefix(text); err == nil && !slices.Contains(c.lengths, network.Bits()) {
+			network, err := netip.ParsePrefix(text)
+			if err != nil {
+				continue
+			}
+			c.sizes[sizeOf(network)] = true
+			if !slices.Contains(c.lengths, network.Bits()) {
 				c.lengths = append(c.lengths, network.Bits())
 			}
 		}
 	}
 	return c
 }
+
+// alike says whether some Node has a network of the same size.
+func (c claims) alike(network netip.Prefix) bool { return c.sizes[sizeOf(network)] }
 
 // take notes that a network is a Node's.
 func (c claims) take(network netip.Prefix, node string) {

@@ -67,8 +67,8 @@ func (m *memory) looked() { m.failures = 0 }
 // pause is how long the next look has to wait.
 func (m *memory) pause() time.Duration { return max(0, time.Until(m.notBefore)) }
 
-// noteVacant remembers which of the strangers lead to nobody; the others are not doubted any more.
-func (m *memory) noteVacant(strangers []pair, vacant func(pair) bool) {
+// noteVacant remembers which of the strangers lead to nobody; the others are not doubted any more. It returns those of which that is new.
+func (m *memory) noteVacant(strangers []pair, vacant func(pair) bool) (found []pair) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.vacant
@@ -81,8 +81,11 @@ func (m *memory) noteVacant(strangers []pair, vacant func(pair) bool) {
 		m.vacant[s] = vacancy{first: now, latest: now}
 		if known, was := before[s]; was {
 			m.vacant[s] = vacancy{first: known.first, latest: now}
+			continue
 		}
+		found = append(found, s)
 	}
+	return found
 }
 
 // abandoned are the routes that led to nobody by two looks at least, with long enough between them.

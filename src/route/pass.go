@@ -136,7 +136,7 @@ func (c *Controller) look(ctx context.Context, cluster Cluster, d demand, trigge
 		return p, tables, nil
 	}
 	// Whatever is this cluster's only because nobody is where it leads to is a stranger without that, and asked about each time.
-	if k.vacant = c.doubt(ctx, cluster, p); len(k.vacant) > 0 {
+	if k.vacant = c.doubt(ctx, cluster, p, d.claims); len(k.vacant) > 0 {
 		p = planOf(tables, d, k)
 	}
 	return p, tables, nil
@@ -151,10 +151,12 @@ const maxAge = time.Hour
 // lookPeriod is the time after which what was seen counts no more.
 func (c *Controller) lookPeriod() time.Duration { return cmp.Or(max(c.period, 0), maxAge) }
 
-// doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an earlier look. No
-// answer is none: nothing is removed because of it, and everything else goes on.
-func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan) map[pair]bool {
-	addresses := p.doubtful()
+// doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an earlier look. Only
+// routes that Nodes could have left are doubted, by their size: a larger one leads to an appliance, or to an address that moves. No answer is
+// none: nothing is removed because of it, and everything else goes on.
+func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, nodes claims) map[pair]bool {
+	doubted := slices.DeleteFunc(slices.Clone(p.strangers), func(s pair) bool { return !nodes.alike(s.destination) })
+	addresses := gatewaysOf(doubted)
 	if len(addresses) == 0 {
 		c.memory.noteVacant(nil, nil)
 		return nil
@@ -164,7 +166,8 @@ func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan) map[pai
 		klog.FromContext(ctx).Error(err, "It is not known who has the addresses that routes of others lead to; they stay, and it is asked again at the next look for drift")
 		return nil
 	}
-	c.memory.noteVacant(p.strangers, func(s pair) bool { return slices.Contains(vacant, s.gateway) })
+	found := c.memory.noteVacant(doubted, func(s pair) bool { return slices.Contains(vacant, s.gateway) })
+	c.tellLeftBehind(cluster, found)
 	return c.memory.abandoned()
 }
 

@@ -218,12 +218,12 @@ func target(f Found) string {
 	return "no address"
 }
 
-// doubtful are the addresses that strangers lead to.
-func (p plan) doubtful() []netip.Addr {
+// gatewaysOf are the addresses that routes lead to, each once.
+func gatewaysOf(routes []pair) []netip.Addr {
 	var addresses []netip.Addr
-	for _, s := range p.strangers {
-		if s.gateway.IsValid() && !slices.Contains(addresses, s.gateway) {
-			addresses = append(addresses, s.gateway)
+	for _, one := range routes {
+		if one.gateway.IsValid() && !slices.Contains(addresses, one.gateway) {
+			addresses = append(addresses, one.gateway)
 		}
 	}
 	return addresses

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -56,6 +57,22 @@ func (c *Controller) tellUnknown(ctx context.Context, nodes []*corev1.Node, err 
 			c.say(ctx, node, stateOf([]notice{why}), result)
 		}
 	})
+}
+
+// tellLeftBehind says which routes are going to be removed although nobody knows for certain whose they are. As they have no Node, the
+// oldest one is where people look.
+func (c *Controller) tellLeftBehind(cluster Cluster, routes []pair) {
+	if len(cluster.Members) == 0 {
+		return
+	}
+	oldest := slices.MinFunc(nodesOf(cluster.Members), func(a, b *corev1.Node) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for _, one := range routes {
+		c.recorder.Eventf(oldest, corev1.EventTypeWarning, reasonLeftBehind,
+			"Route table %s has a route to %s by %s, an address that no machine has. A Node may have left it: it is removed at the next look. If it is somebody's, let it lead to a machine, or to a network that is not within --cluster-cidr.",
+			one.table, one.destination, one.gateway)
+	}
 }
 
 // tellRestored says which routes were there at the latest pass, and are not now, although their Nodes want them.

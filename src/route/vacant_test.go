@@ -70,3 +70,28 @@ func TestNoAnswerAboutMachines(t *testing.T) {
 		wantIs(r, "writes with answers", r.wrote(), "delete main 10.244.7.0/24 by 10.0.0.7")
 	})
 }
+
+// TestOnlyWhatNodesCouldLeave goes because nobody is where it leads to: an aggregate by an address that moves, or a part of a network, stays
+// for ever, and so does anything while there is no Node that it could be like.
+func TestOnlyWhatNodesCouldLeave(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const others = "main 10.244.128.0/20 by 10.0.0.250, main 10.244.9.0/28 by 10.0.0.250, main fd00:244:0:9::/64 by fd00::250"
+		for one := range strings.SplitSeq(others, ", ") {
+			way := strings.Fields(one)
+			r.cloud.byHand("main", way[1], way[3])
+		}
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.wrote()
+		<-time.After(5 * driftPeriod)
+		wantIs(r, "writes", r.wrote(), "")
+		wantIs(r, "events", r.told(), "")
+		r.cloud.byHand("main", "10.244.9.0/24", "10.0.0.9")
+		r.later()
+		wantIs(r, "writes at the first look", r.wrote(), "")
+		wantIs(r, "events at the first look", r.told(), "Warning RouteLeftBehind")
+		r.later()
+		wantIs(r, "writes at the second", r.wrote(), "delete main 10.244.9.0/24 by 10.0.0.9")
+		wantIs(r, "events at the second", r.told(), "")
+	})
+}

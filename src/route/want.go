@@ -42,6 +42,7 @@ const (
 	reasonQuota     = "RouteQuotaExceeded"
 	// The Node's subnet uses a table that routes are not made in.
 	reasonOtherTable = "OtherRouteTable"
+	reasonLeftBehind = "RouteLeftBehind" // nobody is where it leads to
 )
 
 // demand is what all Nodes want.
