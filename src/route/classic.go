@@ -55,10 +55,10 @@ func membersOf(nodes []*corev1.Node) []Member {
 }
 
 // Look implements Provider. Such a cloud keeps no list, so each look is a new one.
-func (c classic) Look(ctx context.Context, cluster Cluster, _ time.Duration) ([]Table, error) {
+func (c classic) Look(ctx context.Context, cluster Cluster, _ time.Duration) (View, error) {
 	routes, err := c.ListRoutes(ctx, c.cluster)
 	if err != nil {
-		return nil, fmt.Errorf("listing routes: %w", err)
+		return View{}, fmt.Errorf("listing routes: %w", err)
 	}
 	nodes := map[types.NodeName]*corev1.Node{}
 	for _, node := range nodesOf(cluster.Members) {
@@ -74,7 +74,7 @@ func (c classic) Look(ctx context.Context, cluster Cluster, _ time.Duration) ([]
 			Destination: destination.Masked(), Gateway: gatewayOf(r, nodes[r.TargetNode], destination), Managed: true, Handle: r,
 		})
 	}
-	return []Table{table}, nil
+	return View{Tables: []Table{table}}, nil
 }
 
 // gatewayOf is the address that a route leads to. A cloud that says nothing of addresses leads to the Node's, whatever they are.

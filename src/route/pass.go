@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -122,28 +123,37 @@ func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, tri
 }
 
 func (c *Controller) look(ctx context.Context, cluster Cluster, d demand, trigger string, age time.Duration) (plan, []Table, error) {
-	tables, err := c.provider.Look(ctx, cluster, age)
+	view, err := c.provider.Look(ctx, cluster, age)
 	if err != nil {
 		return plan{}, nil, err
 	}
+	tables := view.Tables
 	served := slices.ContainsFunc(tables, func(t Table) bool { return t.Used })
 	if wanted := slices.ContainsFunc(d.wants, func(w want) bool { return len(w.gateways) > 0 }); wanted && !served {
-		return plan{}, nil, errNoTable
+		return plan{}, nil, view.noTable()
 	}
 	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known()}
-	p := planOf(tables, d, k)
+	p := planOf(view, d, k)
 	if trigger != periodic {
 		return p, tables, nil
 	}
 	// Whatever is this cluster's only because nobody is where it leads to is a stranger without that, and asked about each time.
 	if k.vacant = c.doubt(ctx, cluster, p, d.claims); len(k.vacant) > 0 {
-		p = planOf(tables, d, k)
+		p = planOf(view, d, k)
 	}
 	return p, tables, nil
 }
 
 // errNoTable keeps Nodes from being told that they have all their routes.
 var errNoTable = errors.New("the cloud shows no route table that the routes of Nodes could be in")
+
+// noTable is errNoTable, with what is known of the reason.
+func (v View) noTable() error {
+	for _, node := range slices.Sorted(maps.Keys(v.Unserved)) {
+		return fmt.Errorf("%w, node %s for example: %s", errNoTable, node, v.Unserved[node])
+	}
+	return errNoTable
+}
 
 // maxAge bounds the age of what Nodes are compared with when nobody looks for drift.
 const maxAge = time.Hour
@@ -244,7 +254,9 @@ func inParallel[T any](ctx context.Context, all []T, do func(T)) {
 // additions gives Nodes the routes they lack, and says on each how it is.
 func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d demand, p plan, result *outcome) {
 	wanting := d.wanting()
-	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 })
+	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+		return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 && p.unserved[node.Name] == ""
+	})
 	c.markWaiting(ctx, concerned, p, result)
 	inParallel(ctx, concerned, func(node *corev1.Node) {
 		lacking, warnings := c.lacks(ctx, node, d, p, result)
@@ -286,6 +298,14 @@ func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p p
 			return
 		}
 		lacking = append(lacking, why)
+	}
+	if why := p.unserved[node.Name]; why != "" {
+		unserved := notice{reasonNoTable, why}
+		if available(node).status == corev1.ConditionFalse {
+			warnings = append(warnings, unserved)
+		} else {
+			lacking = append(lacking, unserved)
+		}
 	}
 	for _, one := range p.conflicts[node.Name] {
 		note(one.notice, one.table, one.destination)

@@ -72,6 +72,8 @@ type plan struct {
 	conflicts map[string][]conflict
 	// warnings are what else Nodes' owners should know, by the Node's name.
 	warnings map[string][]notice
+	// unserved are why Nodes may not reach pods of others, by the Node's name.
+	unserved map[string]string
 	// right are the tables in which a destination leads where it should.
 	right map[netip.Prefix][]string
 	// owned are this cluster's routes that stay or are changed, and staying is how many routes do.
@@ -89,12 +91,13 @@ type conflict struct {
 }
 
 // planOf compares.
-func planOf(tables []Table, d demand, k knowledge) plan {
+func planOf(view View, d demand, k knowledge) plan {
 	p := plan{
+		unserved:  view.Unserved,
 		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{}, owned: map[pair]bool{},
 		right: map[netip.Prefix][]string{},
 	}
-	for _, table := range tables {
+	for _, table := range view.Tables {
 		present := map[netip.Prefix][]Found{}
 		for _, f := range table.Routes {
 			present[f.Destination] = append(present[f.Destination], f)

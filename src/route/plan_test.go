@@ -82,7 +82,7 @@ func TestPlan(t *testing.T) {
 			cluster := Cluster{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
 			d := demandOf(cluster)
 			tables := []Table{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
-			if got := planOf(tables, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {
+			if got := planOf(View{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
 			}
 		})

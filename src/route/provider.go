@@ -27,7 +27,7 @@ type Provider interface {
 	Members(ctx context.Context, nodes []*corev1.Node) ([]Member, error)
 	// Look returns the tables that this cluster's routes are in, or should be in, each with all its routes, from a list that is at most
 	// maxAge old; 0 and less ask for a new one. It contains what this process has written. It is complete, or an error.
-	Look(ctx context.Context, cluster Cluster, maxAge time.Duration) ([]Table, error)
+	Look(ctx context.Context, cluster Cluster, maxAge time.Duration) (View, error)
 	// Vacant returns those of the addresses that no machine in the network has, by a complete list that began after the call. A list that
 	// lacks what the cluster's own Nodes have is none: it is an error. An address of which the list cannot tell is not vacant.
 	Vacant(ctx context.Context, cluster Cluster, addresses []netip.Addr) ([]netip.Addr, error)
@@ -64,6 +64,13 @@ type Member struct {
 	// Addresses are those of the machine that routes can lead to, the preferred ones first. A kubelet may write any into its Node's status, so
 	// that it is only asked where the cloud cannot be.
 	Addresses []netip.Addr
+}
+
+// View is what a look shows.
+type View struct {
+	Tables []Table
+	// Unserved are why the table of some Nodes' traffic is not known, so that they may not reach pods of others, by the Nodes' names.
+	Unserved map[string]string
 }
 
 // Table is a set of routes that some subnets have in common.

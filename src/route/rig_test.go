@@ -38,6 +38,7 @@ type plain struct {
 	replaceRefused             error
 	cursed                     string // the destination of a route that fails as if all did
 	closed                     string // a table that refuses all
+	unserved                   map[string]string
 }
 
 // What can be counted of a cloud.
@@ -68,7 +69,7 @@ func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]Member, erro
 	return membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return strings.HasPrefix(n.Spec.ProviderID, "aws://") })), nil
 }
 
-func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) ([]Table, error) {
+func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) (View, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
@@ -76,10 +77,10 @@ func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) ([]Tabl
 		p.lists++
 	}
 	if p.unknown != nil {
-		return nil, p.unknown
+		return View{}, p.unknown
 	}
 	if maxAge > 0 && p.aged != nil {
-		return p.aged, nil
+		return View{Tables: p.aged, Unserved: p.unserved}, nil
 	}
 	var tables []Table
 	for _, t := range p.tables {
@@ -87,7 +88,7 @@ func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) ([]Tabl
 		table.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(f Found) bool { return t.hidden[f.Destination] })
 		tables = append(tables, table)
 	}
-	return tables, nil
+	return View{Tables: tables, Unserved: p.unserved}, nil
 }
 
 func (p *plain) Vacant(_ context.Context, _ Cluster, addresses []netip.Addr) ([]netip.Addr, error) {

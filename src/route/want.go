@@ -42,7 +42,8 @@ const (
 	reasonQuota     = "RouteQuotaExceeded"
 	// The Node's subnet uses a table that routes are not made in.
 	reasonOtherTable = "OtherRouteTable"
-	reasonLeftBehind = "RouteLeftBehind" // nobody is where it leads to
+	reasonNoTable    = "RouteTableNotFound" // of the Node's own traffic
+	reasonLeftBehind = "RouteLeftBehind"    // nobody is where it leads to
 )
 
 // demand is what all Nodes want.

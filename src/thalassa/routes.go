@@ -29,57 +29,119 @@ func (r *routes) Behaviour() route.Behaviour {
 }
 
 // Look implements route.Provider.
-func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Duration) ([]route.Table, error) {
+func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Duration) (route.View, error) {
 	if maxAge <= 0 {
 		maxAge = inventory.Anew
 	}
 	all, err := r.inventory.RouteTables(ctx, maxAge)
 	if err != nil {
-		return nil, err
+		return route.View{}, err
 	}
-	used, certain, err := r.used(ctx, all, cluster.Members)
+	in, err := r.placed(ctx, all, cluster.Members)
+	if err == nil && in.unlisted && maxAge > inventory.MachineAge { // a new subnet, perhaps, which then has a table of its own
+		if all, err = r.inventory.RouteTables(ctx, inventory.MachineAge); err == nil {
+			in, err = r.placed(ctx, all, cluster.Members)
+		}
+	}
 	if err != nil {
-		return nil, err
+		return route.View{}, err
 	}
-	bypassing := r.bypassing(ctx, all, used, cluster.Members)
+	bypassing := r.bypassing(ctx, all, in.used, cluster.Members)
 	var tables []route.Table
 	for _, table := range all {
-		if used[table.ID] || certain {
+		if in.used[table.ID] || in.certain {
 			tables = append(tables, route.Table{
-				ID: table.ID, Name: nameOf(table), Used: used[table.ID], Exclusive: used[table.ID] && r.config.Routes.Exclusive,
+				ID: table.ID, Name: nameOf(table), Used: in.used[table.ID], Exclusive: in.used[table.ID] && r.config.Routes.Exclusive,
 				Nodes: bypassing[table.ID], Routes: foundIn(table),
 			})
 		}
 	}
-	return tables, nil
+	return route.View{Tables: tables, Unserved: in.unserved}, nil
 }
 
-// used are the route tables that nodes need their routes in. Certain says that they need them in no other.
-func (r *routes) used(ctx context.Context, all []inventory.RouteTable, members []route.Member) (used map[string]bool, certain bool, err error) {
-	used = map[string]bool{}
-	if named := r.config.Routes.Table; named != "" {
-		at := slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.ID == named })
-		if at < 0 {
-			at = slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.Slug == named })
-		}
-		if at < 0 {
-			return nil, false, fmt.Errorf("routes.table %q of the cloud-config is not in VPC %s, which has the route tables %s", named, r.config.VPCIdentity, namesOf(all))
-		}
-		used[all[at].ID] = true
-		return used, true, nil
+// placement is which route tables nodes need their routes in.
+type placement struct {
+	used map[string]bool // by identity
+	// certain says that they need them in no other: a node without an address is in a subnet that nobody knows.
+	certain bool
+	// unlisted says that no table names the subnet of some node.
+	unlisted bool
+	// unserved are why the table of some nodes is not known.
+	unserved map[string]string
+}
+
+func (r *routes) placed(ctx context.Context, all []inventory.RouteTable, members []route.Member) (placement, error) {
+	named := r.config.Routes.Table
+	if named == "" {
+		return r.placedBySubnet(ctx, all, members)
 	}
-	subnets, certain, err := r.subnets(ctx, members)
+	at := slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.ID == named })
+	if at < 0 {
+		at = slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.Slug == named })
+	}
+	if at < 0 {
+		return placement{}, fmt.Errorf("routes.table %q of the cloud-config is not in VPC %s, which has the route tables %s", named, r.config.VPCIdentity, namesOf(all))
+	}
+	return placement{used: map[string]bool{all[at].ID: true}, certain: true}, nil
+}
+
+// placedBySubnet is placed by the subnets that nodes are in. It is an error if nodes have machines, and none is in the VPC: then something is
+// wrong, and nothing follows.
+func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable, members []route.Member) (placement, error) {
+	vpc, err := r.vpcOf(ctx, members)
 	if err != nil {
-		return nil, false, err
+		return placement{}, fmt.Errorf("looking up the subnets of nodes: %w", err)
 	}
-	for subnet := range subnets {
+	p := placement{used: map[string]bool{}, certain: len(members) > 0, unserved: map[string]string{}}
+	inside, outside := false, "" // whether any node is in the VPC, and one that is not
+	for _, member := range members {
+		found := subnetsOf(vpc, member)
+		inside = inside || len(found) > 0
+		p.certain = p.certain && len(found) > 0
+		if len(found) == 0 && (!member.Known || len(member.Addresses) > 0) {
+			outside = member.Node.Name
+		}
+		if stray(vpc, member) {
+			p.unserved[member.Node.Name] = fmt.Sprintf("The machine of this Node has the address %s, which is in no subnet that VPC %s shows: no route table gets routes for its sake. It is looked at again by itself; if that lasts, look at the machine's subnet in the cloud.",
+				member.Addresses[0], r.config.VPCIdentity)
+		}
+		p.add(all, member.Node.Name, found)
+	}
+	if !inside && outside != "" {
+		return placement{}, fmt.Errorf("no node has a machine with an address in a subnet of VPC %s, node %s for example has none: check vpcIdentity in the cloud-config", r.config.VPCIdentity, outside)
+	}
+	return p, nil
+}
+
+// add is for a node in these subnets.
+func (p *placement) add(all []inventory.RouteTable, node string, subnets []string) {
+	for _, subnet := range subnets {
+		p.unlisted = p.unlisted || !slices.ContainsFunc(all, func(t inventory.RouteTable) bool { return slices.Contains(t.Subnets, subnet) })
 		table, err := tableOf(all, subnet)
 		if err != nil {
-			return nil, false, err
+			p.certain, p.unserved[node] = false, fmt.Sprintf("The route table of this Node's traffic is not known: %v.", err)
+			continue
 		}
-		used[table] = true
+		p.used[table] = true
 	}
-	return used, certain, nil
+}
+
+// vpcOf is the VPC. When a node is in none of its subnets, it is read again: a subnet may be new. Where that fails, only that node is the
+// worse for it.
+func (r *routes) vpcOf(ctx context.Context, members []route.Member) (inventory.VPC, error) {
+	vpc, err := r.inventory.VPC(ctx)
+	if err != nil || !slices.ContainsFunc(members, func(m route.Member) bool { return stray(vpc, m) }) {
+		return vpc, err
+	}
+	if fresh, err := r.inventory.VPCNow(ctx); err == nil {
+		return fresh, nil
+	}
+	return vpc, nil
+}
+
+// stray says that a node has addresses, and none is in a subnet of the VPC.
+func stray(vpc inventory.VPC, member route.Member) bool {
+	return len(member.Addresses) > 0 && len(subnetsOf(vpc, member)) == 0
 }
 
 // bypassing are the names of nodes in subnets of other tables than the one that is configured, by the tables' identities. Where that
@@ -101,31 +163,6 @@ func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used
 		}
 	}
 	return names
-}
-
-// subnets are the identities of those that nodes are in. Certain says that there are no others: a node without an address is in one
-// that nobody knows. It is an error if nodes have machines, and none is in the VPC: then something is wrong, and nothing follows.
-func (r *routes) subnets(ctx context.Context, members []route.Member) (used map[string]bool, certain bool, err error) {
-	vpc, err := r.inventory.VPC(ctx)
-	if err != nil {
-		return nil, false, fmt.Errorf("looking up the subnets of nodes: %w", err)
-	}
-	used, certain = map[string]bool{}, len(members) > 0
-	elsewhere := "" // a node of which the VPC shows nothing, or something that cannot be
-	for _, member := range members {
-		found := subnetsOf(vpc, member)
-		for _, subnet := range found {
-			used[subnet] = true
-		}
-		certain = certain && len(found) > 0
-		if len(found) == 0 && (!member.Known || len(member.Addresses) > 0) {
-			elsewhere = member.Node.Name
-		}
-	}
-	if len(used) == 0 && elsewhere != "" {
-		return nil, false, fmt.Errorf("no node has a machine with an address in a subnet of VPC %s, node %s for example has none: check vpcIdentity in the cloud-config", r.config.VPCIdentity, elsewhere)
-	}
-	return used, certain, nil
 }
 
 // subnetsOf are the identities of those that a node's machine has addresses in.

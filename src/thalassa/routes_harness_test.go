@@ -47,7 +47,7 @@ func inLand(t *testing.T, switches emulator.Switches, test func(*land)) {
 		vpc.CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("fd00::/48")}
 		vpc.RouteTables = []emulator.RouteTableSeed{{Identity: mainTable, Name: "main", Default: true}, {Identity: sideTable, Name: "side"}}
 		vpc.Subnets[0].CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/17"), netip.MustParsePrefix("fd00:0:0:1::/64")}
-		vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side", RouteTable: sideTable, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/17")}})
+		vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side", RouteTable: sideTable, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/18")}})
 		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(), process: crewtest.New(t)}
 		l.config.Routes.Enabled = true
 		l.config.API.RequestsPerSecond, l.config.API.Burst = 1000, 1000

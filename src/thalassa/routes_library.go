@@ -56,11 +56,11 @@ func (r *routes) CreateRoute(ctx context.Context, _, _ string, wanted *cloudprov
 	if !gateway.IsValid() {
 		return fmt.Errorf("creating a route of node %s: it has no internal address of the family of %s", node.Name, destination)
 	}
-	tables, err := r.Look(ctx, route.Cluster{Members: []route.Member{{Node: node, Known: true, Addresses: route.Addresses(node)}}}, inventory.BalancerAge)
+	view, err := r.Look(ctx, route.Cluster{Members: []route.Member{{Node: node, Known: true, Addresses: route.Addresses(node)}}}, inventory.BalancerAge)
 	if err != nil {
 		return err
 	}
-	for _, table := range tables {
+	for _, table := range view.Tables {
 		if !table.Used {
 			continue
 		}

@@ -1,13 +1,13 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
@@ -34,8 +34,13 @@ func (s Subnet) Contains(address netip.Addr) bool {
 }
 
 // VPC returns the cluster's VPC.
-func (i *Inventory) VPC(ctx context.Context) (VPC, error) {
-	found, err := i.vpcs.find(ctx, i.vpc, vpcAge)
+func (i *Inventory) VPC(ctx context.Context) (VPC, error) { return i.vpcAt(ctx, vpcAge) }
+
+// VPCNow returns the cluster's VPC as it was a minute ago at most, for whoever misses something in it.
+func (i *Inventory) VPCNow(ctx context.Context) (VPC, error) { return i.vpcAt(ctx, MachineAge) }
+
+func (i *Inventory) vpcAt(ctx context.Context, maxAge time.Duration) (VPC, error) {
+	found, err := i.vpcs.find(ctx, i.vpc, maxAge)
 	if err != nil {
 		return VPC{}, err
 	}
@@ -54,12 +59,12 @@ func (i *Inventory) Subnet(ctx context.Context, ref string) (subnet Subnet, foun
 	if subnet, found = vpc.subnet(ref); found || ref == "" {
 		return subnet, found, vpc.Subnets, nil
 	}
-	fresh, err := i.vpcs.find(ctx, i.vpc, MachineAge)
-	if err != nil || len(fresh) == 0 {
-		return Subnet{}, false, nil, cmp.Or(err, i.otherVPC())
+	fresh, err := i.VPCNow(ctx)
+	if err != nil {
+		return Subnet{}, false, nil, err
 	}
-	subnet, found = fresh[0].subnet(ref)
-	return subnet, found, fresh[0].Subnets, nil
+	subnet, found = fresh.subnet(ref)
+	return subnet, found, fresh.Subnets, nil
 }
 
 func (v VPC) subnet(ref string) (Subnet, bool) {
