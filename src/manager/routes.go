@@ -71,10 +71,14 @@ func newRouteController(env environment) (loop, error) {
 		return loop{}, err
 	}
 	shared := env.settings.KubeCloudShared
-	c, err := route.New(route.Options{
+	options := route.Options{
 		Provider: route.ProviderOf(routes, shared.ClusterName), Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		CIDRs: cidrs, Period: shared.RouteReconciliationPeriod.Duration,
-	})
+	}
+	if labeller, ok := env.cloud.(Labeller); ok {
+		options.Domain = labeller.LabelDomain()
+	}
+	c, err := route.New(options)
 	if err != nil {
 		return loop{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
+	nodes "github.com/thalassa-cloud/thalassa-ccm/src/node"
 )
 
 // component is the source of the events, as in k8s.io/cloud-provider.
@@ -46,6 +47,8 @@ type Options struct {
 	CIDRs []netip.Prefix
 	// Period is the time between two looks for drift; 0 leaves it to the provider.
 	Period time.Duration
+	// Domain begins the name of the label and annotation by which a Node takes no part, node.ExcludeFromRoutes; "" is none.
+	Domain string
 	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
 	Recorder record.EventRecorder
 }
@@ -57,6 +60,7 @@ type Controller struct {
 	nodes    corelisters.NodeLister
 	cidrs    []netip.Prefix
 	period   time.Duration
+	domain   string
 	recorder record.EventRecorder
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
@@ -68,7 +72,7 @@ type Controller struct {
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, recorder: o.Recorder,
+		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, domain: o.Domain, recorder: o.Recorder,
 		metrics: newMetrics(), memory: newMemory(), gates: newGates(),
 		// The name is that of the library's route controller, and so are those of the queue's metrics.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
@@ -102,9 +106,13 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 
 // same says whether nothing differs that this controller looks at, or would put back.
 func (c *Controller) same(was, is *corev1.Node) bool {
-	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && slices.Equal(podCIDRs(was), podCIDRs(is)) && slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
+	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && c.excludes(was) == c.excludes(is) &&
+		slices.Equal(podCIDRs(was), podCIDRs(is)) && slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
 		(available(was) == available(is) || c.memory.content(is.UID, available(is)))
 }
+
+// excludes says whether the Node's owner asked that it take no part.
+func (c *Controller) excludes(n *corev1.Node) bool { return nodes.ExcludedFromRoutes(n, c.domain) }
 
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {

@@ -76,7 +76,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	if err != nil {
 		return result, fmt.Errorf("listing nodes: %w", err)
 	}
-	members, err := c.provider.Members(ctx, nodes)
+	members, err := c.provider.Members(ctx, slices.DeleteFunc(slices.Clone(nodes), c.excludes))
 	concerned := nodesOf(members)
 	if err != nil {
 		c.tellUnknown(ctx, concerned, err, result)
@@ -98,6 +98,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	c.memory.forget(p, uidsOf(nodes))
 	c.memory.keep(tables, p)
 	c.additions(ctx, concerned, d, p, result)
+	c.release(ctx, nodes, result)
 	c.removals(ctx, p, result)
 	c.metrics.left(p, result)
 	return result, ctx.Err()

@@ -220,7 +220,7 @@ func (r *rig) start() { r.startWith(r.cloud) }
 func (r *rig) startWith(provider Provider) {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
-		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Recorder: r.process.Recorder})
+		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Domain: "k8s.example.com", Recorder: r.process.Recorder})
 		return r.running.Run, err
 	})
 	r.settle()

@@ -35,6 +35,16 @@ func (c *Controller) markWaiting(ctx context.Context, nodes []*corev1.Node, p pl
 	})
 }
 
+// release takes back what this controller said of Nodes before their owners asked that they take no part: new pods would be kept away for
+// ever. What others say of them, and of Nodes of other clouds, is theirs.
+func (c *Controller) release(ctx context.Context, nodes []*corev1.Node, result *outcome) {
+	for _, node := range nodes {
+		if s := available(node); c.excludes(node) && s.status == corev1.ConditionTrue && s.reason == noRoutesCreated {
+			c.say(ctx, node, state{corev1.ConditionFalse, routesCreated, "This Node takes no part in the cloud's routes"}, result)
+		}
+	}
+}
+
 // saysNothing says whether neither the Node nor this process has said anything about its routes.
 func (c *Controller) saysNothing(node *corev1.Node) bool {
 	return available(node) == state{} && !joining(node) && !c.memory.hasWish(node.UID)

@@ -67,7 +67,7 @@ func (l *land) begin() {
 	}
 	l.process.Begin(l.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := route.New(route.Options{
-			Provider: route.ProviderOf(routes, "test"), Client: l.cluster, Nodes: factory.Core().V1().Nodes(), Recorder: l.process.Recorder,
+			Provider: route.ProviderOf(routes, "test"), Client: l.cluster, Nodes: factory.Core().V1().Nodes(), Recorder: l.process.Recorder, Domain: l.cloud.LabelDomain(),
 			CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")},
 		})
 		return controller.Run, err
