@@ -93,3 +93,14 @@ func (g *gates) of(table string) *gate {
 	}
 	return g.tables[table]
 }
+
+// resting is how long a write has to wait that has failed, or whose table refuses all, and why; 0 when it may be tried.
+func (c *Controller) resting(o operation) (why notice, rest time.Duration) {
+	if pause := c.memory.wait(o.key()); pause > 0 {
+		return c.memory.reason(o.key()), pause
+	}
+	if err := c.gates.shut(o.table.ID); err != nil {
+		return noticeOf(o, err), c.gates.rest(o.table.ID)
+	}
+	return notice{}, 0
+}

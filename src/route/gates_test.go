@@ -66,3 +66,29 @@ func TestOtherTables(t *testing.T) {
 		wantIs(r, "routes", r.has(), "side 10.244.1.0/24 by 10.0.0.1, side 10.244.2.0/24 by 10.0.0.2")
 	})
 }
+
+// TestWhatWaitsIsNotLookedFor: a removal or change that is refused makes no pass look anew until it is tried again.
+func TestWhatWaitsIsNotLookedFor(t *testing.T) {
+	for name, refusal := range map[string]error{"one": errors.New("not this one"), "all": &Problem{Closed: true, Err: errors.New("not permitted")}} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
+				r.start()
+				r.cloud.set(func(p *plain) { p.refused = refusal })
+				r.leave("a")
+				<-time.After(2 * time.Minute)
+				before := r.cloud.counted(lists)
+				for i := range 60 {
+					r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i+1)))
+					<-time.After(2 * time.Second)
+				}
+				if made := r.cloud.counted(lists) - before; made > 3 {
+					t.Errorf("%d looks for a removal that waits", made)
+				}
+				r.cloud.set(func(p *plain) { p.refused = nil })
+				<-time.After(maxRetryDelay)
+				wantIs(r, "routes", r.has(), "main 10.244.2.0/24 by 10.0.0.2")
+			})
+		})
+	}
+}

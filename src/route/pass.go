@@ -135,12 +135,14 @@ func (c *Controller) look(ctx context.Context, cluster Cluster, d demand, trigge
 	}
 	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known()}
 	p := planOf(view, d, k)
+	p.postpone(c.resting)
 	if trigger != periodic {
 		return p, tables, nil
 	}
 	// Whatever is this cluster's only because nobody is where it leads to is a stranger without that, and asked about each time.
 	if k.vacant = c.doubt(ctx, cluster, p, d.claims); len(k.vacant) > 0 {
 		p = planOf(view, d, k)
+		p.postpone(c.resting)
 	}
 	return p, tables, nil
 }
@@ -325,11 +327,11 @@ func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p p
 // addition makes one creation or change, unless it failed a moment ago. The notice is why there is no route. What has begun is finished,
 // also when the process is told to end.
 func (c *Controller) addition(ctx context.Context, o operation, result *outcome) (why notice, failed bool) {
-	key := o.key()
-	if pause := c.memory.wait(key); pause > 0 {
-		result.later(pause)
-		return c.memory.reason(key), true
+	if o.rest > 0 {
+		result.later(o.rest)
+		return o.why, true
 	}
+	key := o.key()
 	tried, err := c.gates.pass(o.table.ID, func() error {
 		switch {
 		case o.verb == change:
@@ -372,8 +374,8 @@ func noticeOf(o operation, err error) notice {
 func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 	added := !result.failed
 	inParallel(ctx, p.removals, func(o operation) {
-		if pause := c.memory.wait(o.key()); pause > 0 || (!o.table.Used && !added) {
-			result.later(pause)
+		if o.rest > 0 || (!o.table.Used && !added) {
+			result.later(o.rest)
 			return
 		}
 		tried, err := c.gates.pass(o.table.ID, func() error { return c.provider.Delete(context.WithoutCancel(ctx), o.table.ID, o.found) })

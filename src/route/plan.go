@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // pair is a route as it is remembered.
@@ -53,6 +54,9 @@ type operation struct {
 	route Route // what there is afterwards; not for removals
 	// doubted says of a removal that the route is this cluster's only because nobody is where it leads to.
 	doubted bool
+	// rest is how long it waits after a failure, and why what its Node is told meanwhile: it is not done in the pass that it is planned for.
+	rest time.Duration
+	why  notice
 }
 
 // key is what a failure is remembered by.
@@ -232,15 +236,27 @@ func gatewaysOf(routes []pair) []netip.Addr {
 	return addresses
 }
 
-// removesOrChanges says whether anything that is there is to go, or to lead elsewhere.
+// removesOrChanges says whether anything that is there is to go, or to lead elsewhere, in this pass.
 func (p plan) removesOrChanges() bool {
-	changes := func(o operation) bool { return o.verb == change }
+	changes := func(o operation) bool { return o.verb != create && o.rest == 0 }
 	for _, operations := range p.additions {
 		if slices.ContainsFunc(operations, changes) {
 			return true
 		}
 	}
-	return len(p.removals) > 0
+	return slices.ContainsFunc(p.removals, changes)
+}
+
+// postpone lets operations rest that failed a moment ago.
+func (p plan) postpone(resting func(operation) (why notice, rest time.Duration)) {
+	for _, operations := range p.additions {
+		for at := range operations {
+			operations[at].why, operations[at].rest = resting(operations[at])
+		}
+	}
+	for at := range p.removals {
+		p.removals[at].why, p.removals[at].rest = resting(p.removals[at])
+	}
 }
 
 // writes is how many a table needs.
