@@ -99,3 +99,29 @@ func TestMoreThanAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestSlowClouds: a Node that says nothing says within seconds that it waits, and is served at the end; one that says that it has its routes
+// is not asked again.
+func TestSlowClouds(t *testing.T) {
+	for name, slowed := range map[string]func(*plain){
+		"look":     func(p *plain) { p.looking = 25 * time.Second },
+		"creation": func(p *plain) { p.making = 25 * time.Second },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+				r.start()
+				r.cloud.set(slowed)
+				r.patches()
+				r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
+				<-time.After(window + slow + 500*time.Millisecond)
+				wantIs(r, "condition meanwhile", r.condition("b"), "True NoRouteCreated")
+				wantIs(r, "condition of the other", r.condition("a"), "False RouteCreated")
+				<-time.After(2 * time.Minute)
+				wantIs(r, "condition at the end", r.condition("b"), "False RouteCreated")
+				wantIs(r, "patches", r.patches(), 2)
+				wantIs(r, "events", r.told(), "")
+			})
+		})
+	}
+}

@@ -84,7 +84,9 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	}
 	cluster := Cluster{CIDRs: c.cidrs, Members: members}
 	d := demandOf(cluster)
-	p, tables, err := c.compare(ctx, cluster, d, trigger)
+	var p plan
+	var tables []Table
+	whenSlow(func() { p, tables, err = c.compare(ctx, cluster, d, trigger) }, func() { c.sayWaiting(ctx, d.waiting(concerned), result) })
 	if err != nil {
 		c.tellUnknown(ctx, concerned, err, result)
 		return result, err
@@ -262,7 +264,8 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 	})
 	c.markWaiting(ctx, concerned, p, result)
 	inParallel(ctx, concerned, func(node *corev1.Node) {
-		lacking, warnings := c.lacks(ctx, node, d, p, result)
+		var lacking, warnings []notice
+		whenSlow(func() { lacking, warnings = c.lacks(ctx, node, d, p, result) }, func() { c.sayWaiting(ctx, d.waiting([]*corev1.Node{node}), result) })
 		if ctx.Err() != nil {
 			return
 		}

@@ -39,6 +39,7 @@ type plain struct {
 	cursed                     string // the destination of a route that fails as if all did
 	closed                     string // a table that refuses all
 	unserved                   map[string]string
+	looking, making            time.Duration // how long a look takes, and a creation
 }
 
 // What can be counted of a cloud.
@@ -70,6 +71,10 @@ func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]Member, erro
 }
 
 func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) (View, error) {
+	p.mu.Lock()
+	pause := p.looking
+	p.mu.Unlock()
+	<-time.After(pause)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
@@ -112,6 +117,10 @@ func (p *plain) write(text string, do func() error) error {
 }
 
 func (p *plain) Create(_ context.Context, table string, r Route) error {
+	p.mu.Lock()
+	pause := p.making
+	p.mu.Unlock()
+	<-time.After(pause)
 	return p.write(fmt.Sprintf("create %s %s by %s", table, r.Destination, r.Gateway), func() error {
 		if p.cursed == r.Destination.String() || p.closed == table {
 			return &Problem{Closed: true, Err: errors.New("away")}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -28,11 +29,37 @@ func (c *Controller) markWaiting(ctx context.Context, nodes []*corev1.Node, p pl
 			lacking = append(lacking, node)
 		}
 	}
-	inParallel(ctx, lacking[min(parallel, len(lacking)):], func(node *corev1.Node) {
+	c.sayWaiting(ctx, lacking[min(parallel, len(lacking)):], result)
+}
+
+func (c *Controller) sayWaiting(ctx context.Context, nodes []*corev1.Node, result *outcome) {
+	inParallel(ctx, nodes, func(node *corev1.Node) {
 		if c.saysNothing(node) {
 			c.say(ctx, node, waiting(), result)
 		}
 	})
+}
+
+// waiting are those of the nodes that are told how it is at the end of a pass.
+func (d demand) waiting(nodes []*corev1.Node) []*corev1.Node {
+	wanting := d.wanting()
+	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !wanting[node.Name] })
+}
+
+// slow is how long a look or a creation may take before Nodes that say nothing say that they wait: pods would come too early.
+const slow = 2 * time.Second
+
+// whenSlow does something else, once, if work is not done after a while. Both are done when it returns.
+func whenSlow(work, meanwhile func()) {
+	ended := make(chan struct{})
+	timer := time.AfterFunc(slow, func() {
+		defer close(ended)
+		meanwhile()
+	})
+	work()
+	if !timer.Stop() {
+		<-ended
+	}
 }
 
 // release takes back what this controller said of Nodes before their owners asked that they take no part: new pods would be kept away for
