@@ -92,11 +92,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 		return result, err
 	}
 	c.tellRestored(d, p)
-	if c.replaceAll(ctx, tables, d, p, result) {
-		if p, tables, err = c.compare(ctx, cluster, d, nodeChange); err != nil {
-			return result, err
-		}
-	}
+	c.replaceAll(ctx, tables, d, &p, result)
 	c.memory.forget(p, uidsOf(nodes))
 	c.memory.keep(tables, p)
 	c.additions(ctx, concerned, d, p, result)
@@ -186,8 +182,9 @@ func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, nodes c
 	return c.memory.abandoned()
 }
 
-// replaceAll writes exclusive tables that need more than one write as a whole. It says whether any was.
-func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p plan, result *outcome) (replaced bool) {
+// replaceAll writes exclusive tables that need more than one write as a whole. What was planned for them is done then: a list that is behind
+// shows none of it, and is not asked.
+func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p *plan, result *outcome) {
 	for _, table := range tables {
 		key := pair{table: table.ID}
 		if !table.Exclusive || !table.Used || p.writes(table.ID) < 2 || c.memory.wait(key) > 0 {
@@ -206,9 +203,8 @@ func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p
 		}
 		c.memory.succeeded(key)
 		result.wrote(replace, table.ID, nil)
-		replaced = true
+		p.replaced(table.ID, routes)
 	}
-	return replaced
 }
 
 // routes are all that a table should have inside the cluster's networks. Where a Node has no address now, or is only joining, what is there

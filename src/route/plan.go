@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -245,6 +246,26 @@ func (p plan) removesOrChanges() bool {
 		}
 	}
 	return slices.ContainsFunc(p.removals, changes)
+}
+
+// replaced takes it as done that these are all routes of a table inside the cluster's networks.
+func (p *plan) replaced(table string, routes []Route) {
+	there := func(o operation) bool { return o.table.ID == table }
+	for node, operations := range p.additions {
+		p.additions[node] = slices.DeleteFunc(operations, there)
+	}
+	p.removals = slices.DeleteFunc(p.removals, there)
+	maps.DeleteFunc(p.owned, func(one pair, _ bool) bool {
+		if one.table == table {
+			p.staying--
+		}
+		return one.table == table
+	})
+	for _, one := range routes {
+		p.owned[pair{table, one.Destination, one.Gateway}] = true
+		p.right[one.Destination] = append(p.right[one.Destination], table)
+	}
+	p.staying += len(routes)
 }
 
 // postpone lets operations rest that failed a moment ago.

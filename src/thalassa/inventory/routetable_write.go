@@ -71,14 +71,49 @@ func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(
 		bodies = append(bodies, bodyTo(destination, gateway))
 	}
 	batch := map[string]any{"routes": bodies}
-	if _, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), batch); err != nil {
+	answer, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), batch)
+	if err != nil {
 		return i.routeRefused(err)
 	}
 	for _, route := range current.Routes {
 		i.routing.drop(routeIn(table, route.object()).id()) // so that nobody asks for those that are gone
 	}
-	i.routing.distrust()
+	i.noteReplaced(ctx, table, answer, added)
 	return nil
+}
+
+// noteReplaced puts the routes that a table was given into the copy, so that a list which is behind does not hide them. They come from the
+// answer, or, where that does not show them, from the table itself. If neither has them, the next reader lists.
+func (i *Inventory) noteReplaced(ctx context.Context, table string, answer []byte, added map[netip.Prefix]netip.Addr) {
+	var routes []routeItem
+	if json.Unmarshal(answer, &routes) != nil || !showRoutes(routes, added) {
+		current, err := i.getRouteTable(ctx, table)
+		if err != nil || !showRoutes(current.Routes, added) {
+			i.routing.distrust()
+			return
+		}
+		routes = current.Routes
+	}
+	for _, route := range routes {
+		i.routing.create(routeIn(table, route.object()))
+	}
+}
+
+// showRoutes says whether all of these ways are among the routes, each with its identity.
+func showRoutes(routes []routeItem, ways map[netip.Prefix]netip.Addr) bool {
+	shown := map[netip.Prefix]netip.Addr{}
+	for _, route := range routes {
+		if route.Identity == "" {
+			return false
+		}
+		shown[route.object().Destination] = route.object().Gateway
+	}
+	for destination, gateway := range ways {
+		if shown[destination] != gateway {
+			return false
+		}
+	}
+	return true
 }
 
 func bodyTo(destination netip.Prefix, gateway netip.Addr) routeBody {
