@@ -89,6 +89,9 @@ func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	if err != nil {
 		return nil, needing(err, "read route tables")
 	}
+	if items, err = i.homely(ctx, items); err != nil {
+		return nil, err
+	}
 	if !showAll(items) {
 		for at := range items {
 			if items[at], err = i.getRouteTable(ctx, items[at].Identity); err != nil {
@@ -103,6 +106,25 @@ func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	return all, nil
 }
 
+// homely are the tables of this VPC. One that is listed without its VPC is read by its identity: a cloud that ignores the filter would show
+// those of other VPCs, whose routes nobody may touch.
+func (i *Inventory) homely(ctx context.Context, items []routeTableItem) ([]routeTableItem, error) {
+	var home []routeTableItem
+	for _, item := range items {
+		if item.VPC.Identity == "" {
+			read, err := i.getRouteTable(ctx, item.Identity)
+			if err != nil {
+				return nil, err
+			}
+			item = read
+		}
+		if item.VPC.Identity == i.vpc {
+			home = append(home, item)
+		}
+	}
+	return home, nil
+}
+
 // showAll says whether a list shows routes and subnets, and not only tables: when it shows none, there may be some. Which of the two the
 // cloud does is not documented.
 func showAll(items []routeTableItem) bool {
@@ -115,6 +137,8 @@ func (i *Inventory) getRouteTable(ctx context.Context, id string) (routeTableIte
 	switch {
 	case err != nil:
 		return item, needing(err, "read route tables")
+	case exists && item.VPC.Identity == "":
+		return item, fmt.Errorf("reading route table %s: the cloud does not show which VPC it is of: %w; if that lasts, ask its support", id, client.ErrMalformed)
 	case !exists:
 		return item, fmt.Errorf("reading route table %s, which was listed: %w; it is tried again by itself", id, client.ErrNotFound)
 	}
