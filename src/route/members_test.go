@@ -56,3 +56,24 @@ func TestNodeIsExcluded(t *testing.T) {
 		wantIs(r, "events", r.told(), "")
 	})
 }
+
+// TestUnserved Nodes are told, and say so as long as they have not said that they have their routes; the others are served.
+func TestUnserved(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.cloud.set(func(p *plain) {
+			p.unserved = map[string]string{"a": "its table is not shown", "b": "its table is not shown", "c": "its table is not shown"}
+		})
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"), node("c", "10.0.0.3"))
+		r.settle()
+		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.2.0/24 by 10.0.0.2")
+		wantIs(r, "events", r.told(), "Warning RouteTableNotFound, Warning RouteTableNotFound, Warning RouteTableNotFound")
+		wantIs(r, "condition of one that has its routes", r.condition("a"), "False RouteCreated")
+		wantIs(r, "condition of one that comes", r.condition("b"), "True NoRouteCreated")
+		wantIs(r, "condition of one without pods", r.condition("c"), "")
+		r.cloud.set(func(p *plain) { p.unserved = nil })
+		r.later()
+		wantIs(r, "condition at the end", r.condition("b"), "False RouteCreated")
+	})
+}
