@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -97,6 +98,7 @@ func (l *Lifecycle) pass(ctx context.Context) {
 	}
 	subjects := l.subjects(nodes, began)
 	l.look(ctx, subjects)
+	subjects = slices.DeleteFunc(subjects, (*subject).namesNone) // the keeper tells its owner
 	if ctx.Err() != nil {
 		return
 	}

@@ -93,6 +93,32 @@ func TestStrangeNode(t *testing.T) {
 	}
 }
 
+// TestNodeThatNamesNone: a provider ID that names no machine stands in the way of nobody, is no witness, and its Node stays.
+func TestNodeThatNamesNone(t *testing.T) {
+	for name, status := range map[string]corev1.ConditionStatus{"ready": corev1.ConditionTrue, "not ready": corev1.ConditionUnknown} {
+		t.Run(name, func(t *testing.T) {
+			inLife(t, []string{"a", "b", "c", "d"}, func(r *lifeRig) {
+				odd := skyNode("odd")
+				odd.Spec.ProviderID = skyScheme
+				r.register(odd)
+				r.report("odd", status)
+				r.pass(time.Hour)
+				r.want("events", len(r.told()), 0)
+				r.sky.machine("d", Gone)
+				r.silence("d")
+				r.pass(skyAge + lifeSoon)
+				r.want("Nodes", r.names(), "a b c odd")
+				for _, left := range []string{"a", "b", "c"} { // of all machines, none is to be seen
+					r.sky.machine(left, Gone)
+				}
+				r.silence("a")
+				r.pass(time.Hour)
+				r.want("Nodes without a witness", r.names(), "a b c odd")
+			})
+		})
+	}
+}
+
 // TestStrangeNodeInTime: how long one stands in the way for which there is no answer.
 func TestStrangeNodeInTime(t *testing.T) {
 	inLife(t, []string{"a", "b", "c", "d"}, func(r *lifeRig) {

@@ -33,6 +33,9 @@ func (s *subject) absent() bool {
 	return s.sight.looked && s.sight.err == nil && s.sight.state == Gone
 }
 
+// namesNone says that its provider ID can never name a machine. So it says nothing about machines, neither of itself nor of others.
+func (s *subject) namesNone() bool { return errors.Is(s.sight.err, ErrNamesNone) }
+
 // errNoTime is why a machine was not looked at.
 var errNoTime = errors.New("the process ends")
 

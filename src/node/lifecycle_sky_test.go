@@ -73,6 +73,9 @@ func (c *sky) Find(context.Context, *corev1.Node, time.Time) (Machine, error) {
 func (c *sky) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if node.Spec.ProviderID == skyScheme {
+		return "", fmt.Errorf("%w: %q", ErrNamesNone, node.Spec.ProviderID)
+	}
 	if c.listed == nil || time.Since(c.began) > skyAge {
 		if err := c.refresh(); err != nil {
 			return "", err

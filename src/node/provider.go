@@ -23,7 +23,8 @@ type Provider interface {
 	// something about it, ErrNotOurs if the Node is nothing to this cloud; any other says that it is not known now.
 	Find(ctx context.Context, node *corev1.Node, notBefore time.Time) (Machine, error)
 	// Look says how the machine of a Node is whose provider ID is this cloud's. Gone comes only from a complete answer that was begun
-	// at or after the given time; what is not gone may be older. It costs no call of its own while the list is young enough.
+	// at or after the given time; what is not gone may be older. It costs no call of its own while the list is young enough. The error is
+	// ErrNamesNone if the provider ID can never name a machine.
 	Look(ctx context.Context, node *corev1.Node, notBefore time.Time) (State, error)
 	// Confirm asks the cloud for that one machine by its identity, beside all lists. The error is ErrElsewhere if it is in another network.
 	Confirm(ctx context.Context, node *corev1.Node) (State, error)
@@ -41,6 +42,9 @@ type Namesakes interface {
 
 // ErrElsewhere says of a machine that it exists, and rightly is in no list: it is in another network than the cluster.
 var ErrElsewhere = errors.New("the machine is in another network than the cluster")
+
+// ErrNamesNone says of a provider ID that it begins like those of this cloud, and names no machine.
+var ErrNamesNone = errors.New("the provider ID names no machine")
 
 // ErrNotOurs says of a Node that it is not for this cloud to look after.
 var ErrNotOurs = errors.New("the Node is not of this cloud")

@@ -22,6 +22,7 @@ import (
 type mishap struct {
 	begin func(*realm)
 	end   func(*realm)
+	more  string // nodes that it adds, and that stay when it has ended
 }
 
 // disturbed are faults of the emulator's: that of all calls of an operation, and others.
@@ -118,6 +119,9 @@ func mishaps() map[string]mishap {
 		"wrong VPC":                  configured(func(r *realm) { r.config.VPCIdentity = otherVPC }),
 		"VPC that there is not":      configured(func(r *realm) { r.config.VPCIdentity = "vpc-nowhere" }),
 		"another organisation later": intercepted(redirected),
+		"node that names no server": {more: " oops", end: func(*realm) {}, begin: func(r *realm) {
+			r.register(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oops", UID: "oops"}, Spec: corev1.NodeSpec{ProviderID: ProviderName + ":///oops"}})
+		}},
 	}
 }
 
@@ -169,7 +173,7 @@ func suffer(t *testing.T, m mishap, silent []string) {
 		r.report(name, corev1.ConditionUnknown)
 	}
 	r.pass(2 * time.Hour)
-	r.want("nodes", r.names(), "a b c d")
+	r.want("nodes", r.names(), "a b c d"+m.more)
 
 	m.end(r)
 	for _, name := range silent {
@@ -178,10 +182,10 @@ func suffer(t *testing.T, m mishap, silent []string) {
 		}
 	}
 	r.pass(5*time.Minute + r.lifeLimit()) // a process that just began waits for a while
-	r.want("nodes when all is well", r.names(), "a b c d")
+	r.want("nodes when all is well", r.names(), "a b c d"+m.more)
 	r.act(r.emulator.DeleteMachine("b"))
 	r.pass(r.lifeLimit())
-	r.want("nodes when a server is really deleted", r.names(), "a c d")
+	r.want("nodes when a server is really deleted", r.names(), "a c d"+m.more)
 }
 
 // TestServerStoppedAndDeleted: one that is shut down is not gone, and one that was deleted is not only shut down.

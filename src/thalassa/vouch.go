@@ -18,7 +18,7 @@ import (
 func (i *instances) Look(ctx context.Context, n *corev1.Node, notBefore time.Time) (node.State, error) {
 	id, err := machineOf(n.Spec.ProviderID)
 	if err != nil {
-		return "", fmt.Errorf("node %s: %w", n.Name, err)
+		return "", fmt.Errorf("node %s: %w: %w", n.Name, node.ErrNamesNone, err)
 	}
 	machine, found, err := i.inventory.MachineSince(ctx, id, i.config.Inventory.machineAge(), notBefore)
 	if err != nil {
