@@ -11,7 +11,8 @@ import (
 )
 
 // compareAddresses returns the addresses that the Node should have, nil when it has them. Their order counts only as far as the kubelet
-// asks for one: the cloud may list them in another order each time.
+// asks for one: the cloud may list them in another order each time. What the machine does not have, the Node does not say, whatever the
+// kubelet asks for: what leads to a Node's addresses would lead to somebody else.
 func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAddress) []corev1.NodeAddress {
 	if len(offered) == 0 {
 		return nil
@@ -25,9 +26,9 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 	if chooses {
 		preferred, err := helpers.GetNodeAddressesFromNodeIP(chosen, wanted)
 		if err != nil {
-			d.problems = append(d.problems, Problem{Reason: InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node asks for the address %q with --node-ip, which its machine does not have in the cloud: its addresses are %s. Correct the kubelet's --node-ip, or give the machine that address.",
+			d.problems = append(d.problems, Problem{Reason: InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node asks for the address %q with --node-ip, which its machine does not have in the cloud: its addresses are %s, and the Node says no others once it is initialised. Correct the kubelet's --node-ip, or give the machine that address.",
 				chosen, inWords(wanted))})
-			return nil
+			chooses, preferred = false, confirmed(node.Status.Addresses, wanted)
 		}
 		wanted = preferred
 	}
@@ -36,6 +37,17 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 		return nil
 	}
 	return wanted
+}
+
+// confirmed are those of a Node's addresses that its machine has, with the machine's hostname. If that leaves nothing by which the Node can
+// be reached, it is all of the machine's.
+func confirmed(have, machines []corev1.NodeAddress) []corev1.NodeAddress {
+	kept := slices.DeleteFunc(slices.Clone(have), func(a corev1.NodeAddress) bool { return !slices.Contains(machines, a) })
+	if !slices.ContainsFunc(kept, isNoHostname) {
+		return machines
+	}
+	helpers.AddToNodeAddresses(&kept, slices.DeleteFunc(slices.Clone(machines), isNoHostname)...)
+	return kept
 }
 
 func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }

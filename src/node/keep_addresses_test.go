@@ -44,6 +44,10 @@ func TestAddresses(t *testing.T) {
 		"the kubelet wants another first":    {"in 10.0.0.1, in fd00::1, host a", "host a, in 10.0.0.1, in fd00::1", "fd00::1,10.0.0.1", "in fd00::1, in 10.0.0.1, host a", false},
 		"the kubelet wants what there isn't": {"host a, in 10.0.0.1", "host a, in 10.0.0.1", "10.9.9.9", "", true},
 		"the kubelet wants what is none":     {"host a, in 10.0.0.1", "host a, in 10.0.0.1", "none", "", true},
+		"it has what it wants and isn't":     {"in 10.0.0.9, host a", "host a, in 10.0.0.1, in fd00::1", "10.0.0.9", "host a, in 10.0.0.1, in fd00::1", true},
+		"it has what there isn't, beside":    {"in 10.0.0.1, host a, in 10.0.0.254", "host a, in 10.0.0.1, in fd00::1", "192.0.2.1", "in 10.0.0.1, host a", true},
+		"there is one of those it wants":     {"in 10.0.0.2, in fd00::9, host a", "host a, in 10.0.0.1, in 10.0.0.2", "10.0.0.2,fd00::9", "in 10.0.0.2, host a", true},
+		"it has another hostname, too":       {"in 10.0.0.1, host b", "host a, in 10.0.0.1", "192.0.2.1", "in 10.0.0.1, host a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := &corev1.Node{Status: corev1.NodeStatus{Addresses: addresses(tt.have)}}

@@ -420,7 +420,7 @@ func TestWaitingNodesComeFirst(t *testing.T) {
 	})
 }
 
-// TestNodeIPThatIsNone: an initialised Node keeps its addresses, and everything else stays true.
+// TestNodeIPThatIsNone: an initialised Node has only addresses of its machine, whatever its kubelet asks for, and everything else stays true.
 func TestNodeIPThatIsNone(t *testing.T) {
 	inKeep(t, func(r *keepRig) {
 		r.machine("a", nil)
@@ -432,10 +432,28 @@ func TestNodeIPThatIsNone(t *testing.T) {
 		r.pass(keepPeriod)
 		r.want("events", r.toldOf(), "1 InvalidNodeIP")
 		r.want("type", r.node("a").Labels[corev1.LabelInstanceTypeStable], "large")
-		if diff := cmp.Diff(addresses("in 10.0.0.1, host a"), r.node("a").Status.Addresses); diff != "" {
-			t.Errorf("addresses (-want +got):\n%s", diff)
-		}
+		r.hasAddresses("a", "host a, in 10.0.0.9")
+		r.machine("a", func(m *Machine) { m.Addresses = addresses("host a, in 10.0.0.9, in fd00::9") })
+		r.change("a", func(n *corev1.Node) {
+			n.Status.Addresses = addresses("in 10.0.0.1, in 10.0.0.254, in 10.0.0.9, host b")
+		})
+		r.pass(time.Second)
+		r.hasAddresses("a", "in 10.0.0.9, host a")
+		r.written()
+		r.pass(2 * keepPeriod)
+		r.want("writes when nothing changes", r.written(), "")
+		r.change("a", withNodeIP("fd00::9"))
+		r.pass(time.Second)
+		r.hasAddresses("a", "in fd00::9, host a")
 	})
+}
+
+// hasAddresses says what addresses a Node should have, in this order.
+func (r *keepRig) hasAddresses(name, want string) {
+	r.Helper()
+	if diff := cmp.Diff(addresses(want), r.node(name).Status.Addresses); diff != "" {
+		r.Errorf("addresses of %s (-want +got):\n%s", name, diff)
+	}
 }
 
 // TestAnswersAreNewerThanTheNode: a machine is found by name only in what the cloud said after this process met the Node, not after the
