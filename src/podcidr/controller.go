@@ -79,6 +79,7 @@ type Controller struct {
 	queue    workqueue.TypedRateLimitingInterface[string]
 	synced   cache.InformerSynced
 	ledger   *ledger
+	departed departed
 	told     sync.Map // name -> the latest event of that Node
 }
 
@@ -101,30 +102,50 @@ func New(o Options) (*Controller, error) {
 			p.scatter()
 		}
 	}
-	add := func(object any) {
-		if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			c.queue.Add(name)
-		}
-	}
-	registered, err := o.Nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: add, DeleteFunc: add,
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*corev1.Node)
-			is, also := after.(*corev1.Node)
-			if ok && also && was.UID == is.UID && len(was.Spec.PodCIDRs) == 0 && c.ledger.foreign(is) {
-				c.tell(is, errRival(is.Name))
-				klog.Background().Error(errRival(is.Name), "This process gives no networks any more", "node", is.Name, "podCIDRs", is.Spec.PodCIDRs)
-			}
-			if ok && also && (was.UID != is.UID || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0) {
-				add(after)
-			}
-		},
-	})
+	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
 	if err != nil {
 		return nil, fmt.Errorf("watching for the node IPAM controller: %w", err)
 	}
 	c.synced = registered.HasSynced
 	return c, nil
+}
+
+// events queue Nodes that may lack something, and note what others have done.
+func (c *Controller) events() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			if node, ok := object.(*corev1.Node); ok {
+				c.queue.Add(node.Name)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*corev1.Node)
+			is, also := after.(*corev1.Node)
+			if ok && also {
+				c.changed(was, is)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if name := c.departed.left(object); name != "" {
+				c.queue.Add(name)
+			}
+		},
+	}
+}
+
+// changed is what follows from a Node that is not as it was.
+func (c *Controller) changed(was, is *corev1.Node) {
+	anew := was.UID != is.UID
+	if anew { // nobody saw one go, and the other come
+		c.departed.note(was)
+	}
+	if !anew && len(was.Spec.PodCIDRs) == 0 && c.ledger.foreign(is) {
+		c.tell(is, errRival(is.Name))
+		klog.Background().Error(errRival(is.Name), "This process gives no networks any more", "node", is.Name, "podCIDRs", is.Spec.PodCIDRs)
+	}
+	if anew || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
+		c.queue.Add(is.Name)
+	}
 }
 
 // Run works until ctx ends, and then until the writes under way are done.
@@ -172,9 +193,9 @@ func (c *Controller) note(node *corev1.Node) {
 
 // serve gives a Node its networks, if it lacks them.
 func (c *Controller) serve(ctx context.Context, name string) {
+	c.released(c.ledger.forget(name, c.departed.take(name)))
 	node, err := c.nodes.Get(name)
 	if apierrors.IsNotFound(err) {
-		c.released(c.ledger.forget(name))
 		c.told.Delete(name)
 		c.queue.Forget(name)
 		return

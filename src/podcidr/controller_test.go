@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -267,7 +268,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		if used := testutil.ToFloat64(l.metrics.usage.WithLabelValues("10.244.0.0/22")); used != 0.25 {
 			r.Errorf("%f is in use, want a quarter", used)
 		}
-		l.forget("a")
+		l.forget("a", []types.UID{node.UID})
 		if used, released := testutil.ToFloat64(l.metrics.usage.WithLabelValues("10.244.0.0/22")), testutil.ToFloat64(l.metrics.releases); used != 0 || released != 1 {
 			r.Errorf("%f in use, %f released", used, released)
 		}

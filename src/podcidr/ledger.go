@@ -245,11 +245,16 @@ func (l *ledger) drop(name string) (waiting []string) {
 	return waiting
 }
 
-// forget is drop for a Node that is gone.
-func (l *ledger) forget(name string) (waiting []string) {
+// forget is drop for Nodes of a name that are gone: what another one of that name has stays taken.
+func (l *ledger) forget(name string, gone []types.UID) (waiting []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.waiting, name)
+	if len(gone) > 0 {
+		delete(l.waiting, name)
+	}
+	if !slices.Contains(gone, l.records[name].uid) {
+		return nil
+	}
 	return l.drop(name)
 }
 

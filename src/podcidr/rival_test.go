@@ -91,7 +91,11 @@ func TestYoungerNodeStays(t *testing.T) {
 	if !l.overlaps(prefix("10.244.3.0/24")) || l.overlaps(prefix("10.244.4.0/24")) {
 		t.Error("the young Node's network is free, or the old one's is not")
 	}
-	l.forget("a")
+	l.forget("a", []types.UID{"old"})
+	if !l.overlaps(prefix("10.244.3.0/24")) {
+		t.Error("the network is free when the Node before is gone")
+	}
+	l.forget("a", []types.UID{"old", "young"})
 	if l.overlaps(prefix("10.244.3.0/24")) {
 		t.Error("the network stays taken when the Node is gone")
 	}
