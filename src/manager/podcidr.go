@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -23,6 +24,8 @@ const rangeAllocator = "RangeAllocator"
 type masks struct {
 	podcidr.Masks
 	single int // of the only family of a cluster; 0: not said
+	// shortest are the shortest that a Node may ask for; 0 is as podcidr says.
+	shortest podcidr.Masks
 	// services are the networks of Services, with commas between: Nodes get no part of them.
 	services string
 }
@@ -39,6 +42,10 @@ func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 		"Networks of Services, with a comma between them: with --allocate-node-cidrs, no Node gets a part of them. Needed only where --cluster-cidr contains them.")
 	flags.IntVar(&s.masks.IPv4, "node-cidr-mask-size-ipv4", s.masks.IPv4,
 		"Length of the prefix of each Node's IPv4 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
+	flags.IntVar(&s.masks.shortest.IPv4, "shortest-node-cidr-mask-size-ipv4", s.masks.shortest.IPv4,
+		"Length of the shortest prefix that a label or annotation of a Node may ask for, so that one Node does not get most of --cluster-cidr; 0 is 4 less than --node-cidr-mask-size-ipv4.")
+	flags.IntVar(&s.masks.shortest.IPv6, "shortest-node-cidr-mask-size-ipv6", s.masks.shortest.IPv6,
+		"Like --shortest-node-cidr-mask-size-ipv4, for IPv6.")
 	flags.IntVar(&s.masks.IPv6, "node-cidr-mask-size-ipv6", s.masks.IPv6,
 		"Length of the prefix of each Node's IPv6 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
 }
@@ -51,6 +58,9 @@ func needsMasks(masks masks) func(cloudprovider.Interface, *config.CloudControll
 		}
 		if kind := settings.KubeCloudShared.CIDRAllocatorType; kind != "" && kind != rangeAllocator {
 			return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind, rangeAllocator)
+		}
+		if masks.shortest.IPv4 < 0 || masks.shortest.IPv6 < 0 {
+			return errors.New("--shortest-node-cidr-mask-size-ipv4 and -ipv6 are lengths of prefixes: want 0 or more")
 		}
 		if _, err := masks.reserved(); err != nil {
 			return err
@@ -108,7 +118,7 @@ func newIPAMController(masks masks) func(environment) (loop, error) {
 		if err != nil {
 			return loop{}, err
 		}
-		options := podcidr.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen}
+		options := podcidr.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest}
 		if labeller, ok := env.cloud.(Labeller); ok {
 			options.Domain = labeller.LabelDomain()
 		}

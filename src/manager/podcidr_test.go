@@ -33,6 +33,7 @@ func TestFlagsOfNetworks(t *testing.T) {
 		"one size, two families": {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8,fd00::/48", "--node-cidr-mask-size=25"}, false, "is for a cluster of one family"},
 		"with Services":          {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--service-cluster-ip-range=10.96.0.0/12,fd00:1::/112"}, false, ""},
 		"Services unreadable":    {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--service-cluster-ip-range=10.96.0.0"}, false, "reading --service-cluster-ip-range=10.96.0.0"},
+		"shortest, negative":     {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--shortest-node-cidr-mask-size-ipv4=-1"}, false, "--shortest-node-cidr-mask-size-ipv4 and -ipv6 are lengths"},
 		"given by the cloud":     {[]string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8", "--cidr-allocator-type=CloudAllocator"}, false, "--cidr-allocator-type=CloudAllocator is not supported"},
 	}
 	for name, tt := range tests {
@@ -70,17 +71,26 @@ func TestFlagsOfNetworks(t *testing.T) {
 	}
 }
 
-// TestNetworksAreGiven by the controller that the flags ask for, of the size that the Node asks for in the cloud's domain. Services have
-// all but one of them here.
+// TestNetworksAreGiven by the controller that the flags ask for, of the size that the Node asks for in the cloud's domain. In the first,
+// Services have all but one of them.
 func TestNetworksAreGiven(t *testing.T) {
-	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Labels: map[string]string{"k8s.example.com/node-cidr-mask-size-ipv4": "26"}}})
+	small := defaultMasks()
+	small.services = "10.244.128.0/17,10.244.64.0/18,10.244.32.0/19,10.244.16.0/20,10.244.8.0/21,10.244.4.0/22,10.244.2.0/23,10.244.1.0/24,10.244.0.128/25,10.244.0.64/26"
+	large := defaultMasks()
+	large.shortest.IPv4, large.services = 17, "10.244.128.0/17"
+	givesNetwork(t, small, "26", "10.244.0.0/26")
+	givesNetwork(t, large, "17", "10.244.0.0/17")
+}
+
+// givesNetwork fails if a Node that asks for a network of that size does not get the one that is wanted.
+func givesNetwork(t *testing.T, chosen masks, bits, want string) {
+	t.Helper()
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Labels: map[string]string{"k8s.example.com/node-cidr-mask-size-ipv4": bits}}})
 	settings := &config.CloudControllerManagerConfiguration{}
 	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
-	chosen := defaultMasks()
-	chosen.services = "10.244.128.0/17,10.244.64.0/18,10.244.32.0/19,10.244.16.0/20,10.244.8.0/21,10.244.4.0/22,10.244.2.0/23,10.244.1.0/24,10.244.0.128/25,10.244.0.64/26"
 	works(t, environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, settings: settings}, newIPAMController(chosen), func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, "a", metav1.GetOptions{})
-		if err == nil && node.Spec.PodCIDR != "10.244.0.0/26" {
+		if err == nil && node.Spec.PodCIDR != want {
 			return notYetError("the Node has " + node.Spec.PodCIDR)
 		}
 		return err

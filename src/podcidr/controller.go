@@ -40,6 +40,7 @@ const (
 	reasonMask      = "InvalidNodeCIDRMask"
 	reasonOverlap   = "PodCIDROverlaps"
 	reasonRival     = "AnotherGivesPodCIDRs"
+	reasonLarge     = "PodCIDRTooLarge"
 )
 
 // Pauses after failures: 5, 10, 20, … 300 seconds.
@@ -61,6 +62,8 @@ type Options struct {
 	// CIDRs are the networks of all pods: one, or one of each family. Nodes get theirs in this order.
 	CIDRs []netip.Prefix
 	Masks Masks
+	// Shortest are the shortest prefixes that Nodes may ask for themselves; 0 is four bits shorter than Masks.
+	Shortest Masks
 	// Reserved are networks of which no part is given, such as that of Services.
 	Reserved []netip.Prefix
 	// Scattered begins at a random place of each network, so that two processes that run at the same time by mistake seldom give the same.
@@ -94,6 +97,7 @@ func New(o Options) (*Controller, error) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
 	}
+	c.ledger.shortest = o.Shortest
 	for _, p := range c.ledger.pools {
 		for _, network := range o.Reserved {
 			p.occupy(network)
@@ -139,9 +143,10 @@ func (c *Controller) changed(was, is *corev1.Node) {
 	if anew { // nobody saw one go, and the other come
 		c.departed.note(was)
 	}
-	if !anew && len(was.Spec.PodCIDRs) == 0 && c.ledger.foreign(is) {
-		c.tell(is, errRival(is.Name))
-		klog.Background().Error(errRival(is.Name), "This process gives no networks any more", "node", is.Name, "podCIDRs", is.Spec.PodCIDRs)
+	if !anew && len(was.Spec.PodCIDRs) == 0 {
+		if err := c.ledger.foreign(is); err != nil {
+			c.tell(is, err)
+		}
 	}
 	if anew || len(is.Spec.PodCIDRs) == 0 || len(was.Spec.PodCIDRs) == 0 {
 		c.queue.Add(is.Name)
@@ -157,6 +162,9 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.takeStock(ctx) {
 		return
 	}
+	var watch sync.WaitGroup
+	watch.Go(func() { c.resumes(ctx) })
+	defer watch.Wait()
 	crew.Work(ctx, c.queue, workers, func(ctx context.Context, name string) { c.serve(context.WithoutCancel(ctx), name) })
 }
 
@@ -181,9 +189,10 @@ func (c *Controller) takeStock(ctx context.Context) bool {
 	}
 }
 
-// note occupies what a Node has, if it has something.
+// note occupies what a Node has. What was reserved for one that has nothing, when no write is under way, is free.
 func (c *Controller) note(node *corev1.Node) {
 	if len(node.Spec.PodCIDRs) == 0 {
+		c.released(c.ledger.giveBack(node.Name))
 		return
 	}
 	if _, err := c.ledger.settle(node); err != nil {

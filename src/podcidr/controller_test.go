@@ -45,7 +45,7 @@ func TestNodesGetNetworks(t *testing.T) {
 // TestSizes: a Node's annotation wins over its label, and that over the flags. What cannot be is told, and nothing is given.
 func TestSizes(t *testing.T) {
 	inRig(t, "10.244.0.0/16 fd00:244::/56", func(r *rig) {
-		r.masks = Masks{IPv4: 25, IPv6: 68}
+		r.masks, r.shortest = Masks{IPv4: 25, IPv6: 68}, Masks{IPv6: 58}
 		r.start()
 		r.joinAs("a", "", map[string]string{domain + "/node-cidr-mask-size-ipv4": "22"})
 		r.settle()
@@ -56,7 +56,10 @@ func TestSizes(t *testing.T) {
 		r.joinAs("c", "", map[string]string{domain + "/node-cidr-mask-size-ipv4": "8"})
 		r.settle()
 		r.is("by an impossible label", r.has("c"), "")
-		r.is("events", r.told(), reasonMask)
+		r.joinAs("half", "", map[string]string{domain + "/node-cidr-mask-size-ipv4": "20"})
+		r.settle()
+		r.is("by a label that asks for more than a Node may have", r.has("half"), "")
+		r.is("events", r.told(), reasonMask+" "+reasonMask)
 		r.change("c", func(n *corev1.Node) { n.Annotations = map[string]string{domain + "/node-cidr-mask-size-ipv4": "26"} })
 		<-time.After(maxRetryDelay)
 		r.is("by annotation", r.has("c"), "10.244.4.128/26 fd00:244:0:20::/68")
@@ -78,6 +81,29 @@ func TestExhausted(t *testing.T) {
 		r.settle()
 		r.is("c", r.has("c"), "10.244.0.0/24")
 		r.distinct()
+	})
+}
+
+// TestTooLarge: a Node that came with more than it could be given is told, and nobody else gets a part of it.
+func TestTooLarge(t *testing.T) {
+	inRig(t, "10.244.0.0/22 fd00:244::/56", func(r *rig) {
+		r.start()
+		r.join("greedy", "10.244.0.0/23", "fd00:244::/57")
+		r.join("whole", "10.244.2.0/24", "fd00:244:0:80::/60")
+		r.settle()
+		r.is("events of a cluster with little room", r.told(), reasonLarge)
+	})
+	inRig(t, "10.244.0.0/16", func(r *rig) {
+		r.join("before", "10.0.0.0/8")
+		r.join("greedy", "10.244.0.0/17")
+		r.start()
+		r.join("a")
+		r.settle()
+		r.is("events", r.told(), reasonExhausted+" "+reasonOverlap+" "+reasonLarge)
+		r.is("a", r.has("a"), "")
+		r.leave("before")
+		r.settle()
+		r.is("a when there is room", r.has("a"), "10.244.128.0/24")
 	})
 }
 
@@ -157,7 +183,7 @@ func TestRaces(t *testing.T) {
 		}, false, "10.244.0.0/24", "10.244.1.0/24"},
 		"given another": {func(r *rig, name string) {
 			r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.7.0/24"} })
-		}, false, "10.244.7.0/24", ""}, // see TestAnotherGives
+		}, false, "10.244.7.0/24", "10.244.1.0/24"}, // see TestAnotherGives
 		"lost": {func(*rig, string) {}, true, "10.244.0.0/24", "10.244.1.0/24"},
 	}
 	for name, tt := range tests {
@@ -180,9 +206,7 @@ func TestRaces(t *testing.T) {
 				r.join("b")
 				r.settle()
 				r.is("b", r.has("b"), tt.spare)
-				if tt.spare != "" {
-					r.distinct()
-				}
+				r.distinct()
 			})
 		})
 	}

@@ -24,15 +24,17 @@ func (p *problem) Error() string { return p.message }
 
 // ledger is who has which networks. It is safe for concurrent use.
 type ledger struct {
-	mu      sync.Mutex
-	pools   []*pool // one for each network of the cluster, in their order
-	masks   Masks
-	domain  string
-	records map[string]holding // by the Node's name
-	waiting map[string]bool    // Nodes for which there was no room
-	ready   bool               // what all Nodes had at the start is known
-	rival   string             // a Node that another one has given networks of ours since; "" if there is none
-	metrics metrics
+	mu    sync.Mutex
+	pools []*pool // one for each network of the cluster, in their order
+	masks Masks
+	// shortest are the shortest prefixes that Nodes may ask for; 0 is some bits shorter than masks.
+	shortest Masks
+	domain   string
+	records  map[string]holding // by the Node's name
+	waiting  map[string]bool    // Nodes for which there was no room
+	ready    bool               // what all Nodes had at the start is known
+	rival    rival
+	metrics  metrics
 }
 
 // holding is what a Node has, or is about to be given.
@@ -62,7 +64,7 @@ func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
 		usage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "cidrset_usage_cidrs",
 			Help: "Share of a network of the cluster that Nodes have, from 0 to 1."}, []string{"clusterCIDR"}),
 		rival: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "rival",
-			Help: "1 if another one gives Nodes networks from those of the cluster, too, so that this process has stopped; else 0."}),
+			Help: "1 while this process gives no networks because another one has given several Nodes some of the cluster's, too; else 0."}),
 	}}
 	for _, network := range cidrs {
 		l.pools = append(l.pools, newPool(network))
@@ -103,6 +105,9 @@ func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 		freed = l.drop(node.Name)
 	}
 	for _, network := range networks {
+		if large := l.tooLarge(network); large != nil {
+			err = large
+		}
 		if l.overlaps(network) {
 			err = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with that of another Node, or of Services, and was not given by this controller: two of them give networks, or somebody sets them. "+
 				"Stop the other one, delete this Node, and let it register again.", network)}
@@ -110,6 +115,17 @@ func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 	}
 	l.put(node.Name, now)
 	return freed, err
+}
+
+// tooLarge is what the owner of a Node is told whose network is larger than any that it could be given; nil if it is not.
+func (l *ledger) tooLarge(network netip.Prefix) error {
+	for _, p := range l.pools {
+		if shortest := l.masks.orLarger(l.shortest, p.network); p.network.Overlaps(network) && network.Bits() < shortest {
+			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than any that this controller would give, with a prefix of %d bits. No other Node gets a part of it while this one is there. "+
+				"If that is not meant, find out who set it, delete this Node, and let it register again; if it is, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network, shortest)}
+		}
+	}
+	return nil
 }
 
 // networksOf are those that a Node says it has.
@@ -135,30 +151,6 @@ func (l *ledger) stocked() {
 	l.ready = true
 }
 
-// foreign says of a Node that has just got networks whether somebody else gave them, and from those of the cluster. Then nothing is given
-// any more: two that give networks do not know of each other what they are about to give.
-func (l *ledger) foreign(node *corev1.Node) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	networks := networksOf(node)
-	known := l.records[node.Name]
-	if !l.ready || known.uid == node.UID && slices.Equal(known.networks, networks) {
-		return false
-	}
-	ours := slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(networks, p.network.Overlaps) })
-	if ours && l.rival == "" {
-		l.rival = node.Name
-		l.metrics.rival.Set(1)
-	}
-	return ours
-}
-
-// errRival says why nothing is given any more.
-func errRival(node string) error {
-	return &problem{reasonRival, fmt.Sprintf("Node %s was given the networks of its pods by another one than this controller, from --cluster-cidr: two that give networks give some of them twice, so that this one gives none any more. "+
-		"If kube-controller-manager is to give them, set --allocate-node-cidrs=false here; if not, set it there, and start this process anew.", node)}
-}
-
 func (l *ledger) overlaps(network netip.Prefix) bool {
 	return slices.ContainsFunc(l.pools, func(p *pool) bool { return p.network.Overlaps(network) && p.overlaps(network) })
 }
@@ -167,8 +159,8 @@ func (l *ledger) overlaps(network netip.Prefix) bool {
 func (l *ledger) reserve(node *corev1.Node) (networks []netip.Prefix, freed []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.rival != "" {
-		return nil, nil, errRival(l.rival)
+	if l.rival.stopped {
+		return nil, nil, l.rival.err()
 	}
 	before, known := l.records[node.Name]
 	if known && before.outlives(node) {
@@ -289,8 +281,9 @@ func (l *ledger) maskOf(node *corev1.Node, network netip.Prefix) (int, error) {
 		return l.masks.of(network), nil
 	}
 	bits, err := strconv.Atoi(text)
-	if err != nil || bits < network.Bits() || bits > network.Addr().BitLen() {
-		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s is %q; want a whole number from %d to %d, the length of a prefix within %s.", key, text, network.Bits(), network.Addr().BitLen(), network)}
+	if shortest := l.masks.orLarger(l.shortest, network); err != nil || bits < shortest || bits > network.Addr().BitLen() {
+		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s is %q; want a whole number from %d to %d, the length of a prefix within %s. --shortest-node-cidr-mask-size-ipv4 and -ipv6 say how large a Node's own network may be.",
+			key, text, shortest, network.Addr().BitLen(), network)}
 	}
 	return bits, nil
 }

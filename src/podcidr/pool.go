@@ -196,6 +196,19 @@ const (
 	DefaultIPv6 = 64
 )
 
+// larger is by how many bits a Node's own prefix may be shorter than that of others if nobody says how short: every kubelet may ask for
+// one, and one Node is not to have half of the cluster's network.
+const larger = 4
+
+// orLarger are the shortest prefixes that a Node may ask for in one of these networks: as configured, else some bits shorter than others'.
+func (m Masks) orLarger(configured Masks, network netip.Prefix) int {
+	shortest := configured.of(network)
+	if shortest == 0 {
+		shortest = m.of(network) - larger
+	}
+	return max(network.Bits(), min(shortest, m.of(network)))
+}
+
 // of is the mask of a network's family.
 func (m Masks) of(network netip.Prefix) int {
 	if network.Addr().Is4() {

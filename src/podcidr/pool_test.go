@@ -158,3 +158,23 @@ func FuzzPool(f *testing.F) {
 		}
 	})
 }
+
+// TestLargestOfANode: how short its own prefix may be.
+func TestLargestOfANode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		network         string
+		masks, shortest Masks
+		want            int
+	}{
+		"as a rule":                    {"10.244.0.0/16", Masks{IPv4: 24}, Masks{}, 20},
+		"in a small cluster":           {"10.244.0.0/22", Masks{IPv4: 24}, Masks{}, 22},
+		"configured":                   {"10.244.0.0/16", Masks{IPv4: 24}, Masks{IPv4: 18}, 18},
+		"configured, larger than all":  {"10.244.0.0/16", Masks{IPv4: 24}, Masks{IPv4: 8}, 16},
+		"configured, smaller than any": {"10.244.0.0/16", Masks{IPv4: 24}, Masks{IPv4: 28}, 24},
+		"IPv6":                         {"fd00:244::/48", Masks{IPv6: 64}, Masks{IPv4: 18}, 60},
+	} {
+		if got := tt.masks.orLarger(tt.shortest, prefix(tt.network)); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}

@@ -36,6 +36,8 @@ type rig struct {
 	process *crewtest.Process
 	cidrs   []netip.Prefix
 	masks   Masks
+	// shortest are the shortest that Nodes may ask for.
+	shortest Masks
 	// reserved are given to no Node.
 	reserved []netip.Prefix
 	version  atomic.Int32
@@ -104,7 +106,7 @@ func (r *rig) store(node *corev1.Node) {
 func (r *rig) start() {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Reserved: r.reserved, Domain: domain, Recorder: r.process.Recorder})
+		controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Shortest: r.shortest, Reserved: r.reserved, Domain: domain, Recorder: r.process.Recorder})
 		return controller.Run, err
 	})
 	r.settle()

@@ -2,8 +2,11 @@ package podcidr
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,19 +15,32 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestAnotherGives networks while we do: we stop, and tell. What is from elsewhere, or was there when the Node came, is no sign of that.
+// rivalled lets another one be quicker with the networks of these Nodes.
+func (r *rig) rivalled(networks map[string]string) {
+	r.before = func(name string) {
+		if network, quicker := networks[name]; quicker {
+			delete(networks, name)
+			r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{network} })
+		}
+	}
+}
+
+// TestAnotherGives networks while we do: that is told, and when several Nodes have got some, we stop. What is from elsewhere, or was there
+// when the Node came, is no sign of that.
 func TestAnotherGives(t *testing.T) {
 	tests := map[string]struct {
-		network string
+		network string // of the Nodes, with their number
 		stops   bool
 	}{
-		"from ours":      {"10.244.200.0/24", true},
-		"from elsewhere": {"192.168.0.0/24", false},
+		"from ours":      {"10.244.20%d.0/24", true},
+		"from elsewhere": {"192.168.%d.0/24", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -32,25 +48,25 @@ func TestAnotherGives(t *testing.T) {
 				r.join("old")
 				r.start()
 				r.join("restored", "10.244.100.0/24")
-				once := true
-				r.before = func(name string) {
-					if name == "a" && once {
-						once = false
-						r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{tt.network} })
-					}
+				networks := map[string]string{}
+				for i := range manyStrangers {
+					networks[fmt.Sprint("a", i)] = fmt.Sprintf(tt.network, i)
 				}
-				r.join("a")
-				<-time.After(time.Minute)
-				r.is("a", r.has("a"), tt.network)
+				r.rivalled(maps.Clone(networks))
+				for _, name := range slices.Sorted(maps.Keys(networks)) {
+					r.join(name)
+					<-time.After(time.Minute)
+					r.is(name, r.has(name), networks[name])
+				}
 				r.join("b")
 				r.settle()
 				if !tt.stops {
-					r.is("b", r.has("b"), "10.244.2.0/24")
+					r.is("b", r.has("b"), "10.244.4.0/24")
 					r.is("events", r.told(), "")
 					return
 				}
 				r.is("b", r.has("b"), "")
-				r.is("events", r.told(), reasonRival+" "+reasonRival)
+				r.is("events", r.told(), strings.TrimSuffix(strings.Repeat(reasonRival+" ", manyStrangers+1), " "))
 				r.start()
 				r.is("b after a start", r.has("b"), "10.244.1.0/24")
 			})
@@ -58,16 +74,84 @@ func TestAnotherGives(t *testing.T) {
 	}
 }
 
-// TestRivalIsMeasured, once the stock is taken.
+// TestOneStops nobody: neither a kubelet that writes its own Node, however often, nor somebody who sets a network by hand now and then.
+func TestOneStops(t *testing.T) {
+	inRig(t, "10.244.0.0/16", func(r *rig) {
+		r.start()
+		for i := range 3 * manyStrangers {
+			r.rivalled(map[string]string{"odd": fmt.Sprintf("10.244.%d.0/24", 100+i)})
+			r.join("odd")
+			<-time.After(time.Minute)
+			r.leave("odd")
+		}
+		for i := range 2 * manyStrangers {
+			name := fmt.Sprint("hand-", i)
+			r.rivalled(map[string]string{name: fmt.Sprintf("10.244.%d.0/24", 200+i)})
+			r.join(name)
+			<-time.After(strangeFor/(manyStrangers-1) + time.Minute)
+		}
+		r.join("b")
+		r.settle()
+		if r.has("b") == "" {
+			r.Errorf("b has no network; told %s", r.told())
+		}
+		r.distinct()
+	})
+}
+
+// TestBeginsAgain when there was nobody else for a while, with what Nodes have then, and not with what was reserved before.
+func TestBeginsAgain(t *testing.T) {
+	inRig(t, "10.244.0.0/16", func(r *rig) {
+		r.start()
+		r.rivalled(map[string]string{"a": "10.244.200.0/24", "b": "10.244.201.0/24", "c": "10.244.202.0/24"})
+		r.join("a")
+		r.join("b")
+		r.settle()
+		r.cluster.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			patch, ok := action.(clienttesting.PatchAction)
+			return ok && patch.GetName() == "d" && r.patches.Load() == 2, nil, errors.New("no answer")
+		})
+		r.join("d") // 10.244.2.0/24 is reserved for it, and tried again soon
+		<-time.After(100 * time.Millisecond)
+		r.join("c")
+		<-time.After(quietTime / 2)
+		r.join("e")
+		r.settle()
+		r.change("e", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.2.0/24"} })
+		r.settle()
+		r.is("events", r.told(), strings.Join([]string{reasonRival, reasonRival, reasonRival, reasonRival, reasonRival, reasonFailed, reasonOverlap}, " "))
+		<-time.After(quietTime - time.Minute)
+		r.is("d before it was quiet for long", r.has("d"), "")
+		<-time.After(2 * rivalPeriod)
+		r.join("f")
+		r.settle()
+		r.distinct()
+	})
+}
+
+// TestRivalIsMeasured while nothing is given.
 func TestRivalIsMeasured(t *testing.T) {
 	l := newLedger([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
-	node := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.3.0/24"}}}
-	if l.foreign(node) {
+	node := func(i int) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}, Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}}}
+	}
+	if l.foreign(node(0)) != nil {
 		t.Error("what was given before the start counts")
 	}
 	l.stocked()
-	if !l.foreign(node) || testutil.ToFloat64(l.metrics.rival) != 1 {
+	for i := range manyStrangers {
+		if testutil.ToFloat64(l.metrics.rival) != 0 {
+			t.Errorf("after %d Nodes it counts as another", i)
+		}
+		if err := l.foreign(node(i)); err == nil || !strings.Contains(err.Error(), fmt.Sprint(i)) {
+			t.Errorf("the error for Node %d is %v", i, err)
+		}
+	}
+	if testutil.ToFloat64(l.metrics.rival) != 1 {
 		t.Error("what another one gave does not count")
+	}
+	if l.resume(); testutil.ToFloat64(l.metrics.rival) != 0 {
+		t.Error("it counts for ever")
 	}
 }
 
