@@ -68,7 +68,7 @@ type Options struct {
 	Reserved []netip.Prefix
 	// Scattered begins at a random place of each network, so that two processes that run at the same time by mistake seldom give the same.
 	Scattered bool
-	// Domain begins the names of the label and annotation by which a Node has another mask; "" is none.
+	// Domain begins the names of the labels and annotations by which a Node has another mask, or is left out; "" is none.
 	Domain string
 	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
 	Recorder record.EventRecorder
@@ -143,7 +143,7 @@ func (c *Controller) changed(was, is *corev1.Node) {
 	if anew { // nobody saw one go, and the other come
 		c.departed.note(was)
 	}
-	if !anew && len(was.Spec.PodCIDRs) == 0 {
+	if !anew && len(was.Spec.PodCIDRs) == 0 && !c.ledger.excludes(is) {
 		if err := c.ledger.foreign(is); err != nil {
 			c.tell(is, err)
 		}
@@ -245,7 +245,7 @@ func (c *Controller) give(ctx context.Context, node *corev1.Node) error {
 		}
 		return nil
 	}
-	if node.DeletionTimestamp != nil {
+	if node.DeletionTimestamp != nil || c.ledger.excludes(node) {
 		return nil
 	}
 	networks, freed, err := c.ledger.reserve(node)

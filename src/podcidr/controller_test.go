@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 )
 
 // TestNodesGetNetworks of both families, once, in one write each; what a Node has stays.
@@ -81,6 +83,33 @@ func TestExhausted(t *testing.T) {
 		r.settle()
 		r.is("c", r.has("c"), "10.244.0.0/24")
 		r.distinct()
+	})
+}
+
+// TestExcluded Nodes get no network; what they are given by hand is nobody else's, and no sign of another one that gives networks. A Node
+// that is not excluded any more gets one.
+func TestExcluded(t *testing.T) {
+	inRig(t, "10.244.0.0/22", func(r *rig) {
+		r.start()
+		for i := range manyStrangers {
+			name := fmt.Sprint("far-", i)
+			r.joinAs(name, "", map[string]string{domain + "/" + node.ExcludeFromRoutes: ""})
+			r.settle()
+			r.is(name, r.has(name), "")
+			if i > 0 {
+				r.change(name, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{fmt.Sprintf("10.244.%d.0/24", i)} })
+			}
+		}
+		r.join("a")
+		r.join("b")
+		r.settle()
+		r.leave("b")
+		r.settle()
+		r.change("far-0", func(n *corev1.Node) { n.Labels = nil })
+		r.settle()
+		r.distinct()
+		r.is("events", r.told(), "")
+		r.is("writes", fmt.Sprint(r.patches.Load()), "3")
 	})
 }
 

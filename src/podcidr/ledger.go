@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 )
 
 // errBehind says that the cache does not show yet what a Node has. It will, and then the Node is looked at again.
@@ -82,6 +84,9 @@ func Described() []prometheus.Collector {
 	l := newLedger([]netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, Masks{IPv4: DefaultIPv4}, "")
 	return l.collectors()
 }
+
+// excludes says that somebody else sees to the network of a Node.
+func (l *ledger) excludes(one *corev1.Node) bool { return node.ExcludedFromRoutes(one, l.domain) }
 
 // given counts a Node that has been given its networks.
 func (l *ledger) given() { l.metrics.allocations.Inc() }
