@@ -19,6 +19,9 @@ const (
 	noRoutesCreated = "NoRouteCreated"
 )
 
+// patchTimeout bounds one write to the API server.
+const patchTimeout = 30 * time.Second
+
 // state is what the condition of a Node says. States can be compared with ==.
 type state struct {
 	status  corev1.ConditionStatus
@@ -80,6 +83,8 @@ func (c *Controller) patch(ctx context.Context, node *corev1.Node, wanted state)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
+	defer cancel()
 	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):

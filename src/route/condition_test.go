@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -8,6 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 )
 
 // says makes a Node's condition what another writer, such as a network plugin, wants it to be.
@@ -124,4 +130,43 @@ func TestSlowClouds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// mute is an API server that never answers patches of one Node. The fake one cannot do that: it does not show requests' contexts.
+type mute struct {
+	kubernetes.Interface
+	typedcorev1.CoreV1Interface
+	typedcorev1.NodeInterface
+	name string
+}
+
+func newMute(r *rig, name string) mute {
+	return mute{r.cluster, r.cluster.CoreV1(), r.cluster.CoreV1().Nodes(), name}
+}
+
+func (m mute) CoreV1() typedcorev1.CoreV1Interface { return m }
+func (m mute) RESTClient() rest.Interface          { return m.CoreV1Interface.RESTClient() }
+func (m mute) Nodes() typedcorev1.NodeInterface    { return m }
+
+func (m mute) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, parts ...string) (*corev1.Node, error) {
+	if name == m.name {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return m.NodeInterface.Patch(ctx, name, kind, data, o, parts...)
+}
+
+// TestHangingServer: an API server that does not answer stands in the way of the one patch only.
+func TestHangingServer(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start()
+		r.running.client = newMute(r, "a")
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.settle()
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
+		<-time.After(patchTimeout)
+		synctest.Wait()
+		wantIs(r, "condition of the Node whose patch hangs", r.condition("a"), "")
+		wantIs(r, "condition of another one", r.condition("b"), created)
+	})
 }
