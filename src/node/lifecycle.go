@@ -57,7 +57,7 @@ type Lifecycle struct {
 	// The rest is used by the goroutine of Run only.
 	records   map[types.UID]*entry
 	allowance allowance
-	passes    int
+	proofs    int     // how many were asked for
 	stopped   telling // that more Nodes would go than may
 	unlit     telling // that nobody knows how machines are
 	voice     int     // how many events this pass may still make
@@ -107,7 +107,7 @@ func (l *Lifecycle) pass(ctx context.Context) {
 		s.history, s.step = judge(s.history, s.sight, l.behaviour.GracePeriod)
 	}
 	l.remember(subjects)
-	l.passes, l.voice = l.passes+1, maxVoice
+	l.voice = maxVoice
 	l.calm(subjects)
 	l.remove(ctx, subjects, c) // which takes a bounded time, and taints do not
 	l.retaint(ctx, subjects)

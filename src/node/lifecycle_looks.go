@@ -111,11 +111,11 @@ func (l *Lifecycle) count(subjects []*subject) census {
 // maxWitnesses is how many Nodes the provider may choose from: one of them may have lost its machine just now.
 const maxWitnesses = 3
 
-// called are the witnesses that the provider is given: not always the same, so that a strange one does not stand in the way for ever.
-func (c census) called(pass int) []*corev1.Node {
+// called are the witnesses that the provider is given: for each proof others, so that strange ones do not stand in the way for ever.
+func (c census) called(proof int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for n := range min(maxWitnesses, len(c.witnesses)) {
-		nodes = append(nodes, c.witnesses[(pass+n)%len(c.witnesses)].node)
+		nodes = append(nodes, c.witnesses[(proof*maxWitnesses+n)%len(c.witnesses)].node)
 	}
 	return nodes
 }

@@ -49,7 +49,8 @@ func (l *Lifecycle) remove(ctx context.Context, subjects []*subject, c census) {
 	if len(batch) == 0 || l.doubted(ctx, batch, subjects) {
 		return
 	}
-	if err := l.provider.Vouch(ctx, c.called(l.passes)); err != nil {
+	l.proofs++
+	if err := l.provider.Vouch(ctx, c.called(l.proofs)); err != nil {
 		l.blockAll(batch, blockedNotVouched, fmt.Sprintf("it is not certain that the right cloud was asked with good credentials: %v", err))
 		return
 	}
