@@ -1,12 +1,15 @@
 package route
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -502,5 +505,32 @@ func TestRestart(t *testing.T) {
 		r.later()
 		wantIs(r, "writes", r.wrote(), "")
 		wantIs(r, "patches", r.patches(), 0)
+	})
+}
+
+// driftless is a cloud in which nobody looks for drift, that hears how old lists may be.
+type driftless struct {
+	*plain
+	ages []time.Duration
+}
+
+func (*driftless) Behaviour() Behaviour { return Behaviour{} }
+
+func (d *driftless) Look(ctx context.Context, cluster Cluster, maxAge time.Duration) ([]Table, error) {
+	d.ages = append(d.ages, maxAge)
+	return d.plain.Look(ctx, cluster, maxAge)
+}
+
+// TestNoDriftPeriod: what Nodes are compared with is an hour old at most, and nobody looks by himself.
+func TestNoDriftPeriod(t *testing.T) {
+	inRig(t, func(r *rig) {
+		cloud := &driftless{plain: r.cloud}
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.startWith(cloud)
+		<-time.After(24 * time.Hour)
+		synctest.Wait()
+		if slices.Max(cloud.ages) != time.Hour || slices.Min(cloud.ages) != time.Hour || len(cloud.ages) > 2 { // for the start, and for the Node
+			t.Errorf("looks in a day by lists of these ages: %v; want one or two, an hour", cloud.ages)
+		}
 	})
 }

@@ -115,6 +115,24 @@ func TestMachinesElsewhere(t *testing.T) {
 	})
 }
 
+// TestElsewhereIsForgotten: where a machine is that is not here is better than nothing for an hour, and then it is not known any more.
+func TestElsewhereIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElsewhere()
+		e.note("far", "vpc-2")
+		for _, step := range []struct {
+			after time.Duration
+			want  string
+		}{{elsewhereMemory, "vpc-2"}, {time.Second, ""}} {
+			<-time.After(step.after)
+			e.note("another", "") // whatever is noted forgets what is old
+			if got, ask := e.recall("far"); got != step.want || !ask {
+				t.Errorf("known to be in %q, asked again: %v; want %q, and true", got, ask, step.want)
+			}
+		}
+	})
+}
+
 // TestMachineTypes: one list an hour, and a failure is not repeated for each node.
 func TestMachineTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
