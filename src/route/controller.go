@@ -146,7 +146,8 @@ func (c *Controller) tick(ctx context.Context) {
 
 // serve makes a pass, and says when the next one is due if something failed.
 func (c *Controller) serve(ctx context.Context, trigger string) {
-	if pause := c.memory.pause(); pause > 0 {
+	look := pair{} // of no table and to no network: what is remembered of looks that fail
+	if pause := c.memory.wait(look); pause > 0 {
 		c.queue.AddAfter(trigger, pause)
 		return
 	}
@@ -156,12 +157,12 @@ func (c *Controller) serve(ctx context.Context, trigger string) {
 	}
 	c.metrics.passed(trigger, result.changed, err, result.failed)
 	if err != nil {
-		c.memory.lookFailed()
-		klog.FromContext(ctx).Error(err, "The routes of the cloud cannot be compared with the Nodes; nothing is removed meanwhile, and it is tried again", "after", c.memory.pause())
-		c.queue.AddAfter(trigger, c.memory.pause())
+		pause := c.memory.failed(look, notice{})
+		klog.FromContext(ctx).Error(err, "The routes of the cloud cannot be compared with the Nodes; nothing is removed meanwhile, and it is tried again", "after", pause)
+		c.queue.AddAfter(trigger, pause)
 		return
 	}
-	c.memory.looked()
+	c.memory.succeeded(look)
 	if result.retry > 0 {
 		c.queue.AddAfter(nodeChange, result.retry)
 	}

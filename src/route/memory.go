@@ -20,16 +20,13 @@ type memory struct {
 	owned map[pair]bool
 	// vacant are the looks that found nobody at a route's end, and no look since found somebody.
 	vacant map[pair]vacancy
-	// failing are writes that are not tried again before their time.
+	// failing are writes that are not tried again before their time, and looks that failed.
 	failing map[pair]failure
 	limiter workqueue.TypedRateLimiter[pair]
 	// told are the notices of each Node that its owner has been told.
 	told map[types.UID][]notice
 	// wishes are what the conditions of Nodes should say.
 	wishes map[types.UID]wish
-	// Looks that fail are repeated ever more rarely.
-	failures  int
-	notBefore time.Time
 }
 
 // vacancy is when looks found nobody at a route's end. One look that is long ago is still one look.
@@ -54,18 +51,6 @@ func newMemory() *memory {
 		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pair](minRetryDelay, maxRetryDelay),
 	}
 }
-
-// lookFailed lets the next look wait.
-func (m *memory) lookFailed() {
-	m.notBefore = time.Now().Add(min(maxRetryDelay, minRetryDelay<<min(m.failures, 10)))
-	m.failures++
-}
-
-// looked is after a look that succeeded.
-func (m *memory) looked() { m.failures = 0 }
-
-// pause is how long the next look has to wait.
-func (m *memory) pause() time.Duration { return max(0, time.Until(m.notBefore)) }
 
 // noteVacant remembers which of the strangers lead to nobody; the others are not doubted any more. It returns those of which that is new.
 func (m *memory) noteVacant(strangers []pair, vacant func(pair) bool) (found []pair) {
@@ -183,7 +168,7 @@ func (m *memory) forget(p plan, alive map[types.UID]bool) {
 		}
 	}
 	for key := range m.failing {
-		if wholeTable := !key.destination.IsValid(); !wanted[key] && !wholeTable {
+		if route := key.destination.IsValid(); route && !wanted[key] {
 			delete(m.failing, key)
 			m.limiter.Forget(key)
 		}
