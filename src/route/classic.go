@@ -16,21 +16,6 @@ import (
 // classicPeriod is the time between two looks for drift in a cloud that has no opinion on it.
 const classicPeriod = 5 * time.Minute
 
-// Changer is a cloudprovider.Routes that can make a route lead to another Node, or to another address of it, in one step.
-type Changer interface {
-	// ChangeRoute replaces from, which is as ListRoutes returned it, by to, which has the same destination.
-	ChangeRoute(ctx context.Context, clusterName string, from, to *cloudprovider.Route) error
-}
-
-// ProviderOf returns the provider behind what a cloud has for routes: itself if it is one, else one that calls the methods of
-// k8s.io/cloud-provider with the cluster's name.
-func ProviderOf(routes cloudprovider.Routes, cluster string) Provider {
-	if provider, ok := routes.(Provider); ok {
-		return provider
-	}
-	return classic{routes, cluster}
-}
-
 // classic is a cloud that is only known by k8s.io/cloud-provider's interface. It has one table, and all routes that it lists are the
 // cluster's.
 type classic struct {
@@ -101,13 +86,8 @@ func (c classic) Create(ctx context.Context, _ string, r Route) error {
 	return c.CreateRoute(ctx, c.cluster, string(r.Node.UID), libraryRoute(r))
 }
 
-// Change implements Provider. Without a Changer there is no route for a moment: two of one destination are more than most clouds allow.
+// Change implements Provider. There is no route for a moment: two of one destination are more than most clouds allow.
 func (c classic) Change(ctx context.Context, table string, from Found, to Route) error {
-	before, ok := from.Handle.(*cloudprovider.Route)
-	changer, can := c.Routes.(Changer)
-	if ok && can {
-		return changer.ChangeRoute(ctx, c.cluster, before, libraryRoute(to))
-	}
 	if err := c.Delete(ctx, table, from); err != nil {
 		return err
 	}

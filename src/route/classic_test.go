@@ -52,17 +52,6 @@ func (l *library) done() string {
 	return strings.Join(l.did, ", ")
 }
 
-// changing can change routes, too.
-type changing struct{ library }
-
-func (c *changing) ChangeRoute(_ context.Context, _ string, from, to *cloudprovider.Route) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.did = append(c.did, "change "+string(from.TargetNode)+" to "+string(to.TargetNode)+" "+to.DestinationCIDR)
-	*from = *to
-	return nil
-}
-
 // TestAnyCloud that k8s.io/cloud-provider knows is served.
 func TestAnyCloud(t *testing.T) {
 	inRig(t, func(r *rig) {
@@ -90,35 +79,19 @@ func TestAnyCloud(t *testing.T) {
 	})
 }
 
-// TestAddressesOfAnyCloud: one that shows addresses is compared by them, and changed in one step if it can.
+// TestAddressesOfAnyCloud: one that shows addresses is compared by them.
 func TestAddressesOfAnyCloud(t *testing.T) {
-	shown := func() []*cloudprovider.Route {
-		return []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24", EnableNodeAddresses: true,
-			TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}}}
-	}
 	inRig(t, func(r *rig) {
-		cloud := &changing{library{routes: shown()}}
-		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
-		r.startWith(ProviderOf(cloud, "k1"))
-		wantIs(r, "writes", cloud.done(), "change a to a 10.244.1.0/24")
-	})
-	inRig(t, func(r *rig) {
-		cloud := &library{routes: shown()}
+		cloud := &library{routes: []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24", EnableNodeAddresses: true,
+			TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}}}}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.startWith(ProviderOf(cloud, "k1"))
 		wantIs(r, "writes", cloud.done(), "delete a 10.244.1.0/24, create uid-a a 10.244.1.0/24")
 	})
 }
 
-// TestProviderIsFound: what is a Provider already is not wrapped.
-func TestProviderIsFound(t *testing.T) {
-	both := struct {
-		*plain
-		*library
-	}{newPlain(), &library{}}
-	if _, wrapped := ProviderOf(both, "k1").(classic); wrapped {
-		t.Error("a provider is used through the library's interface")
-	}
+// TestWhatAnyCloudCannot is an error.
+func TestWhatAnyCloudCannot(t *testing.T) {
 	c := classic{&library{}, "k1"}
 	if err := c.Replace(t.Context(), "", nil, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("replacing all routes of any cloud: %v", err)

@@ -516,7 +516,7 @@ type driftless struct {
 
 func (*driftless) Behaviour() Behaviour { return Behaviour{} }
 
-func (d *driftless) Look(ctx context.Context, cluster Cluster, maxAge time.Duration) ([]Table, error) {
+func (d *driftless) Look(ctx context.Context, cluster Cluster, maxAge time.Duration) (View, error) {
 	d.ages = append(d.ages, maxAge)
 	return d.plain.Look(ctx, cluster, maxAge)
 }

@@ -128,11 +128,6 @@ func podCIDRs(node *corev1.Node) []string {
 	return node.Spec.PodCIDRs
 }
 
-// Gateway is the address of a Node that a new route to the destination leads to; the zero Addr if it has none of that family.
-func Gateway(node *corev1.Node, destination netip.Prefix) netip.Addr {
-	return first(gateways(node, destination))
-}
-
 // gateways are the addresses of a Node that a route to the destination can lead to.
 func gateways(node *corev1.Node, destination netip.Prefix) []netip.Addr {
 	return ofFamily(Addresses(node), destination)

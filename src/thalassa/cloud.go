@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -187,7 +188,9 @@ func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
 // Routes returns the routes to the pods of nodes, if they are switched on.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, c.config.Routes.Enabled }
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
+	return route.NewLibrary(c.routes), c.config.Routes.Enabled
+}
 
 // ClusterCIDR is the networks of all pods, as the configuration says them; it may be empty.
 func (c *Cloud) ClusterCIDR() string { return c.config.ClusterCIDR }

@@ -217,7 +217,7 @@ func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []
 	if err != nil {
 		return nil, fmt.Errorf("looking up where machines of VPC %s can be: %w", r.config.VPCIdentity, err)
 	}
-	taken, err := r.inventory.AddressOwners(ctx)
+	taken, err := r.inventory.TakenAddresses(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -229,14 +229,13 @@ func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
-		_, has := taken[a]
-		return has || !inVPC(a) || !shows[a.Is4()]
+		return taken[a] || !inVPC(a) || !shows[a.Is4()]
 	}), nil
 }
 
 // families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. The machines of nodes are the sample: the list has to
 // have all that they have in the VPC, or it is not complete.
-func (r *routes) families(members []route.Member, inVPC func(netip.Addr) bool, taken map[netip.Addr]string) (shows map[bool]bool, err error) {
+func (r *routes) families(members []route.Member, inVPC func(netip.Addr) bool, taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
 	shows = map[bool]bool{}
 	lack := func(what, node string) error {
 		return fmt.Errorf("the machines of VPC %s lack %s of node %s, so that the list is not complete: %w; if that lasts, the Node has no machine any more: delete it",
@@ -247,7 +246,7 @@ func (r *routes) families(members []route.Member, inVPC func(netip.Addr) bool, t
 			return nil, lack("the one", member.Node.Name)
 		}
 		for _, address := range slices.DeleteFunc(slices.Clone(member.Addresses), func(a netip.Addr) bool { return !inVPC(a) }) {
-			if _, has := taken[address]; !has {
+			if !taken[address] {
 				return nil, lack(address.String(), member.Node.Name)
 			}
 			shows[address.Is4()] = true

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
-	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -409,34 +408,4 @@ func TestRoutesAreOff(t *testing.T) {
 	if _, on := l.cloud.Routes(); on {
 		l.Error("routes are on without being asked for")
 	}
-}
-
-// TestLibraryRoutes: the methods of k8s.io/cloud-provider make, list and remove the same routes.
-func TestLibraryRoutes(t *testing.T) {
-	inLand(t, emulator.Switches{}, func(l *land) {
-		a := l.join("a")
-		l.byHand(mainTable, "10.99.0.0/16", "10.0.0.250")
-		routes, _ := l.cloud.Routes()
-		wanted := &cloudprovider.Route{TargetNode: "a", TargetNodeAddresses: internal(a), DestinationCIDR: "fd00:244:0:1::/64"}
-		if err := routes.CreateRoute(l.Context(), "test", "hint", wanted); err != nil {
-			l.Fatal(err)
-		}
-		l.is("routes", l.has(mainTable), "10.99.0.0/16 by 10.0.0.250, fd00:244:0:1::/64 by "+a[1])
-		listed, err := routes.ListRoutes(l.Context(), "test")
-		if err != nil || len(listed) != 1 || listed[0].TargetNode != "a" || listed[0].DestinationCIDR != wanted.DestinationCIDR || listed[0].TargetNodeAddresses[0].Address != a[1] {
-			l.Fatalf("listed %+v, error %v", listed, err)
-		}
-		if err := routes.DeleteRoute(l.Context(), "test", listed[0]); err != nil {
-			l.Fatal(err)
-		}
-		l.is("routes", l.has(mainTable), "10.99.0.0/16 by 10.0.0.250")
-		for _, bad := range []*cloudprovider.Route{{DestinationCIDR: "x"}, {TargetNode: "a", DestinationCIDR: "10.244.0.0/24"}} {
-			if err := routes.CreateRoute(l.Context(), "test", "", bad); err == nil {
-				l.Errorf("%+v is created", bad)
-			}
-		}
-		if err := routes.DeleteRoute(l.Context(), "test", &cloudprovider.Route{Name: "x"}); err == nil {
-			l.Error("a route is deleted that was never listed")
-		}
-	})
 }

@@ -157,26 +157,25 @@ func (i *Inventory) askRouting(ctx context.Context, id string) (routing, bool, e
 	return getOne(ctx, i.cloud, routesOf(table), route, func(r routeItem) (routing, bool) { return routeIn(table, r.object()), true })
 }
 
-// AddressOwners are the addresses of all network interfaces of all machines in the VPC, with the machines' slugs, by a list that begins
-// now. It is read for nobody else.
-func (i *Inventory) AddressOwners(ctx context.Context) (map[netip.Addr]string, error) {
+// TakenAddresses are those of all network interfaces of all machines in the VPC, by a list that begins now. It is read for nobody else.
+func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, error) {
 	all, err := client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()}, func(m machineItem) (machineItem, bool) {
 		return m, !m.object().Gone()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the addresses of machines: %w", err)
 	}
-	owners := map[netip.Addr]string{}
+	taken := map[netip.Addr]bool{}
 	for _, machine := range all {
 		for _, network := range machine.Interfaces {
 			for _, text := range network.Addresses {
 				if address, err := netip.ParseAddr(text); err == nil {
-					owners[address.Unmap()] = machine.Slug
+					taken[address.Unmap()] = true
 				}
 			}
 		}
 	}
-	return owners, nil
+	return taken, nil
 }
 
 // routesOf is the path of a route table's routes.

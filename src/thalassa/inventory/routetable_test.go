@@ -220,20 +220,22 @@ func TestAllRoutesAreReplaced(t *testing.T) {
 // TestAddressesOfMachines are those of all interfaces of all machines of the VPC that are there.
 func TestAddressesOfMachines(t *testing.T) {
 	w := newWorld(t, emulator.Config{})
+	var ids []string
 	for _, spec := range []emulator.MachineSpec{{Name: "a"}, {Name: "b", Subnet: otherSubnet}, {Name: "c", Subnet: farSubnet}} {
-		must[string](w)(w.emulator.AddMachine(spec))
+		ids = append(ids, must[string](w)(w.emulator.AddMachine(spec)))
 	}
-	owners, err := w.AddressOwners(t.Context())
-	if err != nil || len(owners) != 2 {
-		t.Fatalf("owners %v, error %v", owners, err)
+	taken, err := w.TakenAddresses(t.Context())
+	if err != nil || len(taken) != 2 {
+		t.Fatalf("addresses %v, error %v", taken, err)
 	}
-	for address, owner := range owners {
-		if !address.Is4() || (owner != "a" && owner != "b") {
-			t.Errorf("%s is of %q", address, owner)
+	for _, id := range ids[:2] {
+		machine, found, err := w.MachineByID(t.Context(), id, Anew)
+		if err != nil || !found || len(machine.Addresses) != 1 || !taken[netip.MustParseAddr(machine.Addresses[0])] {
+			t.Errorf("%v of %+v, found %v, error %v", taken, machine, found, err)
 		}
 	}
 	w.disturb("GET /v1/machines", 20, fault.Effect{Kind: fault.Refuse, Status: 403})
-	if _, err := w.AddressOwners(t.Context()); err == nil {
+	if _, err := w.TakenAddresses(t.Context()); err == nil {
 		t.Error("a list that failed is an answer")
 	}
 }
