@@ -37,7 +37,7 @@ func defaultMasks() masks {
 // addMaskFlags adds flags of kube-controller-manager, with its names and defaults.
 func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.masks.single, "node-cidr-mask-size", s.masks.single,
-		"Length of the prefix of each Node's pod network, with --allocate-node-cidrs in a cluster of one family; 0 is 24 for IPv4 and 64 for IPv6.")
+		"Length of the prefix of each Node's pod network, with --allocate-node-cidrs in a cluster of one family; 0 leaves it to --node-cidr-mask-size-ipv4 and -ipv6.")
 	flags.StringVar(&s.masks.services, "service-cluster-ip-range", s.masks.services,
 		"Networks of Services, with a comma between them: with --allocate-node-cidrs, no Node gets a part of them. Needed only where --cluster-cidr contains them.")
 	flags.IntVar(&s.masks.IPv4, "node-cidr-mask-size-ipv4", s.masks.IPv4,

@@ -38,7 +38,7 @@ func compare(node *corev1.Node, machine Machine, domain string) (difference, *Pr
 		d.providerID = machine.ProviderID
 	}
 	d.compareStandard(node, machine)
-	d.compareExtras(node, machine, domain)
+	d.compareExtras(node, machine)
 	return d, nil
 }
 
@@ -99,17 +99,17 @@ func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
 }
 
 // compareExtras compares the labels and taints beside the standard ones.
-func (d *difference) compareExtras(node *corev1.Node, machine Machine, domain string) {
-	before, genuine := recorded(node, domain)
+func (d *difference) compareExtras(node *corev1.Node, machine Machine) {
+	before, genuine := recorded(node, d.domain)
 	if !genuine {
 		d.complain("Somebody else has changed the annotation %s of this Node, or the label %s, so it is not known any more which labels and taints were set because its machine asked for them. Both are written anew; what the machine does not ask for any more has to be removed by hand.",
-			domain+appliedSuffix, sealKey(domain))
+			d.domain+appliedSuffix, sealKey(d.domain))
 	}
 	labels := d.mergeLabels(node, machine, before.Labels)
 	taints := d.mergeTaints(node, machine, before.Taints)
 	record := applied{Labels: labels, Taints: taints}.String()
-	change(d.annotations, node.Annotations, domain+appliedSuffix, record)
-	change(d.labels, node.Labels, sealKey(domain), seal(record))
+	change(d.annotations, node.Annotations, d.domain+appliedSuffix, record)
+	change(d.labels, node.Labels, sealKey(d.domain), seal(record))
 }
 
 // change notes what makes a label or annotation what it should be; "" is that there is none.

@@ -102,14 +102,14 @@ func (l *Lifecycle) pass(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	c := l.count(subjects)
+	witnesses := witnessesOf(subjects)
 	for _, s := range subjects {
 		s.history, s.step = judge(s.history, s.sight, l.behaviour.GracePeriod)
 	}
 	l.remember(subjects)
 	l.voice = maxVoice
 	l.calm(subjects)
-	l.remove(ctx, subjects, c) // which takes a bounded time, and taints do not
+	l.remove(ctx, subjects, witnesses) // which takes a bounded time, and taints do not
 	l.retaint(ctx, subjects)
 	l.metrics.passed(time.Since(began), subjects, l.records)
 }

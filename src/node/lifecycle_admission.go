@@ -26,7 +26,7 @@ func (l *Lifecycle) keptText() string {
 
 // admitted are the Nodes that may be removed in this pass if a second look says so, those that are missing longest first. The owners of
 // the others are told.
-func (l *Lifecycle) admitted(ctx context.Context, subjects []*subject, c census) []*subject {
+func (l *Lifecycle) admitted(ctx context.Context, subjects []*subject, witnessed bool) []*subject {
 	missing := l.candidates(ctx, subjects)
 	ripe := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
 	now := time.Now()
@@ -35,17 +35,17 @@ func (l *Lifecycle) admitted(ctx context.Context, subjects []*subject, c census)
 	switch {
 	case admits:
 		l.stopped = telling{}
-	case len(c.witnesses) > 0:
+	case witnessed:
 		if held := slices.DeleteFunc(slices.Clone(ripe), func(s *subject) bool { return farewell(s.node) && l.allowance.share > 0 }); len(held) > 0 {
 			l.halt(held, len(going), now)
 		}
 	}
-	if len(c.witnesses) == 0 {
+	if !witnessed {
 		for _, s := range ripe {
 			l.hold(s, blockedNoWitness, witnessText)
 		}
 	}
-	if len(c.witnesses) == 0 || l.allowance.share == 0 {
+	if !witnessed || l.allowance.share == 0 {
 		return nil
 	}
 	if !admits {

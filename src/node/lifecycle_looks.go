@@ -85,37 +85,31 @@ func (l *Lifecycle) lookAt(ctx context.Context, s *subject, notBefore time.Time)
 	s.sight.looked, s.sight.answered = true, time.Now()
 }
 
-// census is what a pass says about the Nodes as a whole.
-type census struct {
-	witnesses []*subject // whose machines are certainly there: the ready ones, or, when there is none, those that the cloud shows
-}
-
-// count makes the census.
-func (l *Lifecycle) count(subjects []*subject) census {
-	c := census{}
-	var others []*subject
+// witnessesOf are those of the Nodes whose machines are certainly there: the ready ones, or, when there is none, those that the cloud shows.
+func witnessesOf(subjects []*subject) []*subject {
+	var witnesses, others []*subject
 	for _, s := range subjects {
 		switch {
 		case s.ready() && (s.there() || !s.sight.looked):
-			c.witnesses = append(c.witnesses, s)
+			witnesses = append(witnesses, s)
 		case s.there():
 			others = append(others, s)
 		}
 	}
-	if len(c.witnesses) == 0 {
-		c.witnesses = others
+	if len(witnesses) == 0 {
+		return others
 	}
-	return c
+	return witnesses
 }
 
 // maxWitnesses is how many Nodes the provider may choose from: one of them may have lost its machine just now.
 const maxWitnesses = 3
 
 // called are the witnesses that the provider is given: for each proof others, so that strange ones do not stand in the way for ever.
-func (c census) called(proof int) []*corev1.Node {
+func called(witnesses []*subject, proof int) []*corev1.Node {
 	var nodes []*corev1.Node
-	for n := range min(maxWitnesses, len(c.witnesses)) {
-		nodes = append(nodes, c.witnesses[(proof*maxWitnesses+n)%len(c.witnesses)].node)
+	for n := range min(maxWitnesses, len(witnesses)) {
+		nodes = append(nodes, witnesses[(proof*maxWitnesses+n)%len(witnesses)].node)
 	}
 	return nodes
 }

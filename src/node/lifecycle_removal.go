@@ -44,13 +44,13 @@ const (
 )
 
 // remove removes those of the Nodes that are due and about which all agree.
-func (l *Lifecycle) remove(ctx context.Context, subjects []*subject, c census) {
-	batch := l.admitted(ctx, subjects, c)
+func (l *Lifecycle) remove(ctx context.Context, subjects, witnesses []*subject) {
+	batch := l.admitted(ctx, subjects, len(witnesses) > 0)
 	if len(batch) == 0 || l.doubted(ctx, batch, subjects) {
 		return
 	}
 	l.proofs++
-	if err := l.provider.Vouch(ctx, c.called(l.proofs)); err != nil {
+	if err := l.provider.Vouch(ctx, called(witnesses, l.proofs)); err != nil {
 		l.blockAll(batch, blockedNotVouched, fmt.Sprintf("it is not certain that the right cloud was asked with good credentials: %v", err))
 		return
 	}

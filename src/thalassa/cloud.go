@@ -37,7 +37,6 @@ type Cloud struct {
 	config    Config
 	client    *client.Client
 	inventory *inventory.Inventory
-	instances *instances
 	nodes     *node.Library
 	balancers *balancers
 	routes    *routes
@@ -98,10 +97,9 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 	}
 	known := inventory.New(api, scopeOf(c))
 	balancers := newBalancers(c, known)
-	servers := &instances{config: c, inventory: known}
 	return &Cloud{
 		config: c, client: api, inventory: known,
-		instances: servers, nodes: node.NewLibrary(servers, c.InstancesV2.behaviour()),
+		nodes:     node.NewLibrary(&instances{config: c, inventory: known}, c.InstancesV2.behaviour()),
 		routes:    &routes{config: c, inventory: known},
 		balancers: balancers, library: servicecontroller.NewLibrary(balancers, c.LoadBalancer.behaviour(), &record.FakeRecorder{}),
 	}, nil

@@ -15,6 +15,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/node"
 )
 
 func named(name, providerID string) *corev1.Node {
@@ -140,13 +141,14 @@ func TestAnErrorIsNotAnAnswer(t *testing.T) {
 func TestProviderIDThatNamesNone(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	n := named("a", "thalassacloud:///vm-1")
-	if !l.cloud.instances.Owns(n.Spec.ProviderID) || l.cloud.instances.Owns("aws:///vm-1") || l.cloud.instances.Owns("") {
+	servers, _, _ := node.ProviderOf(l.cloud)
+	if !servers.Owns(n.Spec.ProviderID) || servers.Owns("aws:///vm-1") || servers.Owns("") {
 		t.Error("ours is not what has our scheme")
 	}
-	if state, err := l.cloud.instances.Look(t.Context(), n, time.Now()); err == nil {
+	if state, err := servers.Look(t.Context(), n, time.Now()); err == nil {
 		t.Errorf("a look says %s", state)
 	}
-	if state, err := l.cloud.instances.Confirm(t.Context(), n); err == nil {
+	if state, err := servers.Confirm(t.Context(), n); err == nil {
 		t.Errorf("asked for it, the cloud says %s", state)
 	}
 }

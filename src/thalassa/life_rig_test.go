@@ -66,7 +66,8 @@ func (r *realm) begin() {
 		r.Fatal(err)
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		life, err := node.NewLifecycle(node.LifecycleOptions{Provider: r.cloud.instances, Behaviour: r.config.InstancesV2.behaviour(),
+		provider, behaviour, _ := node.ProviderOf(r.cloud)
+		life, err := node.NewLifecycle(node.LifecycleOptions{Provider: provider, Behaviour: behaviour,
 			Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1, Recorder: r.process.Recorder})
 		return life.Run, err
 	})

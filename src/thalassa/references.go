@@ -180,14 +180,15 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 		r.reservedIP.Given = false
 		return
 	case ref == "":
-		if _, err := netip.ParseAddr(address); err != nil {
+		parsed, err := netip.ParseAddr(address)
+		if err != nil {
 			r.reservedIP = annotation.Setting[string]{Given: true, Invalid: true}
 			r.refuse(reasonUnknownIP, "spec.loadBalancerIP: %q is not an IP address; give the address of a reserved IP, or remove it.", address)
 			return
 		}
 		if r.legacy() {
 			r.reservedIP.Given = false
-			if slices.ContainsFunc(r.balancer.ExternalAddresses, func(has string) bool { return sameAddress(has, address) }) {
+			if slices.ContainsFunc(r.balancer.ExternalAddresses, func(has string) bool { return isAddress(has, parsed) }) {
 				return // it is reached by that
 			}
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
@@ -216,11 +217,6 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 func isAddress(text string, address netip.Addr) bool {
 	parsed, err := netip.ParseAddr(text)
 	return err == nil && parsed == address
-}
-
-func sameAddress(one, other string) bool {
-	address, err := netip.ParseAddr(other)
-	return err == nil && isAddress(one, address)
 }
 
 // legacy says that there is a load balancer which we have not made.
