@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 // keepComponent is the source of the events, as in k8s.io/cloud-provider.
@@ -62,7 +63,7 @@ type Keeper struct {
 	gate      gate
 	newest    newest
 	newcomers newcomers
-	troubles  troubles
+	told      reminder.Log
 }
 
 // NewKeeper returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -74,7 +75,6 @@ func NewKeeper(o KeeperOptions) (*Keeper, error) {
 		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
 		period: o.Period, workers: o.Workers, lookers: o.Lookers, recorder: o.Recorder,
 	}
-	k.troubles.voice = newVoice()
 	k.metrics = newKeepMetrics(k)
 	k.writer = writer{nodes: o.Client.CoreV1(), written: k.metrics.patched}
 	k.queue = newQueue(k.urgent)
@@ -170,7 +170,7 @@ func (k *Keeper) look(ctx context.Context) {
 			return // the former are in the queue
 		}
 		d, err := k.difference(ctx, node)
-		if err == nil && d.none() && k.troubles.same(node, news(node, d.problems), time.Now()) {
+		if err == nil && d.none() && k.told.Known(node.Name, noticesOf(node, d.problems)) {
 			return
 		}
 		if problem, ok := errors.AsType[*Problem](err); ok && problem.ofCloud() {

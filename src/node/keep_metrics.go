@@ -82,7 +82,7 @@ func (c nodeCensus) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c nodeCensus) Collect(found chan<- prometheus.Metric) {
-	for reason, count := range c.troubles.reasons() {
+	for reason, count := range c.told.Reasons() {
 		found <- prometheus.MustNewConstMetric(c.problems, prometheus.GaugeValue, float64(count), reason)
 	}
 	if c.nodes == nil {

@@ -18,7 +18,7 @@ func (k *Keeper) serve(ctx context.Context, name string) {
 	node, err := k.nodes.Get(name)
 	if err != nil || node.DeletionTimestamp != nil || k.foreign(node) {
 		k.queue.Forget(name)
-		k.troubles.forget(name)
+		k.told.Forget(name)
 		k.newest.forget(name)
 		return
 	}

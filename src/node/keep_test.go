@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 // TestNodeIsInitialised: with two writes, one event, and nothing after that, however long.
@@ -499,7 +501,7 @@ func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
 		for range 20 {
 			r.pass(keepPeriod)
 			now := len(r.told())
-			if now > 2*keepVoice+1 {
+			if now > 2*reminder.Burst+1 {
 				t.Errorf("%d events in %s", now, keepPeriod)
 			}
 			told += now

@@ -28,6 +28,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 // component is the source of the events, and the name of the queue in metrics.
@@ -83,7 +84,7 @@ type Controller struct {
 	synced   cache.InformerSynced
 	ledger   *ledger
 	departed departed
-	told     sync.Map // name -> the latest event of that Node
+	told     reminder.Log
 }
 
 // New returns a controller that begins its work with Run. The error is that masks do not fit, or that the Nodes' informer has ended.
@@ -205,7 +206,7 @@ func (c *Controller) serve(ctx context.Context, name string) {
 	c.released(c.ledger.forget(name, c.departed.take(name)))
 	node, err := c.nodes.Get(name)
 	if apierrors.IsNotFound(err) {
-		c.told.Delete(name)
+		c.told.Forget(name)
 		c.queue.Forget(name)
 		return
 	}
@@ -214,7 +215,6 @@ func (c *Controller) serve(ctx context.Context, name string) {
 	}
 	switch {
 	case err == nil:
-		c.told.Delete(name)
 		c.queue.Forget(name)
 	case apierrors.IsConflict(err): // a kubelet, for example, was quicker: what is reserved for the Node stays so
 		c.queue.AddAfter(name, conflictDelay)
@@ -242,10 +242,13 @@ func (c *Controller) give(ctx context.Context, node *corev1.Node) error {
 		c.released(freed)
 		if err != nil {
 			c.tell(node, err)
+			return nil
 		}
+		c.told.Forget(node.Name)
 		return nil
 	}
 	if node.DeletionTimestamp != nil || c.ledger.excludes(node) {
+		c.told.Forget(node.Name)
 		return nil
 	}
 	networks, freed, err := c.ledger.reserve(node)
@@ -260,18 +263,19 @@ func (c *Controller) give(ctx context.Context, node *corev1.Node) error {
 		return err
 	}
 	c.ledger.given()
+	c.told.Forget(node.Name)
 	klog.FromContext(ctx).Info("Gave a Node the networks of its pods", "node", node.Name, "podCIDRs", networks)
 	return nil
 }
 
-// tell makes an event, unless it is the same as before.
+// tell makes an event of what stands in the way of a Node: once, and again when it lasts.
 func (c *Controller) tell(node *corev1.Node, err error) {
 	reason := reasonFailed
 	if problem, ok := errors.AsType[*problem](err); ok {
 		reason = problem.reason
 	}
-	if before, told := c.told.Swap(node.Name, err.Error()); !told || before != err.Error() {
-		c.recorder.Event(node, corev1.EventTypeWarning, reason, err.Error())
+	for _, n := range c.told.Note(node.Name, node.UID, []reminder.Notice{{Reason: reason, Message: err.Error()}}) {
+		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}
 }
 

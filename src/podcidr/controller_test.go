@@ -20,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 // TestNodesGetNetworks of both families, once, in one write each; what a Node has stays.
@@ -68,7 +69,7 @@ func TestSizes(t *testing.T) {
 	})
 }
 
-// TestExhausted: who finds no room is told once, and gets it as soon as another Node is gone, though not before.
+// TestExhausted: who finds no room is told, once for as long as an event is kept, and gets it as soon as another Node is gone, though not before.
 func TestExhausted(t *testing.T) {
 	inRig(t, "10.244.0.0/23", func(r *rig) {
 		r.start()
@@ -77,8 +78,10 @@ func TestExhausted(t *testing.T) {
 			r.settle()
 		}
 		r.is("c", r.has("c"), "")
-		<-time.After(time.Hour)
+		<-time.After(reminder.Again - time.Minute)
 		r.is("events", r.told(), reasonExhausted)
+		<-time.After(maxRetryDelay + time.Minute)
+		r.is("events when it lasts", r.told(), reasonExhausted)
 		r.leave("a")
 		r.settle()
 		r.is("c", r.has("c"), "10.244.0.0/24")

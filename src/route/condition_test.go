@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 // says makes a Node's condition what another writer, such as a network plugin, wants it to be.
@@ -168,5 +171,40 @@ func TestHangingServer(t *testing.T) {
 		synctest.Wait()
 		wantIs(r, "condition of the Node whose patch hangs", r.condition("a"), "")
 		wantIs(r, "condition of another one", r.condition("b"), created)
+	})
+}
+
+// TestLastingTrouble of a Node is told again before the API server forgets that it was told.
+func TestLastingTrouble(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "192.168.1.0/24"))
+		r.start()
+		wantIs(r, "events", r.told(), "Warning "+reasonOutside)
+		<-time.After(reminder.Again - driftPeriod)
+		wantIs(r, "events while that one is kept", r.told(), "")
+		<-time.After(2 * driftPeriod)
+		wantIs(r, "events then", r.told(), "Warning "+reasonOutside)
+	})
+}
+
+// TestCloudIsAway: of many Nodes that wait for routes not all are told at a time, and each once, whatever the cloud's answer says.
+func TestCloudIsAway(t *testing.T) {
+	const nodes = 2*reminder.Burst + 10
+	inRig(t, func(r *rig) {
+		attempts := 0
+		r.cloud.set(func(p *plain) { p.unknown = errors.New("away") })
+		for i := range nodes {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		r.start()
+		wantIs(r, "events at once", strings.Count(r.told(), reasonUnknown), reminder.Burst)
+		told := reminder.Burst
+		for range 10 {
+			attempts++
+			r.cloud.set(func(p *plain) { p.unknown = fmt.Errorf("away, request %d", attempts) })
+			<-time.After(driftPeriod)
+			told += strings.Count(r.told(), reasonUnknown)
+		}
+		wantIs(r, "events within an hour", told, nodes)
 	})
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 const unavailable, created = "True NoRouteCreated", "False RouteCreated"
@@ -313,10 +315,9 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%d writes with room for 1", tries)
 		}
 		told := r.told()
-		if n := strings.Count(told, QuotaExceeded); n != 29 {
-			t.Errorf("%d Nodes are told of the quota, want 29: %s", n, told)
-		}
+		wantIs(r, "events about the quota", strings.Count(told, QuotaExceeded), reminder.Burst)
 		<-time.After(time.Minute)
+		wantIs(r, "events about the quota a minute later", strings.Count(r.told(), QuotaExceeded), 29-reminder.Burst)
 		wantIs(r, "routes that fit", len(strings.Split(r.has(), ",")), 2)
 		wantIs(r, "left over", strings.Contains(r.has(), "10.244.1.0/24"), false)
 		r.cloud.set(func(p *plain) { p.quota = 0 })

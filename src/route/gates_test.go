@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
-// TestTableThatRefusesEverything is asked by one write at a time, ever more rarely, however many Nodes wait; each of them is told once. When
-// it is over, all have their routes with the next write that is tried.
+// TestTableThatRefusesEverything is asked by one write at a time, ever more rarely, however many Nodes wait; each of them is told once for
+// as long as an event is kept. When it is over, all have their routes with the next write that is tried.
 func TestTableThatRefusesEverything(t *testing.T) {
 	inRig(t, func(r *rig) {
 		const many = 100
@@ -27,12 +29,13 @@ func TestTableThatRefusesEverything(t *testing.T) {
 		wantIs(r, "condition", r.condition("n42"), "True NoRouteCreated")
 		r.patches()
 		r.wrote()
-		<-time.After(time.Hour)
+		<-time.After(reminder.Again - 15*time.Minute) // of which ten have passed
+		wantIs(r, "events", r.told(), "")
+		<-time.After(20 * time.Minute)
 		if tried := r.cloud.counted(writes); tried > 14 {
 			t.Errorf("%d writes within an hour", tried)
 		}
 		wantIs(r, "patches of Nodes", r.patches(), 0)
-		wantIs(r, "events", r.told(), "")
 		r.cloud.set(func(p *plain) { p.refused = nil })
 		<-time.After(maxRetryDelay + 10*time.Second)
 		wantIs(r, "routes", strings.Count(r.has(), "by"), many)

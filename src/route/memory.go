@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 // vacantGrace is the least time between two looks that say that nobody has an address, before a route to it counts as left behind.
@@ -23,8 +25,8 @@ type memory struct {
 	// failing are writes that are not tried again before their time, and looks that failed.
 	failing map[pair]failure
 	limiter workqueue.TypedRateLimiter[pair]
-	// told are the notices of each Node that its owner has been told.
-	told map[types.UID][]notice
+	// told are the notices of each Node, by its UID.
+	told reminder.Log
 	// wishes are what the conditions of Nodes should say.
 	wishes map[types.UID]wish
 }
@@ -47,7 +49,7 @@ type wish struct {
 
 func newMemory() *memory {
 	return &memory{
-		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, told: map[types.UID][]notice{}, wishes: map[types.UID]wish{},
+		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, wishes: map[types.UID]wish{},
 		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pair](minRetryDelay, maxRetryDelay),
 	}
 }
@@ -173,17 +175,22 @@ func (m *memory) forget(p plan, alive map[types.UID]bool) {
 			m.limiter.Forget(key)
 		}
 	}
-	maps.DeleteFunc(m.told, func(uid types.UID, _ []notice) bool { return !alive[uid] })
+	m.told.Retain(func(uid types.UID) bool { return alive[uid] })
 	maps.DeleteFunc(m.wishes, func(uid types.UID, _ wish) bool { return !alive[uid] })
 }
 
-// news are those of a Node's notices that its owner has not been told. What is no longer so is told again when it comes back.
+// news are those of a Node's notices that its owner is told now. How the cloud gives no answer changes from one attempt to the next, and so
+// does which route it was that a full table refused.
 func (m *memory) news(node types.UID, notices []notice) []notice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before := m.told[node]
-	m.told[node] = notices
-	return slices.DeleteFunc(slices.Clone(notices), func(n notice) bool { return slices.Contains(before, n) })
+	var lasting []reminder.Notice
+	for _, one := range notices {
+		lasting = append(lasting, reminder.Notice{Reason: one.reason, Message: one.message, Vague: one.reason == reasonUnknown || one.reason == reasonQuota})
+	}
+	var news []notice
+	for _, one := range m.told.Note(string(node), node, lasting) {
+		news = append(news, notice{one.Reason, one.Message})
+	}
+	return news
 }
 
 // wish notes what the condition of a Node should say.
