@@ -15,7 +15,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/config"
 	"k8s.io/cloud-provider/names"
-	"k8s.io/component-base/metrics/prometheus/controllers"
 	cmapp "k8s.io/controller-manager/app"
 	"k8s.io/klog/v2"
 
@@ -31,6 +30,8 @@ type controller struct {
 	// --use-service-account-credentials; the names are the library's, for which
 	// clusters have roles.
 	account string
+	// metric is the name that the library's metric knows it by while it runs.
+	metric string
 	// watches are the caches to keep warm for it on a standby.
 	watches []watch
 	// check says, before the election, that the controller can do its work: nil,
@@ -65,7 +66,6 @@ type environment struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	settings  *config.CloudControllerManagerConfiguration
-	metrics   *controllers.ControllerManagerMetrics
 }
 
 // watch asks for one informer.
@@ -94,23 +94,23 @@ func watchEndpointSlices(factory informers.SharedInformerFactory) cache.SharedIn
 func table(masks masks) map[string]controller {
 	return map[string]controller{
 		names.CloudNodeController: {
-			account: "node-controller", watches: []watch{watchNodes},
+			account: "node-controller", metric: "cloud-node", watches: []watch{watchNodes},
 			check: needsInstances, construct: newNodeController, describe: node.DescribedKeeper,
 		},
 		names.CloudNodeLifecycleController: {
-			account: "node-controller", watches: []watch{watchNodes},
+			account: "node-controller", metric: "cloud-node-lifecycle", watches: []watch{watchNodes},
 			check: needsInstances, construct: newNodeLifecycleController, describe: node.DescribedLifecycle,
 		},
 		names.ServiceLBController: {
-			account: "service-controller", watches: []watch{watchNodes, watchServices, watchEndpointSlices},
+			account: "service-controller", metric: "service", watches: []watch{watchNodes, watchServices, watchEndpointSlices},
 			check: needsLoadBalancers, construct: newServiceController, describe: service.Described,
 		},
 		names.NodeRouteController: {
-			account: "route-controller", watches: []watch{watchNodes},
+			account: "route-controller", metric: "route", watches: []watch{watchNodes},
 			check: needsRoutes, construct: newRouteController, describe: route.Described,
 		},
 		nodeIPAMController: {
-			account: "node-controller", watches: []watch{watchNodes},
+			account: "node-controller", metric: "node-ipam", watches: []watch{watchNodes},
 			check: needsMasks(masks), construct: newIPAMController(masks), describe: podcidr.Described,
 		},
 	}
@@ -167,11 +167,7 @@ func newNodeController(env environment) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
-	return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
-		env.metrics.ControllerStarted("cloud-node") // the library's name for it
-		defer env.metrics.ControllerStopped("cloud-node")
-		c.Run(ctx)
-	}}, nil
+	return loop{collectors: c.Collectors(), run: c.Run}, nil
 }
 
 func newNodeLifecycleController(env environment) (loop, error) {
@@ -184,11 +180,7 @@ func newNodeLifecycleController(env environment) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
-	return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
-		env.metrics.ControllerStarted("cloud-node-lifecycle") // the library's name for it
-		defer env.metrics.ControllerStopped("cloud-node-lifecycle")
-		c.Run(ctx)
-	}}, nil
+	return loop{collectors: c.Collectors(), run: c.Run}, nil
 }
 
 func newServiceController(env environment) (loop, error) {
@@ -203,9 +195,5 @@ func newServiceController(env environment) (loop, error) {
 		return loop{}, err
 	}
 	workers := int(env.settings.ServiceController.ConcurrentServiceSyncs)
-	return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
-		env.metrics.ControllerStarted("service") // the library's name for it
-		defer env.metrics.ControllerStopped("service")
-		c.Run(ctx, workers)
-	}}, nil
+	return loop{collectors: c.Collectors(), run: func(ctx context.Context) { c.Run(ctx, workers) }}, nil
 }

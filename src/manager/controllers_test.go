@@ -107,3 +107,18 @@ func TestClusterCIDR(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesInMetrics are the library's, for which dashboards ask.
+func TestNamesInMetrics(t *testing.T) {
+	found := map[string]string{}
+	for name, row := range table(defaultMasks()) {
+		found[name] = row.metric
+	}
+	want := map[string]string{
+		"cloud-node-controller": "cloud-node", "cloud-node-lifecycle-controller": "cloud-node-lifecycle", "service-lb-controller": "service",
+		"node-route-controller": "route", "node-ipam-controller": "node-ipam",
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("names of controllers in metrics (-want +got):\n%s", diff)
+	}
+}

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -126,10 +125,6 @@ func newIPAMController(masks masks) func(environment) (loop, error) {
 		if err != nil {
 			return loop{}, err
 		}
-		return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
-			env.metrics.ControllerStarted("node-ipam")
-			defer env.metrics.ControllerStopped("node-ipam")
-			c.Run(ctx)
-		}}, nil
+		return loop{collectors: c.Collectors(), run: c.Run}, nil
 	}
 }

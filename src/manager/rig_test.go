@@ -24,7 +24,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/metrics/prometheus/controllers"
 )
 
 // patience bounds every wait of the tests. It is long, because it is only spent
@@ -268,7 +267,7 @@ func eventually(t *testing.T, condition func() error) {
 // works runs a controller, with informers and metrics of its own, until a condition holds; then it has to end.
 func works(t *testing.T, env environment, build func(environment) (loop, error), condition func(context.Context) error) {
 	t.Helper()
-	env.informers, env.metrics = informers.NewSharedInformerFactory(env.client, 0), controllers.NewControllerManagerMetrics("test")
+	env.informers = informers.NewSharedInformerFactory(env.client, 0)
 	made, err := build(env)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -82,9 +81,5 @@ func newRouteController(env environment) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
-	return loop{collectors: c.Collectors(), run: func(ctx context.Context) {
-		env.metrics.ControllerStarted("route") // the library's name for it
-		defer env.metrics.ControllerStopped("route")
-		c.Run(ctx)
-	}}, nil
+	return loop{collectors: c.Collectors(), run: c.Run}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
@@ -53,13 +54,14 @@ func (p *process) start(ctx context.Context, crew *crew) error {
 	p.cloud.Initialize(builder, ctx.Done())
 	p.caches.StartWithContext(ctx) // whatever the cloud watches only as a leader
 	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
-		loop, err := p.construct(builder, p.controllers[name])
+		row := p.controllers[name]
+		loop, err := p.construct(builder, row)
 		if err != nil {
 			return fmt.Errorf("starting %s: %w", name, err)
 		}
 		p.caches.StartWithContext(ctx) // whatever the controller watches that was not warm
 		p.watch(name, loop)
-		if loop, err = loop.measured(); err != nil {
+		if loop, err = loop.measured(p.metrics, row.metric); err != nil {
 			return fmt.Errorf("starting %s: %w", name, err)
 		}
 		crew.add(ctx, name, loop)
@@ -79,18 +81,22 @@ func (p *process) construct(builder clients, row controller) (loop, error) {
 		client:    client,
 		informers: p.caches,
 		settings:  &p.config.ComponentConfig,
-		metrics:   p.metrics,
 	})
 }
 
-// measured is the loop with its metrics shown from now on until it ends.
-func (l loop) measured() (loop, error) {
+// measured is the loop with its metrics shown from now on until it ends, and counted by that name while it runs.
+func (l loop) measured(running *controllers.ControllerManagerMetrics, name string) (loop, error) {
 	unmeasure, err := measure(legacyregistry.Registerer(), l.collectors)
 	if err != nil {
 		return loop{}, err
 	}
 	run := l.run
-	l.run = func(ctx context.Context) { defer unmeasure(); run(ctx) }
+	l.run = func(ctx context.Context) {
+		defer unmeasure()
+		running.ControllerStarted(name)
+		defer running.ControllerStopped(name)
+		run(ctx)
+	}
 	return l, nil
 }
 
