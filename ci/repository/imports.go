@@ -42,6 +42,11 @@ func Boundaries() []Boundary {
 			Tests:  true,
 		},
 		{
+			Why:   "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
+			From:  []string{ours + "src/node", ours + "src/route", ours + "src/podcidr"},
+			Never: []string{ours + "src/loadbalancer", ours + "src/service"},
+		},
+		{
 			Why:   "client and server must not share one mistake: the emulator has wire types of its own",
 			From:  []string{ours + "src/emulator", ours + "src/cmd/thalassa-emulator"},
 			Never: []string{ours + "src/thalassa", vendor},

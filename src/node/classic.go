@@ -82,3 +82,6 @@ func (c classic) Vouch(ctx context.Context, witnesses []*corev1.Node) error {
 	}
 	return nil
 }
+
+// Namesake implements Provider: such a provider cannot be asked by name.
+func (classic) Namesake(context.Context, *corev1.Node) (string, error) { return "", nil }

@@ -9,9 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
+
+// toBeDeleted is the key of the taint by which the cluster autoscaler marks a Node that it is about to remove.
+const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
 // What Nodes are told that stay.
 const (
@@ -61,7 +62,7 @@ func (l *Lifecycle) admitted(ctx context.Context, subjects []*subject, witnessed
 // farewell says that somebody has made the Node ready to go: it was cordoned, or the cluster autoscaler is removing it. That its machine goes
 // as well surprises nobody, so it does not count towards the share; everything else that must be known before it is removed must be known.
 func farewell(node *corev1.Node) bool {
-	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == loadbalancer.TaintToBeDeleted })
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == toBeDeleted })
 }
 
 // candidates are the Nodes whose machines are missing and that would go, now or when that is believed. The owners of those that stay
@@ -87,13 +88,11 @@ func (l *Lifecycle) stays(ctx context.Context, s *subject) (why reason, text str
 	if s.sight.kept {
 		return blockedKept, l.keptText()
 	}
-	if names, ok := l.provider.(Namesakes); ok {
-		switch id, err := names.Namesake(ctx, s.node); {
-		case err != nil:
-			return blockedNoAnswer, fmt.Sprintf("it is not known whether another machine has its name: %v", err)
-		case id != "":
-			return blockedReplaced, fmt.Sprintf(replacedText, id)
-		}
+	switch id, err := l.provider.Namesake(ctx, s.node); {
+	case err != nil:
+		return blockedNoAnswer, fmt.Sprintf("it is not known whether another machine has its name: %v", err)
+	case id != "":
+		return blockedReplaced, fmt.Sprintf(replacedText, id)
 	}
 	if l.behaviour.DryRun && l.records[s.node.UID].blocked == blockedDryRun { // what would be done was done
 		return blockedDryRun, dryRunText

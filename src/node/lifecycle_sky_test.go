@@ -95,7 +95,7 @@ func (c *sky) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (S
 	return Gone, nil
 }
 
-// Namesake implements Namesakes.
+// Namesake implements Provider.
 func (c *sky) Namesake(_ context.Context, node *corev1.Node) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,12 +31,8 @@ type Provider interface {
 	// Vouch asks the cloud, now, for what only the right credentials can see in the right place, and for the machine of one of the
 	// witnesses, which are Nodes that are certainly alive; there may be none. The error says that "gone" cannot be believed now, and why.
 	Vouch(ctx context.Context, witnesses []*corev1.Node) error
-}
-
-// Namesakes is what a Provider may have besides, where machines have names.
-type Namesakes interface {
 	// Namesake returns the identity of a machine that has the Node's name, is another one than the Node's provider ID names, and may run;
-	// "" for none. Its kubelet may use the Node. It is answered from what is listed.
+	// "" for none, also where machines have no names. Its kubelet may use the Node. It is answered from what is listed.
 	Namesake(ctx context.Context, node *corev1.Node) (string, error)
 }
 

@@ -23,10 +23,7 @@ type instances struct {
 	inventory *inventory.Inventory
 }
 
-var (
-	_ node.Provider  = (*instances)(nil)
-	_ node.Namesakes = (*instances)(nil)
-)
+var _ node.Provider = (*instances)(nil)
 
 // Owns says whether a provider ID is of this cloud. Also one that names no server is nobody else's: its Node waits, and has to be told.
 func (i *instances) Owns(providerID string) bool {
