@@ -30,6 +30,7 @@ func said(l *Log, name, uid string, notices ...Notice) string {
 func TestOnce(t *testing.T) {
 	broken, slow := Notice{Reason: "Broken", Message: "it is broken"}, Notice{Reason: "Slow", Message: "it is slow"}
 	inLog(t, func(t *testing.T, l *Log) {
+		t.Helper()
 		for _, step := range []struct {
 			what    string
 			after   time.Duration
@@ -67,6 +68,7 @@ func TestOnce(t *testing.T) {
 // TestManyObjects: not all is told at a time, and nothing is left out.
 func TestManyObjects(t *testing.T) {
 	inLog(t, func(t *testing.T, l *Log) {
+		t.Helper()
 		told := map[string]bool{}
 		round := func() int {
 			for i := range 3 * Burst {
@@ -90,6 +92,7 @@ func TestManyObjects(t *testing.T) {
 // TestVague: what is told in other words each time is told once.
 func TestVague(t *testing.T) {
 	inLog(t, func(t *testing.T, l *Log) {
+		t.Helper()
 		for attempt := range 3 {
 			words := Notice{Reason: "Away", Message: fmt.Sprintf("attempt %d", attempt), Vague: true}
 			if got, want := said(l, "a", "1", words), map[bool]string{true: "attempt 0"}[attempt == 0]; got != want {
@@ -102,6 +105,7 @@ func TestVague(t *testing.T) {
 // TestCommon: what is nothing of the object's own is told of one of them, once for as long as an event is kept.
 func TestCommon(t *testing.T) {
 	inLog(t, func(t *testing.T, l *Log) {
+		t.Helper()
 		refused := Notice{Reason: "Refused", Message: "refused", Common: true}
 		count := 0
 		for range 2 {
@@ -121,6 +125,7 @@ func TestCommon(t *testing.T) {
 // TestKnown: what was told lately needs no other look.
 func TestKnown(t *testing.T) {
 	inLog(t, func(t *testing.T, l *Log) {
+		t.Helper()
 		broken, slow := Notice{Reason: "Broken"}, Notice{Reason: "Slow"}
 		l.Note("a", "1", []Notice{broken, slow})
 		l.Note("b", "2", []Notice{broken})

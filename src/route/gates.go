@@ -2,9 +2,11 @@ package route
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -103,4 +105,16 @@ func (c *Controller) resting(o operation) (why notice, rest time.Duration) {
 		return noticeOf(o, err), c.gates.rest(o.table.ID)
 	}
 	return notice{}, 0
+}
+
+// luckyFirst puts Nodes last for which a write has failed: whether a table that refused it refuses all is found out sooner by another one.
+func (c *Controller) luckyFirst(nodes []*corev1.Node, d demand) []*corev1.Node {
+	failing, unlucky := c.memory.refused(), map[string]bool{}
+	for _, w := range d.wants {
+		if failing[w.destination] {
+			unlucky[w.node.Name] = true
+		}
+	}
+	lucky := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return unlucky[node.Name] })
+	return append(lucky, slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !unlucky[node.Name] })...)
 }

@@ -2,6 +2,7 @@ package route
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -133,6 +134,17 @@ func (m *memory) wait(key pair) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return max(0, time.Until(m.failing[key].until))
+}
+
+// refused are the destinations of writes that have failed.
+func (m *memory) refused() map[netip.Prefix]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := map[netip.Prefix]bool{}
+	for key := range m.failing {
+		found[key.destination] = true
+	}
+	return found
 }
 
 // failed lets a write wait, longer each time, and says how long.

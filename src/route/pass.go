@@ -259,6 +259,7 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 		return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 && p.unserved[node.Name] == ""
 	})
 	c.markWaiting(ctx, concerned, p, result)
+	concerned = c.luckyFirst(concerned, d)
 	inParallel(ctx, concerned, func(node *corev1.Node) {
 		var lacking, warnings []notice
 		whenSlow(func() { lacking, warnings = c.lacks(ctx, node, d, p, result) }, func() { c.sayWaiting(ctx, d.waiting([]*corev1.Node{node}), result) })

@@ -272,6 +272,7 @@ func (w *weather) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		return nil, errors.Join(errors.New("the answer is lost"), response.Body.Close())
+	case none:
 	}
 	return w.pass(request, list)
 }
