@@ -78,8 +78,8 @@ func TestAnyCloud(t *testing.T) {
 	names := numbered(31)
 	inLife(t, names, func(r *lifeRig) {
 		r.behaviour.Lists, r.behaviour.MaxRemovals = false, 100
+		r.provider = Classic("sky", single{r.sky})
 		r.start()
-		r.life.provider = Classic("sky", single{r.sky})
 		r.settle()
 		r.sky.machine(names[0], Stopped)
 		for _, name := range names[1:] {

@@ -26,6 +26,7 @@ import (
 type lifeRig struct {
 	*testing.T
 	sky       *sky
+	provider  Provider // the sky, unless a test has another one
 	cluster   *cluster.Cluster
 	behaviour Behaviour
 	process   *crewtest.Process
@@ -48,6 +49,7 @@ func inLife(t *testing.T, names []string, test func(*lifeRig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &lifeRig{T: t, sky: newSky(), cluster: cluster.New(), process: crewtest.New(t),
 			behaviour: Behaviour{Domain: "example.com", Lists: true, GracePeriod: lifeGrace, MaxRemovals: 20, RemovalWindow: 10 * time.Minute}}
+		r.provider = r.sky
 		for _, name := range names {
 			r.join(name)
 		}
@@ -67,7 +69,7 @@ func (r *lifeRig) start() {
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		r.sky.set(func(c *sky) { c.listed = nil }) // what the one before knew
-		r.life, err = NewLifecycle(LifecycleOptions{Provider: r.sky, Behaviour: r.behaviour, Client: client, Nodes: factory.Core().V1().Nodes(),
+		r.life, err = NewLifecycle(LifecycleOptions{Provider: r.provider, Behaviour: r.behaviour, Client: client, Nodes: factory.Core().V1().Nodes(),
 			Period: lifePeriod, Workers: 1, Recorder: r.process.Recorder})
 		return r.life.Run, err
 	})
