@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of a machine,
-// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests. Outside of them, `guest sweep FOLDER` removes what is
+// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` is what curl is elsewhere. Outside of them, `guest sweep FOLDER` removes what is
 // left of a cluster that was killed.
 package main
 
@@ -23,6 +23,9 @@ import (
 // endLimit bounds how long requests may take that were there when the server was asked to end.
 const endLimit = time.Minute
 
+// getLimit bounds how long a server may take to answer.
+const getLimit = 5 * time.Second
+
 func main() {
 	os.Exit(run(os.Args[1:]))
 }
@@ -40,12 +43,16 @@ func run(args []string) int {
 		if len(args) == 2 {
 			return told(leftover.Sweep(args[1]))
 		}
+	case "get":
+		if len(args) == 2 {
+			return told(get(args[1]))
+		}
 	case "pause":
 		return told(machine.Pause(os.Stdout))
 	case "serve":
 		return program.Run("guest", os.Stderr, func(ctx context.Context) error { return serve(ctx, args[1:]) })
 	}
-	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME | guest pause | guest sweep FOLDER | guest serve [flags]")
+	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME | guest pause | guest sweep FOLDER | guest serve [flags] | guest get URL")
 	return 2
 }
 
@@ -55,6 +62,12 @@ func told(err error) int {
 	}
 	fmt.Fprintln(os.Stderr, "guest:", err)
 	return 1
+}
+
+func get(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), getLimit)
+	defer cancel()
+	return testserver.Get(ctx, url, os.Stdout)
 }
 
 func serve(ctx context.Context, args []string) error {
