@@ -49,3 +49,6 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	c.say("Thalassa Cloud (emulated) answers at %s; machines are in namespaces that begin with %s-", c.cloudURL, c.plane.Name())
 	return nil
 }
+
+// Endpoint is where machines find the cloud's API.
+func (c *Cluster) Endpoint() string { return c.cloudEndpoint }

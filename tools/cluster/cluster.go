@@ -44,10 +44,23 @@ const (
 	waitTimeout = 3 * time.Minute
 	pollEvery   = 250 * time.Millisecond
 
-	podCIDR     = "10.244.0.0/16"
-	serviceCIDR = "10.96.0.0/16"
+	// PodCIDR are the networks of all pods.
+	PodCIDR     = "10.244.0.0/16,fd00:244::/48"
+	serviceCIDR = "10.96.0.0/16,fd00:96::/112"
 	apiPort     = 6443
 	cloudPort   = 8080
+)
+
+// Networks says who gives nodes the networks of their pods, and who makes the routes to them.
+type Networks int
+
+const (
+	// ManagerNetworks are given and routed by the cloud controller manager: before it is installed there are none, and no node is ready.
+	ManagerNetworks Networks = iota
+	// ManagerRoutes are made by the cloud controller manager to networks that kube-controller-manager gives, as kubeadm sets it up.
+	ManagerRoutes
+	// OwnNetworks need no cloud controller manager: kube-controller-manager gives them, and the cluster makes the routes.
+	OwnNetworks
 )
 
 // Options are what a cluster is made of. Only Root is required.
@@ -63,8 +76,14 @@ type Options struct {
 	Progress func(string)
 	// Bare leaves out the cloud controller manager: nodes then stay tainted until Install.
 	Bare bool
+	// Chart is the folder of the chart that is installed. Default: charts/thalassa-ccm.
+	Chart string
+	// Networks says where the networks of pods and the routes to them come from. Default: from the cloud controller manager.
+	Networks Networks
 	// Values are values of the chart beside those it needs.
 	Values map[string]any
+	// FailureLogs is a folder that gets the logs when the start fails, which removes everything else. Empty: they are lost.
+	FailureLogs string
 	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of Kubernetes.
 	NodeMonitorGracePeriod time.Duration
 }
@@ -101,6 +120,9 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Workers == 0 {
 		o.Workers = 2
 	}
+	if o.Chart == "" {
+		o.Chart = filepath.Join(o.Root, "charts", "thalassa-ccm")
+	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
@@ -113,7 +135,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("starting a cluster: %w", err), c.Close())
+			return nil, errors.Join(fmt.Errorf("starting a cluster: %w", err), c.keepLogs(), c.Close())
 		}
 	}
 	return c, nil
@@ -122,9 +144,17 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 // complete installs the cloud controller manager, unless it is left out, and waits for the nodes.
 func (c *Cluster) complete(ctx context.Context) error {
 	if c.options.Bare {
-		return c.nodesReady(ctx, false)
+		return c.awaitNodes(ctx, c.bareUsable())
 	}
 	return c.Install(ctx)
+}
+
+// keepLogs keeps the logs of a cluster whose start has failed.
+func (c *Cluster) keepLogs() error {
+	if c.options.FailureLogs == "" || c.folder == nil {
+		return nil
+	}
+	return c.Logs(c.options.FailureLogs)
 }
 
 // say tells about progress.
@@ -166,9 +196,12 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	c.control, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: c.folder.File("kubernetes"), Binary: c.programs.lab,
 		Address: at.Addresses[0], Port: apiPort, Enter: []string{"nsenter", "--net=" + at.Path}, Dial: c.Client().DialContext,
-		PodCIDR: podCIDR, ServiceCIDR: serviceCIDR, NodeMonitorGracePeriod: c.options.NodeMonitorGracePeriod,
-		// Whoever sees a node go silent after 20 s need not have its pods for 5 minutes more.
-		Flags: map[string][]string{controlplane.APIServer: {"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30"}},
+		PodCIDR: PodCIDR, ServiceCIDR: serviceCIDR, NodeMonitorGracePeriod: c.options.NodeMonitorGracePeriod,
+		Flags: map[string][]string{
+			// Whoever sees a node go silent after 20 s need not have its pods for 5 minutes more.
+			controlplane.APIServer:         {"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30"},
+			controlplane.ControllerManager: {fmt.Sprintf("--allocate-node-cidrs=%t", c.options.Networks != ManagerNetworks)},
+		},
 	})
 	if err != nil {
 		return err

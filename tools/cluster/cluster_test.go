@@ -13,13 +13,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 )
 
-func TestReadiness(t *testing.T) {
+func TestLacking(t *testing.T) {
 	node := func(taint string, conditions ...corev1.NodeCondition) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: corev1.NodeStatus{Conditions: conditions}}
 		if taint != "" {
@@ -29,20 +30,27 @@ func TestReadiness(t *testing.T) {
 	}
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
 	not := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Message: "no network"}
+	routed := corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse}
+	cut := corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Message: "quota"}
+	all := usable{initialised: true, ready: true, routed: true}
 	for _, test := range []struct {
-		name        string
-		node        *corev1.Node
-		initialised bool
-		want        string // part of the reason; empty: ready
+		name   string
+		node   *corev1.Node
+		wanted usable
+		want   string // part of what it lacks; empty: nothing
 	}{
-		{"ready", node("", ready), true, ""},
-		{"ready, with another taint", node(roleControlPlane, ready), true, ""},
-		{"not initialised", node(taintUninitialized, ready), true, "not initialised"},
-		{"not initialised, as nobody does", node(taintUninitialized, ready), false, ""},
-		{"not ready", node("", not), true, "no network"},
-		{"silent", node(""), false, "has not said"},
+		{"usable", node("", ready, routed), all, ""},
+		{"usable, with another taint", node(roleControlPlane, ready, routed), all, ""},
+		{"not initialised", node(taintUninitialized, ready, routed), all, "not initialised"},
+		{"not initialised, as nobody does", node(taintUninitialized, ready), usable{ready: true}, ""},
+		{"not ready", node("", not, routed), all, "no network"},
+		{"not ready, as nobody gives networks", node(taintUninitialized, not), usable{}, ""},
+		{"silent", node(""), usable{ready: true}, "has not said"},
+		{"without a route", node("", ready, cut), all, "quota"},
+		{"nothing known of routes", node("", ready), all, "no route"},
+		{"nothing known of routes, as nobody tells", node("", ready), usable{initialised: true, ready: true}, ""},
 	} {
-		err := readiness(test.node, test.initialised)
+		err := test.wanted.lacking(test.node)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
@@ -95,7 +103,7 @@ func TestNodesReadyTellsOfALostProgram(t *testing.T) {
 	c.machines = newMachines(c)
 	running := &machine{lost: func() error { return lost }, work: &work{}}
 	c.machines.present["vm-1"] = running
-	if err := c.nodesReady(t.Context(), true); !errors.Is(err, lost) {
+	if err := c.NodesReady(t.Context()); !errors.Is(err, lost) {
 		t.Errorf("got %v, want what was lost", err)
 	}
 	running.work = nil
@@ -126,14 +134,33 @@ func TestMachinesTellWhatFailed(t *testing.T) {
 	}
 }
 
+// TestValues are what the chart is told: who gives networks and makes routes is one of two, or the cloud controller manager.
 func TestValues(t *testing.T) {
-	c := &Cluster{cloudEndpoint: "http://198.51.100.2:8080", options: Options{Values: map[string]any{"logVerbosity": 4}}}
-	values := c.Values()
-	if values["logVerbosity"] != 4 || values["credentials"] == nil || values["cloudConfig"] == nil {
-		t.Errorf("got %v", values)
-	}
-	if endpoint := values["cloudConfig"].(map[string]any)["endpoint"]; endpoint != "http://198.51.100.2:8080" {
-		t.Errorf("the cloud is at %v", endpoint)
+	for _, test := range []struct {
+		networks         Networks
+		allocate, routes any
+		cidr             any
+	}{
+		{ManagerNetworks, true, true, PodCIDR},
+		{ManagerRoutes, nil, true, PodCIDR},
+		{OwnNetworks, nil, nil, nil},
+	} {
+		more := map[string]any{"logVerbosity": 4, "cloudConfig": map[string]any{"additionalLabels": map[string]any{"a": "b"}}}
+		values := (&Cluster{cloudEndpoint: "http://198.51.100.2:8080", options: Options{Networks: test.networks, Values: more}}).Values()
+		at := func(path ...string) any {
+			found, _, _ := unstructured.NestedFieldNoCopy(values, path...)
+			return found
+		}
+		if at("logVerbosity") != 4 || at("cloudConfig", "additionalLabels", "a") != "b" || at("credentials", "existingSecret") != Credentials {
+			t.Errorf("got %v", values)
+		}
+		if endpoint := at("cloudConfig", "endpoint"); endpoint != "http://198.51.100.2:8080" {
+			t.Errorf("the cloud is at %v", endpoint)
+		}
+		allocate, routes, cidr := at("allocateNodeCIDRs", "enabled"), at("cloudConfig", "routes", "enabled"), at("cloudConfig", "clusterCIDR")
+		if allocate != test.allocate || routes != test.routes || cidr != test.cidr {
+			t.Errorf("with networks %d: allocates %v, makes routes %v, networks %v", test.networks, allocate, routes, cidr)
+		}
 	}
 }
 

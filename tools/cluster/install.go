@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
+	"slices"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
@@ -24,8 +25,8 @@ const (
 	Release = "thalassa-ccm"
 	// Namespace is where it is.
 	Namespace = "kube-system"
-	// credentials is the Secret with the credentials of the cloud.
-	credentials = "thalassa-credentials"
+	// Credentials is the Secret with the credentials of the cloud.
+	Credentials = "thalassa-credentials"
 	// Name is what the cluster is called in the cloud.
 	Name = "k8s-lab"
 
@@ -34,37 +35,62 @@ const (
 
 // Install installs the chart, and waits until all nodes are initialised and ready.
 func (c *Cluster) Install(ctx context.Context) error {
+	if err := c.GiveCredentials(ctx); err != nil {
+		return err
+	}
+	release := chart.Release{Name: Release, Namespace: Namespace, Values: c.Values()}
+	if _, err := chart.Install(ctx, c.config, c.options.Chart, release, io.Discard); err != nil {
+		return err
+	}
+	c.say("The chart is installed")
+	return c.NodesReady(ctx)
+}
+
+// GiveCredentials makes the Secret with the cloud's credentials, which Install needs, and everybody who installs it otherwise.
+func (c *Cluster) GiveCredentials(ctx context.Context) error {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: credentials},
+		ObjectMeta: metav1.ObjectMeta{Name: Credentials},
 		StringData: map[string]string{"clientID": emulator.DefaultClientID, "clientSecret": emulator.DefaultClientSecret},
 	}
 	if _, err := c.api.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making the Secret with the cloud's credentials: %w", err)
 	}
-	release := chart.Release{Name: Release, Namespace: Namespace, Values: c.Values()}
-	if _, err := chart.Install(ctx, c.config, filepath.Join(c.options.Root, "charts", "thalassa-ccm"), release, io.Discard); err != nil {
-		return err
-	}
-	c.say("The chart is installed")
-	return c.nodesReady(ctx, true)
+	return nil
 }
 
 // Values are the values that the chart is installed with: those that have no default, and Options.Values.
 func (c *Cluster) Values() map[string]any {
-	values := map[string]any{
-		"cloudConfig": map[string]any{
-			"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": Name, "endpoint": c.cloudEndpoint,
-		},
-		"credentials": map[string]any{"existingSecret": credentials},
+	config := map[string]any{
+		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC, "cluster": Name, "endpoint": c.cloudEndpoint,
 	}
-	maps.Copy(values, c.options.Values)
-	return values
+	values := map[string]any{"cloudConfig": config, "credentials": map[string]any{"existingSecret": Credentials}}
+	if c.options.Networks != OwnNetworks {
+		config["clusterCIDR"] = PodCIDR
+		config["routes"] = map[string]any{"enabled": true}
+	}
+	if c.options.Networks == ManagerNetworks {
+		values["allocateNodeCIDRs"] = map[string]any{"enabled": true}
+	}
+	return chartutil.MergeTables(maps.Clone(c.options.Values), values)
 }
 
-// nodesReady waits until all machines have a node that is ready, and initialised, if there is somebody to do that.
-func (c *Cluster) nodesReady(ctx context.Context, initialised bool) error {
+// NodesReady waits until all machines that the cluster began with have a node that is initialised and ready, and to whose pods there is a way.
+func (c *Cluster) NodesReady(ctx context.Context) error {
+	return c.awaitNodes(ctx, usable{initialised: true, ready: true, routed: c.options.Networks != OwnNetworks})
+}
+
+// usable is what is wanted of a node.
+type usable struct {
+	// initialised by a cloud controller manager; ready as its kubelet says; routed as the cloud controller manager says.
+	initialised, ready, routed bool
+}
+
+// bareUsable is what nodes are without a cloud controller manager.
+func (c *Cluster) bareUsable() usable { return usable{ready: c.options.Networks != ManagerNetworks} }
+
+func (c *Cluster) awaitNodes(ctx context.Context, wanted usable) error {
 	want := c.options.Workers + 1
-	err := limits().Until(ctx, fmt.Sprintf("%d nodes are ready", want), func(ctx context.Context) error {
+	err := limits().Until(ctx, fmt.Sprintf("%d nodes are usable", want), func(ctx context.Context) error {
 		if err := c.machines.broken(); err != nil {
 			return patience.Final(err)
 		}
@@ -77,30 +103,34 @@ func (c *Cluster) nodesReady(ctx context.Context, initialised bool) error {
 		}
 		var trouble []error
 		for i := range nodes.Items {
-			trouble = append(trouble, readiness(&nodes.Items[i], initialised))
+			trouble = append(trouble, wanted.lacking(&nodes.Items[i]))
 		}
 		return errors.Join(trouble...)
 	})
 	if err == nil {
-		c.say("%d nodes are ready", want)
+		c.say("%d nodes are there%s", want, map[bool]string{true: " and ready"}[wanted.ready])
 	}
 	return err
 }
 
-// readiness is why a node is not ready.
-func readiness(node *corev1.Node, initialised bool) error {
-	for _, taint := range node.Spec.Taints {
-		if initialised && taint.Key == taintUninitialized {
-			return fmt.Errorf("node %s is not initialised", node.Name)
-		}
-	}
+// lacking is what a node lacks.
+func (u usable) lacking(node *corev1.Node) error {
+	conditions := map[corev1.NodeConditionType]corev1.NodeCondition{}
 	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			if condition.Status == corev1.ConditionTrue {
-				return nil
-			}
-			return fmt.Errorf("node %s is not ready: %s", node.Name, condition.Message)
-		}
+		conditions[condition.Type] = condition
 	}
-	return fmt.Errorf("node %s has not said whether it is ready", node.Name)
+	uninitialised := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintUninitialized })
+	ready, told := conditions[corev1.NodeReady]
+	route := conditions[corev1.NodeNetworkUnavailable]
+	switch {
+	case u.initialised && uninitialised:
+		return fmt.Errorf("node %s is not initialised", node.Name)
+	case u.ready && !told:
+		return fmt.Errorf("node %s has not said whether it is ready", node.Name)
+	case u.ready && ready.Status != corev1.ConditionTrue:
+		return fmt.Errorf("node %s is not ready: %s", node.Name, ready.Message)
+	case u.routed && route.Status != corev1.ConditionFalse:
+		return fmt.Errorf("node %s has no route to its pods: %s", node.Name, route.Message)
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -233,7 +234,7 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses,
 		Dir: c.folder.File(filepath.Join("machines", e.Name)), Logs: c.folder.File(filepath.Join("logs", e.Name)),
 		Cgroup: c.folder.Cgroup(e.Name), Lab: c.programs.lab, Guest: c.programs.guest, ClientCA: m.control.CA(),
-		SandboxImage: GuestImage, PodCIDR: podCIDR,
+		SandboxImage: GuestImage, PodCIDR: PodCIDR,
 	}
 	var err error
 	if o.Images, err = c.images(); err != nil {
@@ -268,27 +269,27 @@ func (m *machines) kubeconfig(file, user string, groups ...string) (string, erro
 	return path, controlplane.WriteKubeconfig(path, config)
 }
 
-// connect gives the node the network of its pods, which the controller manager chooses when it has registered.
+// connect gives the node the networks of its pods once they have been chosen, which may be long after it has registered.
 func (c *Cluster) connect(ctx context.Context, node *realnode.Node, e netns.Event) error {
 	var cidrs []string
-	err := limits().Until(ctx, "node "+e.Name+" has a network for its pods", func(ctx context.Context) error {
-		object, err := c.api.CoreV1().Nodes().Get(ctx, e.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if cidrs = object.Spec.PodCIDRs; len(cidrs) == 0 {
-			return errors.New("it has none")
-		}
-		if e.Name == ControlPlane && !hasLabel(object) {
-			return c.labelControlPlane(ctx)
-		}
-		return nil
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		cidrs = c.networks(ctx, e.Name)
+		return len(cidrs) > 0, nil
 	})
 	if err != nil {
-		return err
+		return context.Cause(ctx)
 	}
-	if err := node.SetPodCIDRs(cidrs...); err != nil {
+	if err := node.SetPodCIDRs(cidrs...); err != nil || c.options.Networks != OwnNetworks {
 		return err
 	}
 	return c.route(ctx, e, cidrs)
+}
+
+// networks are those of a node's pods: none while it has not registered or was given none, and while the API server does not answer.
+func (c *Cluster) networks(ctx context.Context, name string) []string {
+	node, err := c.api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil || name == ControlPlane && !hasLabel(node) && c.labelControlPlane(ctx) != nil {
+		return nil
+	}
+	return node.Spec.PodCIDRs
 }

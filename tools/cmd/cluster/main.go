@@ -32,7 +32,11 @@ func main() {
 	var o cluster.Options
 	flag.IntVar(&o.Workers, "workers", 2, "`number` of nodes beside the one of the control plane")
 	flag.StringVar(&o.Client, "client", "", "network `namespace` that reaches load balancers, or host for this machine (default: one of its own)")
-	flag.BoolVar(&o.Bare, "bare", false, "leave out the cloud controller manager: nodes then stay tainted")
+	flag.BoolVar(&o.Bare, "bare", false, "leave out the cloud controller manager: nodes then stay tainted, and without networks for their pods")
+	flag.BoolFunc("own-networks", "have the cluster itself give nodes networks for their pods, and make the routes to them", func(string) error {
+		o.Networks = cluster.OwnNetworks
+		return nil
+	})
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
