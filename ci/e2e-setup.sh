@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Brings what a cluster of real nodes needs (make cluster, make e2e) besides Go: the programs of a node, from the distribution.
+# Brings what a cluster of real nodes needs (make cluster, make e2e) besides Go: the programs of a node, and the Prometheus that
+# reads its metrics in make e2e, from the distribution.
 # Only root on a machine with apt-get gets it installed; anyone else is told.
 set -euo pipefail
 
@@ -17,6 +18,7 @@ need conntrack conntrack
 need nsenter util-linux
 need mount mount
 need umount mount
+need prometheus prometheus
 
 plugins=containernetworking-plugins
 for folder in /usr/lib/cni /opt/cni/bin /usr/libexec/cni; do
@@ -32,6 +34,6 @@ if ((${#packages[@]} > 0)); then
 	fi
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get -qq update
-	# Nodes bring their own containerd: the distribution's need not run.
+	# Nodes bring their own containerd, tests their own Prometheus: the distribution's need not run.
 	RUNLEVEL=1 apt-get -qq install --yes --no-install-recommends "${packages[@]}"
 fi

@@ -2,5 +2,7 @@
 // image that `make image` makes, installed by the chart, and packets that go through the cloud's load balancers. `make e2e` runs it;
 // `make test` does not, because it needs root.
 //
-// All tests share one cluster. When one fails, dist/e2e has a summary, all logs, and what the API server and the cloud knew in the end.
+// Tests with a cluster of their own: TestCluster is the chart, TestOverlay the overlay, TestUpgrade a chart of before that is upgraded and
+// removed. Each has one thing after another proven. dist/e2e has the story of each; when one fails, also all logs, and what the API
+// server, the cloud and the kernel knew in the end.
 package e2etest

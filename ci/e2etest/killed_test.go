@@ -5,6 +5,7 @@ package e2etest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -107,4 +108,30 @@ func processes(t *testing.T, folder string) (found []string) {
 		}
 	}
 	return found
+}
+
+// TestFailedStart keeps the logs of a cluster that does not come up: everything else of it goes.
+func TestFailedStart(t *testing.T) {
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	broken := errors.New("somebody has enough")
+	logs := t.TempDir()
+	c, err := cluster.Start(ctx, cluster.Options{Root: root, Workers: 1, Bare: true, FailureLogs: logs, Progress: func(line string) {
+		if strings.HasPrefix(line, "Kubernetes answers") {
+			cancel(broken)
+		}
+	}})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	if c != nil {
+		t.Error(errors.Join(errors.New("it has started"), c.Close()))
+	}
+	content, err := os.ReadFile(filepath.Join(logs, "control-plane", "kube-apiserver.log"))
+	if err != nil || len(content) == 0 {
+		t.Errorf("the API server's log has %d bytes: %v", len(content), err)
+	}
 }

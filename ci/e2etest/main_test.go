@@ -4,6 +4,7 @@ package e2etest
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,70 +22,104 @@ const (
 	monitorGrace = 16 * time.Second
 )
 
-// lab is the cluster that all proofs share.
+// lab is a cluster that proofs share.
 type lab struct {
 	*cluster.Cluster
-	// before are the Nodes as they were when the chart was not installed yet.
+	report *report
+	// root is the folder of the repository, archive is the image of the cloud controller manager that was built there.
+	root, archive string
+	// before are the Nodes as they were when nothing was installed yet.
 	before []corev1.Node
 }
 
-// TestCluster starts a cluster, and has it prove one thing after another. A proof leaves it as it found it.
+// proof is something that is proven in a cluster. It leaves the cluster as it found it.
+type proof struct {
+	name  string
+	prove func(*testing.T, *lab)
+}
+
+// TestCluster starts a cluster, and has it prove one thing after another.
 func TestCluster(t *testing.T) {
-	l := start(t)
-	for _, proof := range []struct {
-		name  string
-		prove func(*testing.T, *lab)
-	}{
-		{"every node comes up tainted and is initialised", bootstrap},
-		{"the program is the image that was imported", imported},
-		{"exec and logs reach pods on both nodes", execAndLogs},
-		{"a load balancer reaches pods on both nodes", balance},
-		{"datagrams reach pods on both nodes", datagrams},
-		{"the policy Local keeps the sender and skips nodes without pods", local},
-		{"the PROXY protocol tells the client's address", proxyProtocol},
-		{"source ranges block and allow", sourceRanges},
-		{"the program is replaced, and nobody notices", managerReplaced},
-		{"a Deployment is replaced without a request that fails", rolledOut},
-		{"the cloud's API is away for a while", cloudAway},
-		{"a machine that is switched off, and on again", poweredOff},
-		{"a machine that is added, and deleted in the cloud", deleted},
-		{"what Services made is gone with them", nothingLeft},
-	} {
-		t.Run(proof.name, func(t *testing.T) { proof.prove(t, l) })
+	l := start(t, cluster.Options{})
+	l.prove(t,
+		proof{"every node comes up tainted and is initialised", bootstrap},
+		proof{"the program is the image that was imported", imported},
+		proof{"exec and logs reach pods on both nodes", execAndLogs},
+		proof{"pods reach pods on another node by routes of the VPC", podsReachPods},
+		proof{"a load balancer reaches pods on both nodes", balance},
+		proof{"datagrams reach pods on both nodes", datagrams},
+		proof{"a Service with both families has an address of each", dualStack},
+		proof{"the policy Local keeps the sender and skips nodes without pods", local},
+		proof{"the PROXY protocol tells the client's address", proxyProtocol},
+		proof{"source ranges block and allow", sourceRanges},
+		proof{"Prometheus reads the metrics as the ServiceMonitor says", scraped},
+		proof{"the credentials change while it runs", rotated},
+		proof{"the program is replaced, and nobody notices", managerReplaced},
+		proof{"the leader is killed, and the standby goes on", leaderKilled},
+		proof{"a Deployment is replaced without a request that fails", rolledOut},
+		proof{"the cloud's API is away for a while", cloudAway},
+		proof{"a machine that is switched off, and on again", poweredOff},
+		proof{"a machine that is added, and deleted in the cloud", deleted},
+		proof{"a node is drained, marked, switched off, deleted and replaced", retired},
+		proof{"what Services made is gone with them", nothingLeft},
+		proof{"what a failure leaves to read is all there", reported},
+	)
+}
+
+// prove proves one thing after another.
+func (l *lab) prove(t *testing.T, all ...proof) {
+	t.Helper()
+	for _, one := range all {
+		t.Run(one.name, func(t *testing.T) {
+			began := time.Now()
+			t.Cleanup(func() {
+				result := map[bool]string{true: "FAILED", false: "ok"}[t.Failed()]
+				l.report.say(fmt.Sprintf("%6.1fs  %s: %s", time.Since(began).Seconds(), one.name, result))
+			})
+			one.prove(t, l)
+		})
 	}
 }
 
-// start starts the cluster, remembers what its Nodes are like, and installs the chart.
-func start(t *testing.T) *lab {
+// start starts a cluster, remembers what its Nodes are like, and installs the chart.
+func start(t *testing.T, o cluster.Options) *lab {
+	t.Helper()
+	// Nobody waits for a minute where ten seconds prove the same.
+	o.Values = map[string]any{"cloudConfig": map[string]any{
+		"instancesV2": map[string]any{"removalGracePeriod": 10}, "inventory": map[string]any{"machineAge": 10},
+	}}
+	l := begin(t, o)
+	if err := l.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// begin starts a cluster without a cloud controller manager, and remembers what its Nodes are like.
+func begin(t *testing.T, o cluster.Options) *lab {
 	t.Helper()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := newReport(t, root)
+	l := &lab{report: newReport(t, root), root: root, archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar")}
 	began := time.Now()
-	c, err := cluster.Start(t.Context(), cluster.Options{
-		Root: root, Bare: true, NodeMonitorGracePeriod: monitorGrace,
-		Progress: func(line string) { report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) },
-	})
-	if err != nil {
+	o.Root, o.Bare, o.NodeMonitorGracePeriod, o.FailureLogs = root, true, monitorGrace, l.report.file("logs")
+	o.Progress = func(line string) { l.report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) }
+	if l.Cluster, err = cluster.Start(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
+		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	l := &lab{Cluster: c}
 	// Before the cluster is closed.
-	t.Cleanup(func() { report.collect(t, l) })
-	nodes, err := c.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	t.Cleanup(func() { l.report.collect(t, l) })
+	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.before = nodes.Items
-	if err := c.Install(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	return l
 }

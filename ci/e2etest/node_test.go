@@ -12,10 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
 const (
@@ -39,11 +42,11 @@ func isReady(node *corev1.Node) bool {
 func bootstrap(t *testing.T, l *lab) {
 	t.Helper()
 	if len(l.before) != 3 {
-		t.Errorf("%d nodes were there before the chart, want 3", len(l.before))
+		t.Errorf("%d nodes were there before anything was installed, want 3", len(l.before))
 	}
 	for _, node := range l.before {
 		if !hasTaint(&node, taintUninitialized) || node.Spec.ProviderID != "" {
-			t.Errorf("before the chart, node %s had the taints %v and provider ID %q, want it tainted and without", node.Name, node.Spec.Taints, node.Spec.ProviderID)
+			t.Errorf("before that, node %s had the taints %v and provider ID %q, want it tainted and without", node.Name, node.Spec.Taints, node.Spec.ProviderID)
 		}
 	}
 	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -74,17 +77,26 @@ func (l *lab) answersAt(t *testing.T, address string) {
 	closeQuietly(conn)
 }
 
-// imported proves that the pods run what was built here, which is in no registry.
+// imported proves that the pods run the image that was built here, which is in no registry: what containerd calls it is what the archive
+// says that it is.
 func imported(t *testing.T, l *lab) {
 	t.Helper()
-	pods, err := l.API().CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{LabelSelector: "k8s-app=cloud-controller-manager"})
+	pod := l.manager(t)
+	if pod.Spec.NodeName != cluster.ControlPlane {
+		t.Errorf("it runs on %s, want the node of the control plane", pod.Spec.NodeName)
+	}
+	built, err := tarball.ImageFromPath(l.archive, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(pods.Items) != 1 || pods.Items[0].Spec.NodeName != "control-plane" {
-		t.Fatalf("%d pods run, want one on the node of the control plane", len(pods.Items))
+	want, err := built.ConfigName()
+	if err != nil {
+		t.Fatal(err)
 	}
-	events, err := l.API().CoreV1().Events("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + pods.Items[0].Name})
+	if got := pod.Status.ContainerStatuses[0].ImageID; !strings.HasSuffix(got, want.String()) {
+		t.Errorf("the container runs image %s, the archive has %s", got, want)
+	}
+	events, err := l.API().CoreV1().Events(cluster.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +110,20 @@ func imported(t *testing.T, l *lab) {
 	if !present {
 		t.Error("no event says that the image was there")
 	}
-	log, err := l.API().CoreV1().Pods("kube-system").GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
+	log, err := l.API().CoreV1().Pods(cluster.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
 	if err != nil || len(log) == 0 {
 		t.Errorf("its log has %d bytes: %v", len(log), err)
 	}
+}
+
+// manager is the only pod of the cloud controller manager.
+func (l *lab) manager(t *testing.T) *corev1.Pod {
+	t.Helper()
+	pods, err := l.API().CoreV1().Pods(cluster.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selectManager})
+	if err != nil || len(pods.Items) != 1 || len(pods.Items[0].Status.ContainerStatuses) != 1 {
+		t.Fatalf("%d pods and %v, want one with one container", len(pods.Items), err)
+	}
+	return &pods.Items[0]
 }
 
 // poweredOff proves what follows when a machine loses power: its Node says so, traffic goes elsewhere, and all is well when it is on again.
@@ -115,16 +137,7 @@ func poweredOff(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Cloud().StartMachine("worker-2") }) // if it was not reached below
-	eventually(t, "Node worker-2 says that its machine is shut down", func(ctx context.Context) error {
-		node, err := l.API().CoreV1().Nodes().Get(ctx, "worker-2", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if isReady(node) || !hasTaint(node, taintShutdown) {
-			return fmt.Errorf("ready %t, taints %v", isReady(node), node.Spec.Taints)
-		}
-		return nil
-	})
+	l.shutDown(t, "worker-2")
 	l.awaitWeb(t, address, "worker-1")
 
 	if err := l.Cloud().StartMachine("worker-2"); err != nil {
@@ -174,19 +187,15 @@ func deleted(t *testing.T, l *lab) {
 	l.runServer(t, namespace, "worker-3")
 	l.serversReady(t, namespace, "worker-3")
 	l.awaitWeb(t, address, "worker-1", "worker-2", "worker-3")
+	l.wantRoutes(t, "control-plane", "worker-1", "worker-2", "worker-3")
 
 	if err := l.Cloud().DeleteMachine("worker-3"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "Node worker-3 is gone", func(ctx context.Context) error {
-		node, err := l.API().CoreV1().Nodes().Get(ctx, "worker-3", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, fmt.Errorf("taints %v", node.Spec.Taints))
-	})
+	l.nodeGone(t, "worker-3")
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 	l.hasEvent(t, "worker-3", "DeletingNode")
+	l.wantRoutes(t, "control-plane", "worker-1", "worker-2")
 	gone := strings.TrimSuffix(l.Client().Path(), "client") + "worker-3"
 	if _, err := os.Stat(gone); err == nil {
 		t.Errorf("its network namespace %s is still there", gone)

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,21 +28,23 @@ type report struct {
 	story  bytes.Buffer
 }
 
-// newReport empties the folder.
+// newReport empties the folder of a test.
 func newReport(t *testing.T, root string) *report {
 	t.Helper()
-	r := &report{folder: filepath.Join(root, "dist", "e2e")}
+	r := &report{folder: filepath.Join(root, "dist", "e2e", t.Name())}
 	if err := errors.Join(os.RemoveAll(r.folder), os.MkdirAll(r.folder, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	// Also when the cluster does not start.
 	t.Cleanup(func() {
-		if err := os.WriteFile(filepath.Join(r.folder, "story.txt"), r.told(), 0o644); err != nil {
+		if err := os.WriteFile(r.file("story.txt"), r.told(), 0o644); err != nil {
 			t.Error(err)
 		}
 	})
 	return r
 }
+
+func (r *report) file(name string) string { return filepath.Join(r.folder, name) }
 
 func (r *report) say(line string) {
 	r.mu.Lock()
@@ -57,46 +61,126 @@ func (r *report) told() []byte {
 // collectLimit bounds how long a cluster that is broken may take to say why.
 const collectLimit = 30 * time.Second
 
-// collect writes logs, and what the API server and the cloud know, if something failed.
+// collect writes logs, and what the API server, the cloud and the kernel know, if something failed.
 func (r *report) collect(t *testing.T, l *lab) {
 	t.Helper()
 	if !t.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), collectLimit)
+	if err := l.gather(context.WithoutCancel(t.Context()), r.folder); err != nil {
+		t.Errorf("collecting what helps to find out why: %v", err)
+	}
+	t.Logf("logs, events, what the cloud did and what the kernel has are in %s", r.folder)
+}
+
+// gather writes what there is to know about a cluster. What cannot be had does not keep it from the rest.
+func (l *lab) gather(ctx context.Context, folder string) error {
+	ctx, cancel := context.WithTimeout(ctx, collectLimit)
 	defer cancel()
-	failed := []error{l.Logs(filepath.Join(r.folder, "logs")), r.write("cloud.json", l.Cloud().State()), r.write("cloud-writes.json", l.Cloud().Writes())}
+	failed := []error{
+		l.Logs(filepath.Join(folder, "logs")), write(folder, "cloud.json", l.Cloud().State()), write(folder, "cloud-writes.json", l.Cloud().Writes()),
+		l.gatherKernel(ctx, filepath.Join(folder, "kernel")),
+	}
 	core := l.API().CoreV1()
 	for name, list := range map[string]func() (any, error){
-		"nodes.yaml":    func() (any, error) { return core.Nodes().List(ctx, metav1.ListOptions{}) },
-		"pods.yaml":     func() (any, error) { return core.Pods("").List(ctx, metav1.ListOptions{}) },
-		"services.yaml": func() (any, error) { return core.Services("").List(ctx, metav1.ListOptions{}) },
-		"events.yaml":   func() (any, error) { return core.Events("").List(ctx, metav1.ListOptions{}) },
+		"nodes.yaml":     func() (any, error) { return core.Nodes().List(ctx, metav1.ListOptions{}) },
+		"pods.yaml":      func() (any, error) { return core.Pods("").List(ctx, metav1.ListOptions{}) },
+		"services.yaml":  func() (any, error) { return core.Services("").List(ctx, metav1.ListOptions{}) },
+		"endpoints.yaml": func() (any, error) { return l.API().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{}) },
+		"leases.yaml":    func() (any, error) { return l.API().CoordinationV1().Leases("").List(ctx, metav1.ListOptions{}) },
+		"events.yaml":    func() (any, error) { return core.Events("").List(ctx, metav1.ListOptions{}) },
+		"route-tables.yaml": func() (any, error) {
+			cloud, err := l.Customer()
+			if err != nil {
+				return nil, err
+			}
+			return cloud.ListRouteTables(ctx, nil)
+		},
 	} {
 		objects, err := list()
 		if err == nil {
-			err = r.write(name, objects)
+			err = write(folder, name, objects)
 		}
 		failed = append(failed, err)
 	}
-	if err := errors.Join(failed...); err != nil {
-		t.Errorf("collecting what helps to find out why: %v", err)
-	}
-	t.Logf("logs, events and what the cloud did are in %s", r.folder)
+	return errors.Join(failed...)
 }
 
-func (r *report) write(name string, what any) error {
+// gatherKernel writes the addresses, routes and filters of every network namespace.
+func (l *lab) gatherKernel(ctx context.Context, folder string) error {
+	namespaces, err := filepath.Glob(strings.TrimSuffix(l.Client().Path(), "client") + "*")
+	if err = errors.Join(err, os.MkdirAll(folder, 0o755)); err != nil {
+		return err
+	}
+	var failed []error
+	for _, path := range namespaces {
+		var all bytes.Buffer
+		for _, command := range []string{"ip address", "ip route show table all", "ip -6 route show table all", "ip rule", "nft list ruleset"} {
+			fmt.Fprintf(&all, "# %s\n", command)
+			c := exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + path}, strings.Fields(command)...)...)
+			c.Stdout, c.Stderr = &all, &all
+			if err := c.Run(); err != nil {
+				failed = append(failed, fmt.Errorf("%s in %s: %w", command, path, err))
+			}
+		}
+		failed = append(failed, os.WriteFile(filepath.Join(folder, filepath.Base(path)+".txt"), all.Bytes(), 0o644))
+	}
+	return errors.Join(failed...)
+}
+
+func write(folder, name string, what any) error {
 	text, err := json.MarshalIndent(what, "", "  ")
 	if err == nil && filepath.Ext(name) == ".yaml" {
 		text, err = yaml.JSONToYAML(text)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(r.folder, name), text, 0o644)
+		err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
+}
+
+// reported proves that whoever looks for why a proof failed has everything: what is written then is written here, too.
+func reported(t *testing.T, l *lab) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := l.gather(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct{ file, says string }{
+		{"logs/control-plane/kube-apiserver.log", ""},
+		{"logs/control-plane/kube-controller-manager.log", ""},
+		{"logs/nodes/worker-1/kubelet.log", ""},
+		{"logs/nodes/worker-1/containerd.log", ""},
+		{"logs/nodes/worker-1/kube-proxy.log", ""},
+		{"logs/pods/control-plane/kube-system_*/cloud-controller-manager/*.log", "leader"},
+		{"nodes.yaml", "providerID: thalassacloud://"},
+		{"pods.yaml", "cloud-controller-manager"},
+		{"services.yaml", "clusterIP"},
+		{"endpoints.yaml", "endpoints"},
+		{"leases.yaml", "cloud-controller-manager"},
+		{"events.yaml", "EnsuredLoadBalancer"},
+		{"cloud.json", "loadBalancers"},
+		{"cloud-writes.json", "POST /v1/loadbalancers"},
+		{"route-tables.yaml", "10.244."},
+		{"kernel/*-vpc*.txt", "10.244."},
+		{"kernel/*-worker-1.txt", "table ip kube-proxy"},
+	} {
+		found, err := filepath.Glob(filepath.Join(folder, want.file))
+		if err != nil || len(found) == 0 {
+			t.Errorf("there is no %s (%v)", want.file, err)
+			continue
+		}
+		content, err := os.ReadFile(found[0])
+		if err != nil || len(content) == 0 || !strings.Contains(string(content), want.says) {
+			t.Errorf("%s has %d bytes, and not %q (%v)", want.file, len(content), want.says, err)
+		}
+	}
+	if story := string(l.report.told()); !strings.Contains(story, "Node worker-1 has been started") {
+		t.Errorf("the story does not say what happened:\n%s", story)
+	}
 }
 
 // closeQuietly closes what was only read.

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
 )
@@ -37,6 +38,27 @@ func datagrams(t *testing.T, l *lab) {
 		_ = last
 		return err
 	})
+}
+
+// dualStack proves that a Service with both families has an address of each, and that both carry connections and datagrams.
+func dualStack(t *testing.T, l *lab) {
+	t.Helper()
+	namespace := l.runServers(t, "worker-1", "worker-2")
+	name := l.wish(t, namespace, portHTTP, func(s *corev1.Service) {
+		s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack)
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
+	})
+	for _, address := range l.addressesOf(t, namespace, name, netip.Addr.Is4, netip.Addr.Is6) {
+		l.awaitWeb(t, address, "worker-1", "worker-2")
+		answer, err := l.tell(t.Context(), address, "hello")
+		if err != nil || answer.Said != "hello" {
+			t.Errorf("a datagram to %s is answered with %+v and %v", address, answer, err)
+		}
+	}
+	service, err := l.API().CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || len(service.Status.LoadBalancer.Ingress) != 2 {
+		t.Errorf("the Service has %v and %v, want two addresses", service.Status.LoadBalancer.Ingress, err)
+	}
 }
 
 // sender is the address that a server saw.

@@ -5,7 +5,6 @@ package e2etest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -97,13 +97,17 @@ func (l *lab) serversReady(t *testing.T, namespace string, nodes ...string) {
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-			}) {
+			if !podReady(pod) {
 				return fmt.Errorf("pod %s is %s: %+v", pod.Name, pod.Status.Phase, pod.Status.ContainerStatuses)
 			}
 		}
 		return nil
+	})
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
@@ -135,30 +139,45 @@ func (l *lab) wish(t *testing.T, namespace string, port int32, adjust ...func(*c
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := services.Delete(context.WithoutCancel(t.Context()), service.Name, metav1.DeleteOptions{}); err != nil {
+		if err := services.Delete(context.WithoutCancel(t.Context()), service.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
 	return service.Name
 }
 
-// addressOf waits for the address of a Service's load balancer.
-func (l *lab) addressOf(t *testing.T, namespace, name string) (address netip.Addr) {
+// addressOf waits for the IPv4 address of a Service's load balancer.
+func (l *lab) addressOf(t *testing.T, namespace, name string) netip.Addr {
+	t.Helper()
+	return l.addressesOf(t, namespace, name, netip.Addr.Is4)[0]
+}
+
+// addressesOf waits until a Service's load balancer has an address of each kind, and returns them in this order.
+func (l *lab) addressesOf(t *testing.T, namespace, name string, kinds ...func(netip.Addr) bool) (found []netip.Addr) {
 	t.Helper()
 	eventually(t, "the load balancer has an address", func(ctx context.Context) error {
 		current, err := l.API().CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
+		var all []netip.Addr
 		for _, ingress := range current.Status.LoadBalancer.Ingress {
-			if at, err := netip.ParseAddr(ingress.IP); err == nil && at.Is4() {
-				address = at
-				return nil
+			if at, err := netip.ParseAddr(ingress.IP); err == nil {
+				all = append(all, at)
 			}
 		}
-		return errors.New("it has none")
+		found = nil
+		for _, kind := range kinds {
+			if i := slices.IndexFunc(all, kind); i >= 0 {
+				found = append(found, all[i])
+			}
+		}
+		if len(found) < len(kinds) {
+			return fmt.Errorf("it has %v", all)
+		}
+		return nil
 	})
-	return address
+	return found
 }
 
 // ask asks port 80 of an address over HTTP, from the client's namespace, on a connection of its own.

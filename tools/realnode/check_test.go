@@ -55,7 +55,8 @@ func TestSetUpBringsWhatIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := maps.Clone(programs())
-	wanted["nft"] = "nftables" // of the network, and of kube-proxy
+	wanted["nft"] = "nftables"          // of the network, and of kube-proxy
+	wanted["prometheus"] = "prometheus" // of the tests
 	script := "\n" + string(content)
 	for program, pack := range wanted {
 		if line := fmt.Sprintf("\nneed %s %s\n", program, pack); !strings.Contains(script, line) {
