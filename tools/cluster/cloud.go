@@ -13,6 +13,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
 )
 
 // headerTimeout bounds how long a client of the cloud may take for its headers.
@@ -22,7 +23,7 @@ const headerTimeout = 10 * time.Second
 // at a loopback address.
 func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	c.machines = newMachines(c)
-	c.plane, err = netns.New(netns.Options{Client: c.options.Client, OnMachine: c.machines.happened})
+	c.plane, err = netns.New(netns.Options{Client: c.options.Client, OnMachine: c.machines.happened, Proxy: proxy.Options{Second: c.options.HealthSecond}})
 	if err != nil {
 		return err
 	}

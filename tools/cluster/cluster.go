@@ -84,6 +84,8 @@ type Options struct {
 	Values map[string]any
 	// FailureLogs is a folder that gets the logs when the start fails, which removes everything else. Empty: they are lost.
 	FailureLogs string
+	// HealthSecond is how long a second of a load balancer's health checks takes. Default: a second.
+	HealthSecond time.Duration
 	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of Kubernetes.
 	NodeMonitorGracePeriod time.Duration
 }

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME` is the first process of a machine,
-// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` is what curl is elsewhere. Outside of them, `guest sweep FOLDER` removes what is
-// left of a cluster that was killed.
+// `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL` is what curl is elsewhere. Outside of
+// them, `guest sweep FOLDER` removes what is left of a cluster that was killed.
 package main
 
 import (
