@@ -183,8 +183,9 @@ func (l *lab) calls() int {
 func (l *lab) api() *iaas.Client {
 	l.Helper()
 	// The official client has no option for a transport; only a middleware ever sees its HTTP client.
+	var once sync.Once
 	direct := func(http *resty.Client, _ *resty.Request) error {
-		http.SetTransport(l.emulator.Transport())
+		once.Do(func() { http.SetTransport(l.emulator.Transport()) })
 		return nil
 	}
 	c, err := thalassacloud.NewClient(official.WithBaseURL("http://cloud.test"), official.WithOrganisation(l.config.Organisation), official.WithProject(l.config.Project),
