@@ -317,7 +317,9 @@ func TestQuota(t *testing.T) {
 		told := r.told()
 		wantIs(r, "events about the quota", strings.Count(told, QuotaExceeded), reminder.Burst)
 		<-time.After(time.Minute)
-		wantIs(r, "events about the quota a minute later", strings.Count(r.told(), QuotaExceeded), 29-reminder.Burst)
+		// 29 do not fit at first, and 28 when the old one is gone: whose turn it is then may have been told already, or not.
+		later := strings.Count(r.told(), QuotaExceeded)
+		wantIs(r, "all others are told a minute later", later == 28-reminder.Burst || later == 29-reminder.Burst, true)
 		wantIs(r, "routes that fit", len(strings.Split(r.has(), ",")), 2)
 		wantIs(r, "left over", strings.Contains(r.has(), "10.244.1.0/24"), false)
 		r.cloud.set(func(p *plain) { p.quota = 0 })
