@@ -139,7 +139,7 @@ func (f *front) allows(source netip.Addr) bool {
 	return len(allowed) == 0
 }
 
-// addTo adds the front to the status of its listener.
+// addTo adds the front to the status of its listener, which has one for each of the load balancer's addresses.
 func (f *front) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 	status.Identity = f.settings.Load().Identity
 	if f.served.IsValid() {
@@ -148,6 +148,20 @@ func (f *front) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 	if f.problem != "" {
 		status.Problem = f.problem
 	}
-	status.Targets = f.pool.status()
+	for _, target := range f.pool.status() {
+		status.Targets = withTarget(status.Targets, target)
+	}
 	return status
+}
+
+// withTarget adds what a front thinks of a target. Fronts that disagree about one make it as bad as the worst of them says.
+func withTarget(targets []traffic.TargetStatus, one traffic.TargetStatus) []traffic.TargetStatus {
+	at := slices.IndexFunc(targets, func(t traffic.TargetStatus) bool { return t.Machine == one.Machine && t.Address == one.Address })
+	switch {
+	case at < 0:
+		return append(targets, one)
+	case one.Health == traffic.Unhealthy:
+		targets[at].Health = one.Health
+	}
+	return targets
 }

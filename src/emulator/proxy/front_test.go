@@ -216,3 +216,23 @@ func TestHealthSurvivesUnrelatedChanges(t *testing.T) {
 		t.Errorf("without a health check the target is %s, want unchecked", got)
 	}
 }
+
+// TestTargetsOfAllAddresses: a listener has a front for each address, and says of each target the worst that one of them thinks.
+func TestTargetsOfAllAddresses(t *testing.T) {
+	status := func(machine string, health traffic.Health) traffic.TargetStatus {
+		return traffic.TargetStatus{Machine: machine, Address: netip.MustParseAddrPort("10.0.0.1:80"), Health: health}
+	}
+	other := traffic.TargetStatus{Machine: "vm-1", Address: netip.MustParseAddrPort("[fd00::1]:80"), Health: traffic.Healthy}
+	var got []traffic.TargetStatus
+	for _, one := range []traffic.TargetStatus{
+		status("vm-1", traffic.Healthy), status("vm-2", traffic.Unhealthy), // of the first address
+		status("vm-1", traffic.Unhealthy), status("vm-2", traffic.Healthy), // of the second
+		other,
+	} {
+		got = withTarget(got, one)
+	}
+	want := []traffic.TargetStatus{status("vm-1", traffic.Unhealthy), status("vm-2", traffic.Unhealthy), other}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
