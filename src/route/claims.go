@@ -9,8 +9,8 @@ import (
 
 // claims are which networks of pods belong to which Nodes. As networks have few lengths, asking costs about as many steps.
 type claims struct {
-	lengths []int // of the prefixes of all Nodes' networks, in bits
-	sizes   map[size]bool
+	lengths []int         // of the prefixes of all Nodes' networks, in bits
+	sizes   map[size]bool // of what members have
 	owners  map[netip.Prefix]string
 	// parts are networks that are taken within a larger one of one of the lengths: one of them for each.
 	parts map[netip.Prefix]netip.Prefix
@@ -24,16 +24,11 @@ type size struct {
 
 func sizeOf(network netip.Prefix) size { return size{network.Addr().Is4(), network.Bits()} }
 
-// newClaims is for networks of these Nodes.
+// newClaims are none yet, for networks of these Nodes.
 func newClaims(nodes []*corev1.Node) claims {
 	c := claims{sizes: map[size]bool{}, owners: map[netip.Prefix]string{}, parts: map[netip.Prefix]netip.Prefix{}}
 	for _, node := range nodes {
-		for _, text := range podCIDRs(node) {
-			network, err := netip.ParsePrefix(text)
-			if err != nil {
-				continue
-			}
-			c.sizes[sizeOf(network)] = true
+		for _, network := range networksOf(node) {
 			if !slices.Contains(c.lengths, network.Bits()) {
 				c.lengths = append(c.lengths, network.Bits())
 			}
@@ -42,7 +37,7 @@ func newClaims(nodes []*corev1.Node) claims {
 	return c
 }
 
-// alike says whether some Node has a network of the same size.
+// alike says whether some member has a network of the same size.
 func (c claims) alike(network netip.Prefix) bool { return c.sizes[sizeOf(network)] }
 
 // take notes that a network is a Node's.

@@ -1,7 +1,9 @@
 package route
 
 import (
+	"net/netip"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -20,11 +22,11 @@ func TestOthersTakeNoPart(t *testing.T) {
 				leave(routed)
 				leave(lonely)
 				r.cloud.byHand("main", "10.244.77.0/24", "10.0.0.250")
+				r.cloud.byHand("main", "10.244.78.0/25", "10.0.0.1") // by a Node that passes packets on
 				r.cloud.byHand("main", "10.244.79.0/24", "10.0.0.77")
-				r.cloud.set(func(p *plain) { p.living[Addresses(node("v", "10.0.0.250"))[0]] = true })
 				r.join(routed, lonely, node("a", "10.0.0.1", "10.244.1.0/24"))
 				r.start()
-				r.later()
+				<-time.After(4 * driftPeriod)
 				wantIs(r, "writes", r.wrote(), "create main 10.244.1.0/24 by 10.0.0.1")
 				wantIs(r, "events", r.told(), "")
 				wantIs(r, "condition of one with a route", r.condition("h"), "")
@@ -32,6 +34,50 @@ func TestOthersTakeNoPart(t *testing.T) {
 				wantIs(r, "condition of the Node beside", r.condition("a"), "False RouteCreated")
 			})
 		})
+	}
+}
+
+// TestNetworksOfOthers are no younger Node's: it gets no route, and is told. An older one keeps its own, and has it mended.
+func TestNetworksOfOthers(t *testing.T) {
+	tests := map[string]struct{ theirs, young string }{
+		"same": {"10.244.77.0/24", "10.244.77.0/24"}, "a part": {"10.244.64.0/20", "10.244.77.0/24"}, "around": {"10.244.77.0/24", "10.244.64.0/20"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				hybrid := node("h", "", "10.244.1.0/24", tt.theirs)
+				hybrid.Spec.ProviderID = "aws:///eu-1a/i-1"
+				r.cloud.byHand("main", tt.theirs, "10.0.0.250")
+				r.cloud.byHand("main", "10.244.1.0/24", "10.0.0.2")
+				r.join(node("a", "10.0.0.1", "10.244.1.0/24"), hybrid, node("b", "10.0.0.2", tt.young))
+				r.start()
+				<-time.After(4 * driftPeriod)
+				wantIs(r, "writes", r.wrote(), "change main 10.244.1.0/24 from 10.0.0.2 to 10.0.0.1")
+				wantIs(r, "events", r.told(), "Warning PodCIDRTaken")
+				wantIs(r, "condition of the older one", r.condition("a"), created)
+				wantIs(r, "condition of the younger one", r.condition("b"), unavailable)
+				r.leave("h")
+				r.cloud.loses("main", tt.theirs)
+				r.later()
+				wantIs(r, "writes without it", r.wrote(), "create main "+tt.young+" by 10.0.0.2")
+			})
+		})
+	}
+}
+
+// TestOverlap is asked for networks of any length, among some that are within others.
+func TestOverlap(t *testing.T) {
+	o := othersOf([]*corev1.Node{node("h", "", "10.244.77.0/24", "10.244.16.0/20"), node("i", "", "10.244.17.0/24", "10.244.18.0/24", "fd00:244:0:9::/64", "oops")}, nil)
+	for text, want := range map[string]bool{
+		"10.244.77.0/24": true, "10.244.77.128/25": true, "10.244.76.0/23": true, "10.244.0.0/16": true, "10.244.31.0/24": true, "10.244.18.0/28": true, "::/0": true,
+		"fd00:244:0:9:1::/80": true, "10.244.76.0/24": false, "10.244.78.0/24": false, "10.244.32.0/20": false, "10.244.0.0/20": false, "fd00:244:0:a::/64": false, "::/16": false,
+	} {
+		if got := o.overlap(netip.MustParsePrefix(text)); got != want {
+			t.Errorf("%s: overlaps %v, want %v", text, got, want)
+		}
+	}
+	if (others{}).overlap(netip.MustParsePrefix("10.244.0.0/16")) {
+		t.Error("it overlaps nothing")
 	}
 }
 

@@ -83,7 +83,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 		return result, err
 	}
 	cluster := Cluster{CIDRs: c.cidrs, Members: members}
-	d := demandOf(cluster)
+	d := demandOf(cluster, nodes)
 	var p plan
 	var tables []Table
 	whenSlow(func() { p, tables, err = c.compare(ctx, cluster, d, trigger) }, func() { c.sayWaiting(ctx, d.waiting(concerned), result) })
@@ -131,14 +131,14 @@ func (c *Controller) look(ctx context.Context, cluster Cluster, d demand, trigge
 	if wanted := slices.ContainsFunc(d.wants, func(w want) bool { return len(w.gateways) > 0 }); wanted && !served {
 		return plan{}, nil, view.noTable()
 	}
-	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known()}
+	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known(), claims: d.claims, others: d.others}
 	p := planOf(view, d, k)
 	p.postpone(c.resting)
 	if trigger != periodic {
 		return p, tables, nil
 	}
 	// Whatever is this cluster's only because nobody is where it leads to is a stranger without that, and asked about each time.
-	if k.vacant = c.doubt(ctx, cluster, p, d.claims); len(k.vacant) > 0 {
+	if k.vacant = c.doubt(ctx, cluster, p, d); len(k.vacant) > 0 {
 		p = planOf(view, d, k)
 		p.postpone(c.resting)
 	}
@@ -163,10 +163,11 @@ const maxAge = time.Hour
 func (c *Controller) lookPeriod() time.Duration { return cmp.Or(max(c.period, 0), maxAge) }
 
 // doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an earlier look. Only
-// routes that Nodes could have left are doubted, by their size: a larger one leads to an appliance, or to an address that moves. No answer is
-// none: nothing is removed because of it, and everything else goes on.
-func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, nodes claims) map[pair]bool {
-	doubted := slices.DeleteFunc(slices.Clone(p.strangers), func(s pair) bool { return !nodes.alike(s.destination) })
+// routes that members could have left are doubted, by their size and place: a larger one leads to an appliance, or to an address that moves.
+// No answer is none: nothing is removed because of it, and everything else goes on.
+func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, d demand) map[pair]bool {
+	left := func(s pair) bool { return d.claims.alike(s.destination) && !d.others.overlap(s.destination) }
+	doubted := slices.DeleteFunc(slices.Clone(p.strangers), func(s pair) bool { return !left(s) })
 	addresses := gatewaysOf(doubted)
 	if len(addresses) == 0 {
 		c.memory.noteVacant(nil, nil)

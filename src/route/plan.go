@@ -24,16 +24,31 @@ type knowledge struct {
 	owned map[pair]bool
 	// vacant are routes to an address that no machine has, by more than one look, the latest of which is of this moment.
 	vacant map[pair]bool
+	// claims and others are those of the demand: neither by an address nor because that is vacant is a route to a network of others this
+	// cluster's. They may let it lead where they like, also to a Node that passes their packets on.
+	claims claims
+	others others
 }
 
 // owns says whether a route may be changed and removed.
 func (k knowledge) owns(t Table, f Found) bool {
-	return k.sure(t, f) || Inside(f.Destination, k.cidrs) && k.vacant[pair{t.ID, f.Destination, f.Gateway}]
+	vacant := Inside(f.Destination, k.cidrs) && k.vacant[pair{t.ID, f.Destination, f.Gateway}]
+	return k.sure(t, f) || vacant && !k.others.overlap(f.Destination)
 }
 
 // sure is owns without what has to be asked again each time: whether anybody is where the route leads to.
 func (k knowledge) sure(t Table, f Found) bool {
-	return Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || k.addresses[f.Gateway] || k.owned[pair{t.ID, f.Destination, f.Gateway}])
+	leadsToNode := k.addresses[f.Gateway] && !k.conceded(f.Destination)
+	return Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || leadsToNode || k.owned[pair{t.ID, f.Destination, f.Gateway}])
+}
+
+// conceded says whether others have some of a network. What an older member has is its own all the same.
+func (k knowledge) conceded(network netip.Prefix) bool {
+	if !k.others.overlap(network) {
+		return false
+	}
+	_, _, members := k.claims.owner(network)
+	return !members
 }
 
 // verb is what is done to a route.

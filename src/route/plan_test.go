@@ -80,7 +80,7 @@ func TestPlan(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := Cluster{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
-			d := demandOf(cluster)
+			d := demandOf(cluster, tt.nodes)
 			tables := []Table{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
 			if got := planOf(View{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
@@ -94,6 +94,9 @@ func TestOwnership(t *testing.T) {
 	inside, gateway := routesOf("10.244.1.0/24 by 10.0.0.1")[0], netip.MustParseAddr("10.0.0.1")
 	key := pair{"main", inside.Destination, gateway}
 	outside := routesOf("10.0.0.0/8 by 10.0.0.1")[0]
+	a, x := node("a", "", "10.244.1.0/24"), node("x", "", "10.244.0.0/20")
+	theirs, none, older := othersOf([]*corev1.Node{x}, nil), newClaims([]*corev1.Node{a, x}), newClaims([]*corev1.Node{a, x})
+	older.take(inside.Destination, "a")
 	managed := inside
 	managed.Managed = true
 	tests := map[string]struct {
@@ -106,6 +109,10 @@ func TestOwnership(t *testing.T) {
 		"to a Node":             {knowledge{addresses: map[netip.Addr]bool{gateway: true}}, Table{ID: "main"}, inside, true},
 		"was ours":              {knowledge{owned: map[pair]bool{key: true}}, Table{ID: "main"}, inside, true},
 		"was ours elsewhere":    {knowledge{owned: map[pair]bool{key: true}}, Table{ID: "side"}, inside, false},
+		"to a Node, for others": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: none, others: theirs}, Table{ID: "main"}, inside, false},
+		"to a Node, older":      {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: older, others: theirs}, Table{ID: "main"}, inside, true},
+		"ours, now for others":  {knowledge{owned: map[pair]bool{key: true}, claims: none, others: theirs}, Table{ID: "main"}, inside, true},
+		"to nobody, for others": {knowledge{vacant: map[pair]bool{key: true}, claims: older, others: theirs}, Table{ID: "main"}, inside, false},
 		"to nobody":             {knowledge{vacant: map[pair]bool{key: true}}, Table{ID: "main"}, inside, true},
 		"exclusive":             {knowledge{}, Table{ID: "main", Exclusive: true}, inside, true},
 		"managed":               {knowledge{}, Table{ID: "main"}, managed, true},

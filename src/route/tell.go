@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -102,9 +101,7 @@ func (c *Controller) tellLeftBehind(cluster Cluster, routes []pair) {
 	if len(cluster.Members) == 0 {
 		return
 	}
-	oldest := slices.MinFunc(nodesOf(cluster.Members), func(a, b *corev1.Node) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
+	oldest := slices.MinFunc(nodesOf(cluster.Members), older)
 	for _, one := range routes {
 		c.recorder.Eventf(oldest, corev1.EventTypeWarning, reasonLeftBehind,
 			"Route table %s has a route to %s by %s, an address that no machine has. A Node may have left it: it is removed at the next look. If it is somebody's, let it lead to a machine, or to a network that is not within --cluster-cidr.",

@@ -55,25 +55,39 @@ type demand struct {
 	addresses map[netip.Addr]bool
 	// destinations are all that Nodes want, also those that they do not get.
 	destinations map[netip.Prefix]bool
-	claims       claims
+	// claims are the networks that members get routes to, and others those of Nodes that take no part.
+	claims claims
+	others others
 }
 
-// demandOf is what the Nodes want. Of two Nodes with networks that overlap, the older one gets its route.
-func demandOf(cluster Cluster) demand {
-	d := demand{notices: map[string][]notice{}, addresses: map[netip.Addr]bool{}, destinations: map[netip.Prefix]bool{}}
-	members := slices.SortedFunc(slices.Values(cluster.Members), func(a, b Member) int {
-		return cmp.Or(a.Node.CreationTimestamp.Compare(b.Node.CreationTimestamp.Time), cmp.Compare(a.Node.Name, b.Node.Name))
-	})
-	d.claims = newClaims(nodesOf(members))
-	for _, member := range members {
+// demandOf is what the members of all Nodes want. Of two Nodes with networks that overlap, the older one has it, whether it takes part or not.
+func demandOf(cluster Cluster, nodes []*corev1.Node) demand {
+	members := make(map[string]Member, len(cluster.Members))
+	for _, member := range cluster.Members {
+		members[member.Node.Name] = member
+	}
+	d := demand{
+		notices: map[string][]notice{}, addresses: map[netip.Addr]bool{}, destinations: map[netip.Prefix]bool{},
+		claims: newClaims(nodes), others: othersOf(nodes, members),
+	}
+	for _, node := range slices.SortedFunc(slices.Values(nodes), older) {
+		member, takesPart := members[node.Name]
+		if !takesPart {
+			d.others.take(node)
+			continue
+		}
 		for _, address := range member.Addresses {
 			d.addresses[address] = true
 		}
-		for _, text := range podCIDRs(member.Node) {
+		for _, text := range podCIDRs(node) {
 			d.add(member, text, cluster.CIDRs)
 		}
 	}
 	return d
+}
+
+func older(a, b *corev1.Node) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 func nodesOf(members []Member) []*corev1.Node {
@@ -97,7 +111,8 @@ func (d *demand) add(member Member, text string, cidrs []netip.Prefix) {
 	}
 	destination = destination.Masked()
 	d.destinations[destination] = true
-	owner, theirs, twice := d.claims.overlap(destination)
+	d.claims.sizes[sizeOf(destination)] = true
+	owner, theirs, twice := d.taken(destination)
 	w := want{node: node, destination: destination, gateways: ofFamily(member.Addresses, destination)}
 	switch {
 	case len(w.gateways) == 0 && (!member.Known || joining(node)):
@@ -113,6 +128,14 @@ func (d *demand) add(member Member, text string, cidrs []netip.Prefix) {
 	}
 	d.claims.take(destination, node.Name)
 	d.wants = append(d.wants, w)
+}
+
+// taken is an older Node that has some of a network, and which one of its own that is in.
+func (d *demand) taken(network netip.Prefix) (node string, theirs netip.Prefix, twice bool) {
+	if node, theirs, twice = d.claims.overlap(network); twice {
+		return node, theirs, true
+	}
+	return d.others.claims.overlap(network)
 }
 
 // joining says that the cloud has not been asked yet which addresses a Node has.
