@@ -34,7 +34,7 @@ func (classic) Members(_ context.Context, nodes []*corev1.Node) ([]Member, error
 func membersOf(nodes []*corev1.Node) []Member {
 	members := make([]Member, 0, len(nodes))
 	for _, node := range nodes {
-		members = append(members, Member{Node: node, Known: true, Addresses: Addresses(node)})
+		members = append(members, Member{Node: node, Known: true, Confirmed: true, Addresses: Addresses(node)})
 	}
 	return members
 }

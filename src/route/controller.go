@@ -107,7 +107,7 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 // same says whether nothing differs that this controller looks at, or would put back.
 func (c *Controller) same(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && c.excludes(was) == c.excludes(is) &&
-		slices.Equal(podCIDRs(was), podCIDRs(is)) && slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
+		joining(was) == joining(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) && slices.Equal(was.Status.Addresses, is.Status.Addresses) &&
 		(available(was) == available(is) || c.memory.content(is.UID, available(is)))
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
 )
 
 // TestOthersTakeNoPart: a Node of another cloud, and one whose owner asked for that, get neither routes nor events nor a condition, and routes
@@ -63,6 +64,84 @@ func TestNetworksOfOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// pretends is a rig with a Node x of which it is not sure that it runs on its machine, 10.0.0.7, to which somebody has a route, and a Node a
+// beside it. Both have their routes.
+func pretends(t *testing.T, test func(*rig)) {
+	t.Helper()
+	for name, disguise := range map[string]func(*rig, *corev1.Node){
+		"joining": func(_ *rig, x *corev1.Node) {
+			x.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		},
+		"another's machine": func(r *rig, _ *corev1.Node) { r.cloud.set(func(p *plain) { p.posing = "x" }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				x := node("x", "10.0.0.7", "10.244.5.0/24")
+				disguise(r, x)
+				r.cloud.byHand("main", "10.244.77.0/24", "10.0.0.7")
+				r.join(node("a", "10.0.0.1", "10.244.1.0/24"), x)
+				r.start()
+				wantIs(r, "writes at the start", r.wrote(), "create main 10.244.1.0/24 by 10.0.0.1, create main 10.244.5.0/24 by 10.0.0.7")
+				test(r)
+				wantIs(r, "events", r.told(), "")
+			})
+		})
+	}
+}
+
+// TestUnconfirmedNodes get their own routes, which are changed and removed with them as any other's. That of somebody else to the machine that
+// they say they run on stays.
+func TestUnconfirmedNodes(t *testing.T) {
+	pretends(t, func(r *rig) {
+		<-time.After(4 * driftPeriod)
+		wantIs(r, "writes", r.wrote(), "")
+		wantIs(r, "condition", r.condition("x"), created)
+		r.changeNode("x", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.6.0/24"} })
+		r.settle()
+		wantIs(r, "writes with another network", r.wrote(), "create main 10.244.6.0/24 by 10.0.0.7, delete main 10.244.5.0/24 by 10.0.0.7")
+		r.cloud.set(func(p *plain) { p.living[netip.MustParseAddr("10.0.0.8")] = true })
+		r.changeNode("x", func(n *corev1.Node) { n.Status.Addresses = node("x", "10.0.0.8").Status.Addresses })
+		r.settle()
+		wantIs(r, "writes with another address", r.wrote(), "change main 10.244.6.0/24 from 10.0.0.7 to 10.0.0.8")
+		r.leave("x")
+		r.settle()
+		wantIs(r, "routes without it", r.has(), "main 10.244.1.0/24 by 10.0.0.1, main 10.244.77.0/24 by 10.0.0.7")
+	})
+}
+
+// TestUnconfirmedNodesAfterRestart have the routes that they need, whoever made them, and nothing is in their way. What they leave goes once
+// nobody has the address any more: that the cluster made it is not known.
+func TestUnconfirmedNodesAfterRestart(t *testing.T) {
+	pretends(t, func(r *rig) {
+		r.start()
+		<-time.After(4 * driftPeriod)
+		wantIs(r, "writes", r.wrote(), "")
+		wantIs(r, "condition", r.condition("x"), created)
+		r.leave("x")
+		<-time.After(4 * driftPeriod)
+		wantIs(r, "writes while the machine is there", r.wrote(), "")
+		r.end("10.0.0.7")
+		r.later()
+		wantIs(r, "events when it is not", r.told(), "Warning RouteLeftBehind, Warning RouteLeftBehind")
+		r.later()
+		wantIs(r, "routes in the end", r.has(), "main 10.244.1.0/24 by 10.0.0.1")
+	})
+}
+
+// TestNodeIsConfirmed: from then on routes to its addresses are the cluster's, as soon as the last taint of a Node that joins is gone.
+func TestNodeIsConfirmed(t *testing.T) {
+	pretends(t, func(r *rig) {
+		r.cloud.set(func(p *plain) { p.posing = "" })
+		if joining(r.node("x")) {
+			r.changeNode("x", func(n *corev1.Node) { n.Spec.Taints = nil })
+		} else {
+			r.later()
+		}
+		r.settle()
+		wantIs(r, "writes", r.wrote(), "delete main 10.244.77.0/24 by 10.0.0.7")
+	})
 }
 
 // TestOverlap is asked for networks of any length, among some that are within others.

@@ -18,7 +18,7 @@ type pair struct {
 // knowledge decides which routes are this cluster's. Routes have neither names nor labels, so that only where they lead to can tell.
 type knowledge struct {
 	cidrs []netip.Prefix
-	// addresses are those of the Nodes.
+	// addresses are those of the Nodes that certainly run on their machines.
 	addresses map[netip.Addr]bool
 	// owned are the routes that were this cluster's at the latest pass, or were made since: a Node may be gone while its machine is not.
 	owned map[pair]bool
@@ -117,11 +117,12 @@ func planOf(view View, d demand, k knowledge) plan {
 		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{}, owned: map[pair]bool{},
 		right: map[netip.Prefix][]string{},
 	}
+	wanted := d.wanted()
 	for _, table := range view.Tables {
 		present := map[netip.Prefix][]Found{}
 		for _, f := range table.Routes {
 			present[f.Destination] = append(present[f.Destination], f)
-			if Inside(f.Destination, k.cidrs) && !k.owns(table, f) {
+			if Inside(f.Destination, k.cidrs) && !k.owns(table, f) && !wanted[f.Destination].leads(f) {
 				p.strangers = append(p.strangers, pair{table.ID, f.Destination, f.Gateway})
 				p.inside(table, f, d)
 			}
@@ -182,14 +183,14 @@ type kept struct {
 }
 
 // serve plans what a Node wants in a table where routes of the destination are present already. It returns which of them stays or is
-// changed.
+// changed. One that leads where it should is as good as the cluster's own, whoever made it.
 func (p *plan) serve(table Table, w want, present []Found, k knowledge) (stays int) {
 	if len(w.gateways) == 0 {
 		return none
 	}
 	ours := slices.IndexFunc(present, func(f Found) bool { return k.owns(table, f) })
 	stays = slices.IndexFunc(present, w.leads)
-	foreign := slices.IndexFunc(present, func(f Found) bool { return !k.owns(table, f) })
+	foreign := slices.IndexFunc(present, func(f Found) bool { return !k.owns(table, f) && !w.leads(f) })
 	if foreign >= 0 {
 		p.conflict(w.node.Name, table, w.destination, fmt.Sprintf("has a route to %s that leads to %s", w.destination, target(present[foreign])))
 	}
@@ -217,13 +218,14 @@ func (p *plan) clear(table Table, staying map[netip.Prefix]kept, d demand, k kno
 	for _, f := range table.Routes {
 		index := seen[f.Destination]
 		seen[f.Destination]++
-		if !k.owns(table, f) {
+		one, served := staying[f.Destination]
+		right := served && one.leads(f)
+		if !k.owns(table, f) && !right {
 			continue
 		}
-		one, served := staying[f.Destination]
 		undecided := d.destinations[f.Destination] && (!table.Used || !served || one.at == none)
 		switch {
-		case undecided, served && (one.at == index || one.leads(f)):
+		case undecided, right, served && one.at == index:
 			p.staying++
 			if k.sure(table, f) {
 				p.owned[pair{table.ID, f.Destination, f.Gateway}] = true

@@ -61,6 +61,9 @@ type Member struct {
 	Node *corev1.Node // not to be modified
 	// Known says that the cloud shows the Node's machine, or has shown it.
 	Known bool
+	// Confirmed says that something which no kubelet writes shows, too, that the Node runs on this machine. A kubelet chooses the provider ID
+	// that it registers with, and may choose that of a machine which is no Node's: without this, routes of others to it do not become ours.
+	Confirmed bool
 	// Addresses are those of the machine that routes can lead to, the preferred ones first. A kubelet may write any into its Node's status, so
 	// that it is only asked where the cloud cannot be.
 	Addresses []netip.Addr

@@ -38,6 +38,7 @@ type plain struct {
 	replaceRefused             error
 	cursed                     string // the destination of a route that fails as if all did
 	closed                     string // a table that refuses all
+	posing                     string // a Node of which only its own word says where it runs
 	unserved                   map[string]string
 	looking, making            time.Duration // how long a look takes, and a creation
 }
@@ -67,7 +68,13 @@ func (p *plain) Behaviour() Behaviour { return Behaviour{DriftPeriod: driftPerio
 
 // Members are all Nodes but those of another cloud.
 func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]Member, error) {
-	return membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return strings.HasPrefix(n.Spec.ProviderID, "aws://") })), nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	members := membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return strings.HasPrefix(n.Spec.ProviderID, "aws://") }))
+	for at := range members {
+		members[at].Confirmed = members[at].Node.Name != p.posing
+	}
+	return members, nil
 }
 
 func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) (View, error) {

@@ -26,6 +26,15 @@ func (w want) route() Route {
 // leads says whether a route leads where it should.
 func (w want) leads(f Found) bool { return slices.Contains(w.gateways, f.Gateway) }
 
+// wanted are the wants by destination, of which no two are the same.
+func (d demand) wanted() map[netip.Prefix]want {
+	wanted := make(map[netip.Prefix]want, len(d.wants))
+	for _, w := range d.wants {
+		wanted[w.destination] = w
+	}
+	return wanted
+}
+
 // notice is what a Node's owner should know. Notices can be compared with ==.
 type notice struct{ reason, message string }
 
@@ -51,7 +60,7 @@ type demand struct {
 	wants []want
 	// notices are why Nodes do not get what they want, by the Node's name.
 	notices map[string][]notice
-	// addresses are all that members have.
+	// addresses are all that members have which certainly run on their machines.
 	addresses map[netip.Addr]bool
 	// destinations are all that Nodes want, also those that they do not get.
 	destinations map[netip.Prefix]bool
@@ -76,14 +85,21 @@ func demandOf(cluster Cluster, nodes []*corev1.Node) demand {
 			d.others.take(node)
 			continue
 		}
-		for _, address := range member.Addresses {
-			d.addresses[address] = true
+		if member.Confirmed && !joining(node) {
+			d.trust(member.Addresses)
 		}
 		for _, text := range podCIDRs(node) {
 			d.add(member, text, cluster.CIDRs)
 		}
 	}
 	return d
+}
+
+// trust makes routes that lead to the addresses this cluster's.
+func (d *demand) trust(addresses []netip.Addr) {
+	for _, address := range addresses {
+		d.addresses[address] = true
+	}
 }
 
 func older(a, b *corev1.Node) int {

@@ -74,7 +74,9 @@ func newNomads(l *land, seed uint64) *nomads {
 	n := &nomads{land: l, dice: rand.New(rand.NewPCG(seed, 1))}
 	n.weather = &weather{next: l.network, api: l.api(), dice: rand.New(rand.NewPCG(seed, 2)), strange: map[string]bool{}}
 	l.network = n.weather
-	_, n.strange = n.machine("")
+	var firewall string
+	firewall, n.strange = n.machine("")
+	n.register("pretender", firewall, []string{n.strange}) // says that it runs there
 	n.come("")
 	n.come(sideSubnet)
 	n.stranger("10.250.0.0/16")
@@ -149,7 +151,8 @@ func (n *nomads) machine(subnet string) (id, address string) {
 func (n *nomads) come(subnet string) {
 	n.Helper()
 	id, address := n.machine(subnet)
-	one := &nomad{name: fmt.Sprintf("node-%d", n.drawn), machine: id, gateway: address}
+	// Only every other one is called like its machine, so that routes to the machines of the rest are not the cluster's at sight.
+	one := &nomad{name: fmt.Sprintf("%s-%d", []string{"machine", "node"}[n.drawn%2], n.drawn), machine: id, gateway: address}
 	for i := 1; one.destination == ""; i++ {
 		free := fmt.Sprintf("10.244.%d.0/24", i)
 		if !slices.ContainsFunc(n.here, func(other *nomad) bool { return other.destination == free }) {

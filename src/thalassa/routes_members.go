@@ -15,7 +15,8 @@ import (
 )
 
 // Members implements route.Provider. A kubelet may write any address into its Node's status, and routes belong to the cluster by where they
-// lead to: so what counts is which addresses the cloud shows for the machine. It comes from the list that the node controllers read anyway.
+// lead to: so what counts is which addresses the cloud shows for the machine. Nor is the provider ID more than its word: a Node is confirmed by
+// its name, which its credentials are for, and which the machine has to have. It comes from the list that the node controllers read anyway.
 // While machines cannot be listed, what was known of them still is.
 func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]route.Member, error) {
 	var members []route.Member
@@ -31,8 +32,9 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]route.Mem
 	err := r.learn(ctx, ids)
 	some := false
 	for at, id := range ids {
-		addresses, known := r.machines.of(id)
-		members[at].Known, members[at].Addresses = known, preferred(members[at].Node, addresses)
+		one, known := r.machines.of(id)
+		node := members[at].Node
+		members[at] = route.Member{Node: node, Known: known, Confirmed: known && one.slug == node.Name, Addresses: preferred(node, one.addresses)}
 		some = some || known
 	}
 	if err != nil && some {
@@ -84,41 +86,49 @@ func preferred(node *corev1.Node, addresses []netip.Addr) []netip.Addr {
 	return slices.SortedStableFunc(slices.Values(addresses), func(a, b netip.Addr) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// residents are the addresses of the machines that nodes run on, as the cloud has last shown them: one list that lacks a machine, or its
-// addresses, is no reason to think that a node is nowhere. The zero value is ready to use.
+// residents are the machines that nodes run on, as the cloud has last shown them: one list that lacks a machine, or its addresses, is no reason
+// to think that a node is nowhere. The zero value is ready to use.
 type residents struct {
-	mu        sync.Mutex
-	addresses map[string][]netip.Addr // by the machine's identity
+	mu       sync.Mutex
+	machines map[string]resident // by identity
 }
 
-// of are the addresses of a machine. Known says that the cloud has shown it.
-func (r *residents) of(machine string) (addresses []netip.Addr, known bool) {
+// resident is what routes depend on of a machine.
+type resident struct {
+	slug      string
+	addresses []netip.Addr
+}
+
+// of is a machine. Known says that the cloud has shown it.
+func (r *residents) of(machine string) (one resident, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	addresses, known = r.addresses[machine]
-	return addresses, known
+	one, known = r.machines[machine]
+	return one, known
 }
 
 // update takes over what the cloud shows, and forgets machines that no node runs on. An address that another machine has now is that one's.
 func (r *residents) update(wanted []string, found map[string]inventory.Machine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, holders := r.addresses, map[netip.Addr]bool{}
-	shown := map[string][]netip.Addr{}
+	before, holders := r.machines, map[netip.Addr]bool{}
+	shown := map[string]resident{}
 	for id, machine := range found {
-		shown[id] = parsed(machine.Addresses)
-		for _, address := range shown[id] {
+		shown[id] = resident{machine.Slug, parsed(machine.Addresses)}
+		for _, address := range shown[id].addresses {
 			holders[address] = true
 		}
 	}
-	r.addresses = map[string][]netip.Addr{}
+	r.machines = map[string]resident{}
 	for _, id := range wanted {
-		addresses, seen := shown[id]
-		if seen {
-			r.addresses[id] = addresses
+		one, seen := shown[id]
+		known, was := before[id]
+		if was && len(one.addresses) == 0 {
+			one.slug = cmp.Or(one.slug, known.slug)
+			one.addresses = slices.DeleteFunc(slices.Clone(known.addresses), func(a netip.Addr) bool { return holders[a] })
 		}
-		if known, was := before[id]; was && len(addresses) == 0 {
-			r.addresses[id] = slices.DeleteFunc(slices.Clone(known), func(a netip.Addr) bool { return holders[a] })
+		if seen || was {
+			r.machines[id] = one
 		}
 	}
 }

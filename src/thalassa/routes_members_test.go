@@ -49,6 +49,28 @@ func TestForgedAddresses(t *testing.T) {
 	}
 }
 
+// TestForgedProviderID: a kubelet that registers with the identity of another machine, which is no Node's, gets a route to that one for its own
+// pods, and those of others stay. A name in its place, which the machine has, is believed.
+func TestForgedProviderID(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		firewall := l.firewall()
+		l.begin()
+		l.register("x", l.machine("firewall"), []string{firewall}, "10.244.9.0/24")
+		l.wait(3 * aPeriod)
+		both := "10.244.1.0/24 by " + a[0] + ", 10.244.77.0/24 by " + firewall
+		l.is("routes", l.has(mainTable), both+", 10.244.9.0/24 by "+firewall)
+		l.is("condition", l.condition("x"), routeCreated)
+		l.leave("x")
+		l.wait(3 * time.Second)
+		l.is("routes without it", l.has(mainTable), both)
+		l.is("events", l.events(), "")
+		l.register("firewall", l.machine("firewall"), []string{firewall}, "10.244.9.0/24")
+		l.wait(3 * time.Second)
+		l.is("routes with a Node on the firewall", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.9.0/24 by "+firewall)
+	})
+}
+
 // TestCleanUpWithForgedAddresses: one that no machine has is no proof that a list lacks machines.
 func TestCleanUpWithForgedAddresses(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
