@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -14,86 +15,125 @@ import (
 // and asking once for each Node helps nobody. One write at a time finds out whether it is over, ever more rarely.
 type gates struct {
 	mu      sync.Mutex
-	tables  map[string]*gate
-	limiter workqueue.TypedRateLimiter[string]
+	doors   map[door]*gate
+	limiter workqueue.TypedRateLimiter[door]
 }
 
-// gate is that of one table.
-type gate struct {
-	why   error // nil: open
-	until time.Time
-	probe chan struct{} // holds a token while a write finds out
+// door is the writes of one kind to a table: a cloud that takes no new route may well let go of an old one, and the other way round.
+type door struct {
+	table    string
+	removals bool
 }
+
+func doorOf(o operation) door { return door{o.table.ID, o.verb == remove} }
+
+func (d door) other() door { return door{d.table, !d.removals} }
+
+// gate is that of one door.
+type gate struct {
+	why      error // nil: open
+	until    time.Time
+	failures int           // in a row, not counted those that say themselves that all are refused
+	probe    chan struct{} // holds a token while a write finds out
+}
+
+// patience is how many writes may fail in a row, each for whatever reason, before it is taken for that of all: a table that is gone, or a
+// cloud that has come to refuse what it took before, does not say so.
+const patience = 20
 
 func newGates() *gates {
-	return &gates{tables: map[string]*gate{}, limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay)}
+	return &gates{doors: map[door]*gate{}, limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[door](minRetryDelay, maxRetryDelay)}
 }
 
-// shut is why a table refuses writes; nil when one may be tried.
-func (g *gates) shut(table string) error {
+// shut is why a door is shut; nil when a write may be tried.
+func (g *gates) shut(d door) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	one := g.of(table)
+	one := g.of(d)
 	if time.Until(one.until) <= 0 {
 		return nil
 	}
 	return one.why
 }
 
-// rest is for how long no write to a table is tried.
-func (g *gates) rest(table string) time.Duration {
+// rest is for how long no write is tried.
+func (g *gates) rest(d door) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return max(0, time.Until(g.of(table).until))
+	return max(0, time.Until(g.of(d).until))
 }
 
-// pass makes a write, unless the table refuses all of them. Then the error is why, and tried is false.
-func (g *gates) pass(table string, write func() error) (tried bool, err error) {
-	probe, refused := g.approach(table)
+// pass makes a write, unless all are refused. Then the error is why, and tried is false.
+func (g *gates) pass(d door, write func() error) (tried bool, err error) {
+	probe, refused := g.approach(d)
 	if refused {
 		probe <- struct{}{}
 		defer func() { <-probe }()
 	}
-	if why := g.shut(table); why != nil {
+	if why := g.shut(d); why != nil {
 		return false, why
 	}
 	err = write()
-	g.note(table, err)
+	g.note(d, err)
 	return true, err
 }
 
-// approach says whether the table refused the latest write, so that the next one has to be alone.
-func (g *gates) approach(table string) (probe chan struct{}, refused bool) {
+// approach says whether the latest write was refused, so that the next one has to be alone.
+func (g *gates) approach(d door) (probe chan struct{}, refused bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	one := g.of(table)
+	one := g.of(d)
 	return one.probe, one.why != nil
 }
 
-// note shuts the gate or opens it. The reason is that of the first refusal, so that nobody is told the same in other words again and again.
-func (g *gates) note(table string, err error) {
+// note shuts gates or opens them. A table that has no room for one more route takes other writes, and a pass asks it but once.
+func (g *gates) note(d door, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	one := g.of(table)
+	one, other := g.of(d), g.of(d.other())
 	problem, told := errors.AsType[*Problem](err)
 	switch {
-	case told && problem.Closed && (one.why == nil || !time.Now().Before(one.until)):
-		if one.why == nil {
-			one.why = err
-		}
-		one.until = time.Now().Add(g.limiter.When(table))
 	case err == nil:
-		one.why, one.until = nil, time.Time{}
-		g.limiter.Forget(table)
+		one.failures = 0
+		g.open(d)
+		if other.failures < patience { // then it is shut, if at all, because the table refused everything
+			g.open(d.other())
+		}
+	case told && problem.Closed:
+		g.close(d, err)
+		g.close(d.other(), err)
+	case !told || !problem.Exhausted:
+		if one.failures++; one.failures >= patience {
+			g.close(d, err)
+		}
 	}
 }
 
-// of wants mu held.
-func (g *gates) of(table string) *gate {
-	if g.tables[table] == nil {
-		g.tables[table] = &gate{probe: make(chan struct{}, 1)}
+// close wants mu held. The reason is that of the first refusal, so that nobody is told the same in other words again and again.
+func (g *gates) close(d door, why error) {
+	one := g.of(d)
+	if one.why != nil && time.Now().Before(one.until) {
+		return
 	}
-	return g.tables[table]
+	if one.why == nil {
+		one.why = why
+	}
+	one.until = time.Now().Add(g.limiter.When(d))
+}
+
+// open wants mu held.
+func (g *gates) open(d door) {
+	one := g.of(d)
+	one.why, one.until = nil, time.Time{}
+	g.limiter.Forget(d)
+}
+
+// of wants mu held.
+func (g *gates) of(d door) *gate {
+	if g.doors[d] == nil {
+		g.doors[d] = &gate{probe: make(chan struct{}, 1)}
+	}
+	return g.doors[d]
 }
 
 // resting is how long a write has to wait that has failed, or whose table refuses all, and why; 0 when it may be tried.
@@ -101,20 +141,49 @@ func (c *Controller) resting(o operation) (why notice, rest time.Duration) {
 	if pause := c.memory.wait(o.key()); pause > 0 {
 		return c.memory.reason(o.key()), pause
 	}
-	if err := c.gates.shut(o.table.ID); err != nil {
-		return noticeOf(o, err), c.gates.rest(o.table.ID)
+	if err := c.gates.shut(doorOf(o)); err != nil {
+		return noticeOf(o, err), c.gates.rest(doorOf(o))
 	}
 	return notice{}, 0
 }
 
 // luckyFirst puts Nodes last for which a write has failed: whether a table that refused it refuses all is found out sooner by another one.
-func (c *Controller) luckyFirst(nodes []*corev1.Node, d demand) []*corev1.Node {
+// Of the others the newest is the first: what nobody has tried yet tells most, and nobody who comes waits behind many that are refused.
+func (c *Controller) luckyFirst(nodes []*corev1.Node, d demand, p plan) []*corev1.Node {
 	failing, unlucky := c.memory.refused(), map[string]bool{}
 	for _, w := range d.wants {
 		if failing[w.destination] {
 			unlucky[w.node.Name] = true
 		}
 	}
-	lucky := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return unlucky[node.Name] })
-	return append(lucky, slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !unlucky[node.Name] })...)
+	rank := func(node *corev1.Node) int {
+		switch {
+		case unlucky[node.Name]:
+			return 2
+		case len(p.additions[node.Name]) == 0:
+			return 1
+		}
+		return 0
+	}
+	return slices.SortedStableFunc(slices.Values(nodes), func(a, b *corev1.Node) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
+	})
+}
+
+// scouts is how many of the first Nodes go ahead of all others: one, where a table has refused the latest write, so that it is certain which
+// write finds out whether that is over.
+func (c *Controller) scouts(nodes []*corev1.Node, p plan) int {
+	for _, o := range p.additions[nameOfFirst(nodes)] {
+		if _, refused := c.gates.approach(doorOf(o)); refused {
+			return 1
+		}
+	}
+	return 0
+}
+
+func nameOfFirst(nodes []*corev1.Node) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	return nodes[0].Name
 }

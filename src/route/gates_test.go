@@ -11,18 +11,28 @@ import (
 )
 
 // TestTableThatRefusesEverything is asked by one write at a time, ever more rarely, however many Nodes wait; each of them is told once for
-// as long as an event is kept. When it is over, all have their routes with the next write that is tried.
+// as long as an event is kept. When it is over, all have their routes with the next write that is tried. A table that does not say that it
+// refuses everything is asked a few times more.
 func TestTableThatRefusesEverything(t *testing.T) {
+	t.Run("and says so", func(t *testing.T) {
+		refusesEverything(t, &Problem{Closed: true, Err: errors.New("not permitted")}, parallel+8, 14)
+	})
+	t.Run("one by one", func(t *testing.T) { refusesEverything(t, errors.New("no such table"), patience+parallel+2*8, 2*14) })
+}
+
+// refusesEverything bounds the writes of ten minutes, and of the hour that follows.
+func refusesEverything(t *testing.T, refusal error, soon, hourly int) {
+	t.Helper()
 	inRig(t, func(r *rig) {
 		const many = 100
-		r.cloud.set(func(p *plain) { p.refused = &Problem{Closed: true, Err: errors.New("not permitted")} })
+		r.cloud.set(func(p *plain) { p.refused = refusal })
 		r.cloud.byHand("main", "10.244.200.0/24", "10.0.0.1")
 		for i := range many {
 			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
 		}
 		r.start()
 		<-time.After(10 * time.Minute)
-		if tried := r.cloud.counted(writes); tried > parallel+8 {
+		if tried := r.cloud.counted(writes); tried > soon {
 			t.Errorf("%d writes within ten minutes", tried)
 		}
 		wantIs(r, "Nodes that are told", strings.Count(r.told(), reasonFailed), many)
@@ -32,7 +42,7 @@ func TestTableThatRefusesEverything(t *testing.T) {
 		<-time.After(reminder.Again - 15*time.Minute) // of which ten have passed
 		wantIs(r, "events", r.told(), "")
 		<-time.After(20 * time.Minute)
-		if tried := r.cloud.counted(writes); tried > 14 {
+		if tried := r.cloud.counted(writes); tried > hourly {
 			t.Errorf("%d writes within an hour", tried)
 		}
 		wantIs(r, "patches of Nodes", r.patches(), 0)
@@ -54,6 +64,26 @@ func TestOneRouteThatIsAlwaysRefused(t *testing.T) {
 		r.start()
 		<-time.After(2 * time.Minute)
 		wantIs(r, "routes", strings.Count(r.has(), "by"), many-1)
+	})
+}
+
+// TestRefusedRoutesAreNoReasonToKeepOthers: that no route can be made holds up neither the removal of one, nor a Node that joins for longer
+// than the longest pause; and that none can be removed holds up no creation.
+func TestRefusedRoutesAreNoReasonToKeepOthers(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("old", "10.0.1.1", "10.244.200.0/24"))
+		r.start()
+		r.cloud.set(func(p *plain) { p.bad = func(destination string) bool { return destination != "10.244.201.0/24" } })
+		for i := range 60 {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		<-time.After(10 * time.Minute)
+		r.leave("old")
+		r.settle()
+		wantIs(r, "routes", r.has(), "")
+		r.join(node("new", "10.0.1.2", "10.244.201.0/24"))
+		<-time.After(maxRetryDelay + window)
+		wantIs(r, "routes", r.has(), "main 10.244.201.0/24 by 10.0.1.2")
 	})
 }
 

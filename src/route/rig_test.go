@@ -36,9 +36,10 @@ type plain struct {
 	writes                     []string
 	aged                       []Table // what a look shows that need not be new; nil: what there is
 	replaceRefused             error
-	cursed                     string // the destination of a route that fails as if all did
-	closed                     string // a table that refuses all
-	posing                     string // a Node of which only its own word says where it runs
+	cursed                     string                        // the destination of a route that fails as if all did
+	closed                     string                        // a table that refuses all
+	posing                     string                        // a Node of which only its own word says where it runs
+	bad                        func(destination string) bool // says which routes cannot be made; nil: all can
 	unserved                   map[string]string
 	looking, making            time.Duration // how long a look takes, and a creation
 }
@@ -131,6 +132,9 @@ func (p *plain) Create(_ context.Context, table string, r Route) error {
 	return p.write(fmt.Sprintf("create %s %s by %s", table, r.Destination, r.Gateway), func() error {
 		if p.cursed == r.Destination.String() || p.closed == table {
 			return &Problem{Closed: true, Err: errors.New("away")}
+		}
+		if p.bad != nil && p.bad(r.Destination.String()) {
+			return errors.New("no such address")
 		}
 		t := p.table(table)
 		if p.quota > 0 && len(t.Routes) >= p.quota {
