@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -23,10 +24,17 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 	serve := func(node *corev1.Node) { c.serveNode(ctx, node, d, p, wanting[node.Name], result) }
 	inParallel(ctx, concerned[:ahead], serve)
 	inParallel(ctx, concerned[ahead:], serve)
+	if result.cut {
+		result.later(window)
+	}
 }
 
 // serveNode gives one Node the routes it lacks, and says on it how it is, if it wants any.
 func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand, p plan, wanting bool, result *outcome) {
+	if slices.ContainsFunc(p.additions[node.Name], operation.due) && c.leaves(result) {
+		result.lacks()
+		return
+	}
 	var lacking, warnings []notice
 	whenSlow(func() { lacking, warnings = c.lacks(ctx, node, d, p, result) }, func() { c.sayWaiting(ctx, d.waiting([]*corev1.Node{node}), result) })
 	if ctx.Err() != nil {
@@ -41,6 +49,24 @@ func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand,
 	if wanting {
 		c.say(ctx, node, stateOf(lacking), result)
 	}
+}
+
+// haste is how long a pass goes on making routes while Nodes change: what they need is in the next one, and nobody tells them until then
+// that they wait.
+const haste = 5 * time.Second
+
+// leaves says whether the routes of one more Node are left to the next pass, which begins in a moment. Nothing is lost by that: what was made
+// is known. Each pass makes some, however long its look took.
+func (c *Controller) leaves(o *outcome) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.started >= parallel && time.Since(o.began) >= haste && c.changes.Load() != o.seen {
+		o.cut = true
+	}
+	if !o.cut {
+		o.started++
+	}
+	return o.cut
 }
 
 // wanting are the names of Nodes that have networks of pods, as far as they are to be told about them.
@@ -134,4 +160,3 @@ func noticeOf(o operation, err error) notice {
 	}
 	return notice{reason, fmt.Sprintf("Could not create the route to %s by %s in route table %s: %v. It is tried again.", o.route.Destination, o.route.Gateway, o.table.Name, err)}
 }
-

@@ -26,6 +26,9 @@ type classic struct {
 // Behaviour implements Provider.
 func (classic) Behaviour() Behaviour { return Behaviour{DriftPeriod: classicPeriod} }
 
+// Takes implements Provider: any Node.
+func (classic) Takes(*corev1.Node) bool { return true }
+
 // Members implements Provider: all nodes, with the addresses that they say they have.
 func (classic) Members(_ context.Context, nodes []*corev1.Node) ([]Member, error) {
 	return membersOf(nodes), nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
@@ -113,6 +114,7 @@ func TestMoreThanAtOnce(t *testing.T) {
 // is not asked again.
 func TestSlowClouds(t *testing.T) {
 	for name, slowed := range map[string]func(*plain){
+		"machines": func(p *plain) { p.placing = 25 * time.Second },
 		"look":     func(p *plain) { p.looking = 25 * time.Second },
 		"creation": func(p *plain) { p.making = 25 * time.Second },
 	} {
@@ -133,6 +135,69 @@ func TestSlowClouds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNodesThatJoinMeanwhile: one that joins while the routes of many are made says soon that it waits, and what nobody needs any more goes when
+// all that is needed is there.
+func TestNodesThatJoinMeanwhile(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.join(node("old", "10.0.0.200", "10.244.200.0/24"))
+		r.start()
+		r.cloud.set(func(p *plain) { p.making = 25 * time.Second })
+		r.leave("old")
+		const many = 50
+		for i := range many {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		<-time.After(window + 4*time.Second)
+		r.join(node("b", "10.0.0.201", "10.244.201.0/24"))
+		<-time.After(25*time.Second + slow)
+		wantIs(r, "condition meanwhile", r.condition("b"), "True NoRouteCreated")
+		wantIs(r, "that the removal waits", strings.Contains(r.has(), "10.244.200.0/24"), true)
+		<-time.After(3 * time.Minute)
+		wantIs(r, "condition at the end", r.condition("b"), created)
+		wantIs(r, "routes", strings.Count(r.has(), "by"), many+1)
+		wantIs(r, "that the removal is done", strings.Contains(r.has(), "10.244.200.0/24"), false)
+		wantIs(r, "events", r.told(), "")
+	})
+}
+
+// TestLooksAreNoReasonToMakeNothing: with a look that takes longer than all haste, and Nodes that never cease to change, each pass makes some
+// routes.
+func TestLooksAreNoReasonToMakeNothing(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.set(func(p *plain) { p.looking = 2 * haste })
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		for i := range 30 {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i+1)))
+			<-time.After(time.Second)
+		}
+		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1")
+	})
+}
+
+// TestMachinesThatAreNotShown: their Nodes say that they wait, and have their routes soon after they are shown. Nodes of other clouds, and those
+// that are only joining, say nothing.
+func TestMachinesThatAreNotShown(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.set(func(p *plain) { p.unshown = map[string]bool{"a": true, "new": true} })
+		foreign, fresh := node("f", "10.0.0.3", "10.244.3.0/24"), node("new", "10.0.0.4", "10.244.4.0/24")
+		foreign.Spec.ProviderID = "aws:///eu-1a/i-1"
+		fresh.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("bare", "10.0.0.2"), foreign, fresh)
+		r.start()
+		<-time.After(slow + window)
+		wantIs(r, "condition", r.condition("a"), "True NoRouteCreated")
+		for _, name := range []string{"bare", "f", "new"} {
+			wantIs(r, "condition of "+name, r.condition(name), "")
+		}
+		wantIs(r, "patches", r.patches(), 1)
+		r.cloud.set(func(p *plain) { p.unshown = nil })
+		<-time.After(2 * minRetryDelay)
+		wantIs(r, "condition at the end", r.condition("a"), created)
+		wantIs(r, "events", r.told(), "")
+	})
 }
 
 // mute is an API server that never answers patches of one Node. The fake one cannot do that: it does not show requests' contexts.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,13 +68,14 @@ type Controller struct {
 	synced   cache.InformerSynced
 	memory   *memory
 	gates    *gates
+	changes  *atomic.Int64 // of Nodes, so far: the queue does not tell what waits behind the pass that is under way
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
 		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, domain: o.Domain, recorder: o.Recorder,
-		metrics: newMetrics(), memory: newMemory(), gates: newGates(),
+		metrics: newMetrics(), memory: newMemory(), gates: newGates(), changes: &atomic.Int64{},
 		// The name is that of the library's route controller, and so are those of the queue's metrics.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
 	}
@@ -90,7 +92,10 @@ func New(o Options) (*Controller, error) {
 
 // nodeEvents queues a pass when a Node comes, goes, or is routed to in another way. What happens within a moment is one pass.
 func (c *Controller) nodeEvents() cache.ResourceEventHandler {
-	changed := func() { c.queue.AddAfter(nodeChange, window) }
+	changed := func() {
+		c.changes.Add(1)
+		c.queue.AddAfter(nodeChange, window)
+	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(any, bool) { changed() },
 		UpdateFunc: func(before, after any) {

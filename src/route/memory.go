@@ -30,6 +30,8 @@ type memory struct {
 	told reminder.Log
 	// wishes are what the conditions of Nodes should say.
 	wishes map[types.UID]wish
+	// unseen is since when the machines of Nodes have not been shown.
+	unseen map[types.UID]time.Time
 }
 
 // vacancy is when looks found nobody at a route's end. One look that is long ago is still one look.
@@ -50,7 +52,7 @@ type wish struct {
 
 func newMemory() *memory {
 	return &memory{
-		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, wishes: map[types.UID]wish{},
+		vacant: map[pair]vacancy{}, failing: map[pair]failure{}, wishes: map[types.UID]wish{}, unseen: map[types.UID]time.Time{},
 		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pair](minRetryDelay, maxRetryDelay),
 	}
 }
@@ -189,6 +191,7 @@ func (m *memory) forget(p plan, alive map[types.UID]bool) {
 	}
 	m.told.Retain(func(uid types.UID) bool { return alive[uid] })
 	maps.DeleteFunc(m.wishes, func(uid types.UID, _ wish) bool { return !alive[uid] })
+	maps.DeleteFunc(m.unseen, func(uid types.UID, _ time.Time) bool { return !alive[uid] })
 }
 
 // news are those of a Node's notices that its owner is told now. How the cloud gives no answer changes from one attempt to the next, and so

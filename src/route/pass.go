@@ -29,6 +29,10 @@ type outcome struct {
 	full    map[string]bool // tables that take no more routes
 	done    map[verb]int    // writes that succeeded
 	lacking int             // Nodes that lack a route at the end
+	began   time.Time
+	seen    int64 // changes of Nodes that came before it
+	started int   // Nodes whose routes it began to make
+	cut     bool  // some routes are left to the next pass
 }
 
 // later asks for another pass after a pause.
@@ -71,12 +75,14 @@ func (o *outcome) isFull(table string) bool {
 
 // pass compares once and writes what differs. The error is that it could not be compared: nothing was written then.
 func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error) {
-	result := &outcome{full: map[string]bool{}, done: map[verb]int{}}
+	result := &outcome{full: map[string]bool{}, done: map[verb]int{}, began: time.Now(), seen: c.changes.Load()}
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return result, fmt.Errorf("listing nodes: %w", err)
 	}
-	members, err := c.provider.Members(ctx, slices.DeleteFunc(slices.Clone(nodes), c.excludes))
+	candidates := slices.DeleteFunc(slices.Clone(nodes), c.excludes)
+	var members []Member
+	whenSlow(func() { members, err = c.provider.Members(ctx, candidates) }, func() { c.sayWaiting(ctx, c.likely(candidates), result) })
 	concerned := nodesOf(members)
 	if err != nil {
 		c.tellUnknown(ctx, concerned, err, result)
@@ -92,9 +98,10 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 		return result, err
 	}
 	c.tellRestored(d, p)
-	c.replaceAll(ctx, tables, d, &p, result)
+	whenSlow(func() { c.replaceAll(ctx, tables, d, &p, result) }, func() { c.sayWaiting(ctx, d.waiting(concerned), result) })
 	c.memory.forget(p, uidsOf(nodes))
 	c.memory.keep(tables, p)
+	c.tellUnrecognised(ctx, members, result)
 	c.additions(ctx, concerned, d, p, result)
 	c.release(ctx, nodes, result)
 	c.removals(ctx, p, result)
@@ -253,8 +260,12 @@ func inParallel[T any](ctx context.Context, all []T, do func(T)) {
 	crew.Wait()
 }
 
-// removals takes away what nobody wants. A table that is not used any more keeps its routes until those that replace them are there.
+// removals takes away what nobody wants. A table that is not used any more keeps its routes until those that replace them are there. A pass
+// that has left additions to the next one leaves that all removals, too.
 func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
+	if result.cut {
+		return
+	}
 	added := !result.failed
 	inParallel(ctx, p.removals, func(o operation) {
 		if o.rest > 0 || (!o.table.Used && !added) {

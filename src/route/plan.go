@@ -83,6 +83,9 @@ func (o operation) key() pair {
 	return pair{o.table.ID, o.route.Destination, o.route.Gateway}
 }
 
+// due says that it is done in the pass that it is planned for.
+func (o operation) due() bool { return o.rest == 0 }
+
 // plan is how the cloud's routes become what they should be.
 type plan struct {
 	// additions are creations and changes, by the name of the Node that needs them.

@@ -22,6 +22,8 @@ import (
 type Provider interface {
 	// Behaviour is how routes are looked after, as the provider is configured.
 	Behaviour() Behaviour
+	// Takes says whether a Node runs in this cloud, by what it says itself, such as its provider ID. Nobody is asked, so that it is never slow.
+	Takes(node *corev1.Node) bool
 	// Members returns those of the nodes that take part: they run on machines of this cloud. The others are somebody else's, whatever they say.
 	// With an error it is not known where any of them is.
 	Members(ctx context.Context, nodes []*corev1.Node) ([]Member, error)

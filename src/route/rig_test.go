@@ -41,7 +41,9 @@ type plain struct {
 	posing                     string                        // a Node of which only its own word says where it runs
 	bad                        func(destination string) bool // says which routes cannot be made; nil: all can
 	unserved                   map[string]string
-	looking, making            time.Duration // how long a look takes, and a creation
+	unshown                    map[string]bool // Nodes whose machines the cloud does not show
+	placing                    time.Duration   // how long it takes to say where Nodes are
+	looking, making            time.Duration   // how long a look takes, and a creation
 }
 
 // What can be counted of a cloud.
@@ -67,13 +69,20 @@ func newPlain() *plain {
 
 func (p *plain) Behaviour() Behaviour { return Behaviour{DriftPeriod: driftPeriod} }
 
+func (p *plain) Takes(n *corev1.Node) bool { return !strings.HasPrefix(n.Spec.ProviderID, "aws://") }
+
 // Members are all Nodes but those of another cloud.
 func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]Member, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	members := membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return strings.HasPrefix(n.Spec.ProviderID, "aws://") }))
-	for at := range members {
-		members[at].Confirmed = members[at].Node.Name != p.posing
+	pause, unshown, posing := p.placing, p.unshown, p.posing
+	p.mu.Unlock()
+	<-time.After(pause)
+	members := membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return !p.Takes(n) }))
+	for at, member := range members {
+		members[at].Confirmed = member.Node.Name != posing
+		if unshown[member.Node.Name] {
+			members[at] = Member{Node: member.Node}
+		}
 	}
 	return members, nil
 }

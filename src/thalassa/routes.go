@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -26,6 +28,12 @@ var _ route.Provider = (*routes)(nil)
 // Behaviour implements route.Provider.
 func (r *routes) Behaviour() route.Behaviour {
 	return route.Behaviour{DriftPeriod: seconds(r.config.Routes.DriftPeriod)}
+}
+
+// Takes implements route.Provider.
+func (r *routes) Takes(node *corev1.Node) bool {
+	_, err := machineOf(node.Spec.ProviderID)
+	return err == nil
 }
 
 // Look implements route.Provider.

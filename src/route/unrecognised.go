@@ -1,0 +1,54 @@
+package route
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// tellUnrecognised lets Nodes with networks of pods, whose machines the cloud does not show, say that they wait: nobody knows where their
+// routes could lead, and pods would come too early. A machine is most often shown a moment later, so they say so after a while only. It is
+// asked for again, ever more rarely.
+func (c *Controller) tellUnrecognised(ctx context.Context, members []Member, result *outcome) {
+	var late []*corev1.Node
+	for _, member := range members {
+		node := member.Node
+		if member.Known || joining(node) || len(podCIDRs(node)) == 0 {
+			c.memory.recognise(node.UID)
+			continue
+		}
+		age := c.memory.unrecognised(node.UID)
+		if age < slow {
+			result.later(slow - age)
+			continue
+		}
+		late = append(late, node)
+		result.later(min(max(age, minRetryDelay), maxRetryDelay))
+	}
+	c.sayWaiting(ctx, late, result)
+}
+
+// likely are those of the nodes that wait for routes if they take part, as long as the cloud does not say where they are.
+func (c *Controller) likely(nodes []*corev1.Node) []*corev1.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return len(podCIDRs(node)) == 0 || !c.provider.Takes(node) })
+}
+
+// unrecognised is for how long a Node's machine has not been shown.
+func (m *memory) unrecognised(node types.UID) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unseen[node].IsZero() {
+		m.unseen[node] = time.Now()
+	}
+	return time.Since(m.unseen[node])
+}
+
+// recognise forgets that a Node's machine was not shown.
+func (m *memory) recognise(node types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.unseen, node)
+}
