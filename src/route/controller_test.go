@@ -169,6 +169,27 @@ func TestNodeIsReplaced(t *testing.T) {
 	})
 }
 
+// TestEmptiedTable is filled again, and told by one event.
+func TestEmptiedTable(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const many = 60
+		for i := range many {
+			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.244.%d.0/24", i)))
+		}
+		r.start()
+		r.cloud.set(func(p *plain) { p.tables[0].Routes = nil })
+		r.later()
+		wantIs(r, "routes", strings.Count(r.has(), "by"), many)
+		told := strings.Join(r.process.Told(), "; ")
+		wantIs(r, "events", strings.Count(told, "Warning"), 1)
+		for _, part := range []string{"RouteRestored 60 routes in route table main", "10.244.0.0/24, ", "and 50 more"} {
+			if !strings.Contains(told, part) {
+				t.Errorf("told %q, want %q in it", told, part)
+			}
+		}
+	})
+}
+
 // TestDrift: what somebody removed is back within the period, and told; what a Node lost by another's mistake, too.
 func TestDrift(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -3,7 +3,9 @@ package route
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,30 +98,66 @@ func (c *Controller) tellUnknown(ctx context.Context, nodes []*corev1.Node, err 
 }
 
 // tellLeftBehind says which routes are going to be removed although nobody knows for certain whose they are. As they have no Node, the
-// oldest one is where people look.
+// oldest one is where people look. It is one event for each table: of many on one Node, most would be dropped.
 func (c *Controller) tellLeftBehind(cluster Cluster, routes []pair) {
 	if len(cluster.Members) == 0 {
 		return
 	}
 	oldest := slices.MinFunc(nodesOf(cluster.Members), older)
+	left := map[string][]string{}
 	for _, one := range routes {
+		left[one.table] = append(left[one.table], fmt.Sprintf("%s by %s", one.destination, one.gateway))
+	}
+	for _, table := range slices.Sorted(maps.Keys(left)) {
 		c.recorder.Eventf(oldest, corev1.EventTypeWarning, reasonLeftBehind,
-			"Route table %s has a route to %s by %s, an address that no machine has. A Node may have left it: it is removed at the next look. If it is somebody's, let it lead to a machine, or to a network that is not within --cluster-cidr.",
-			one.table, one.destination, one.gateway)
+			"Route table %s has %d routes to addresses that no machine has: %s. Nodes may have left them: they are removed at the next look. If one is somebody's, let it lead to a machine, or to a network that is not within --cluster-cidr.",
+			table, len(left[table]), named(left[table]))
 	}
 }
 
-// tellRestored says which routes were there at the latest pass, and are not now, although their Nodes want them.
+// maxNamed bounds how many routes are named in an event.
+const maxNamed = 10
+
+// named are all of them, or as many as an event has room for.
+func named(all []string) string {
+	slices.Sort(all)
+	text := strings.Join(all[:min(len(all), maxNamed)], ", ")
+	if more := len(all) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", text, more)
+	}
+	return text
+}
+
+// tellRestored says which routes were there at the latest pass, and are not now, although their Nodes want them: each on its Node, but those
+// of many Nodes at once, as of a table that was emptied, on the oldest of them.
 func (c *Controller) tellRestored(d demand, p plan) {
+	lost := map[string][]want{} // by the table's name
 	known := c.memory.known()
 	for _, w := range d.wants {
 		for _, o := range p.additions[w.node.Name] {
-			if o.route.Destination != w.destination || o.verb != create || !known[o.key()] || c.memory.wait(o.key()) > 0 {
-				continue
+			if o.route.Destination == w.destination && o.verb == create && known[o.key()] && c.memory.wait(o.key()) <= 0 {
+				c.metrics.drift.Inc()
+				lost[o.table.Name] = append(lost[o.table.Name], w)
 			}
-			c.metrics.drift.Inc()
-			c.recorder.Eventf(w.node, corev1.EventTypeWarning, reasonRestored,
-				"The route to %s in route table %s was removed, not by this cluster. It is made again: as long as the Node is there, its pods need it.", w.destination, o.table.Name)
 		}
 	}
+	for _, table := range slices.Sorted(maps.Keys(lost)) {
+		c.tellRestoredIn(table, lost[table])
+	}
+}
+
+func (c *Controller) tellRestoredIn(table string, lost []want) {
+	if len(lost) <= maxNamed {
+		for _, w := range lost {
+			c.recorder.Eventf(w.node, corev1.EventTypeWarning, reasonRestored,
+				"The route to %s in route table %s was removed, not by this cluster. It is made again: as long as the Node is there, its pods need it.", w.destination, table)
+		}
+		return
+	}
+	var destinations []string
+	for _, w := range lost {
+		destinations = append(destinations, w.destination.String())
+	}
+	c.recorder.Eventf(lost[0].node, corev1.EventTypeWarning, reasonRestored, // wants are those of older Nodes first
+		"%d routes in route table %s were removed, not by this cluster: to %s. They are made again: as long as their Nodes are there, pods need them.", len(lost), table, named(destinations))
 }

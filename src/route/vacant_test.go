@@ -2,6 +2,7 @@ package route
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -93,5 +94,29 @@ func TestOnlyWhatNodesCouldLeave(t *testing.T) {
 		r.later()
 		wantIs(r, "writes at the second", r.wrote(), "delete main 10.244.9.0/24 by 10.0.0.9")
 		wantIs(r, "events at the second", r.told(), "")
+	})
+}
+
+// TestManyLeftBehind are told by one event, before any of them goes: a recorder drops what is more than a few events of one Node.
+func TestManyLeftBehind(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const many = 60
+		for i := range many {
+			r.cloud.byHand("main", fmt.Sprintf("10.244.%d.0/24", i+100), fmt.Sprintf("10.0.1.%d", i+1))
+		}
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		r.wrote()
+		r.later()
+		told := strings.Join(r.process.Told(), "; ")
+		wantIs(r, "events", strings.Count(told, "Warning"), 1)
+		for _, part := range []string{"RouteLeftBehind", "main has 60 routes", "10.244.100.0/24 by 10.0.1.1, ", "and 50 more"} {
+			if !strings.Contains(told, part) {
+				t.Errorf("told %q, want %q in it", told, part)
+			}
+		}
+		wantIs(r, "writes at the first look", r.wrote(), "")
+		r.later()
+		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1")
 	})
 }
