@@ -19,8 +19,11 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 		return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 && p.unserved[node.Name] == ""
 	})
 	c.markWaiting(ctx, concerned, p, result)
-	concerned = c.luckyFirst(concerned, d, p)
-	ahead := c.scouts(concerned, p)
+	ahead, refusing := 0, c.refusing(p)
+	if refusing { // so that it is certain which Node finds out whether that is over
+		ahead = min(1, len(concerned))
+	}
+	concerned = c.luckyFirst(concerned, d, p, refusing)
 	serve := func(node *corev1.Node) { c.serveNode(ctx, node, d, p, wanting[node.Name], result) }
 	inParallel(ctx, concerned[:ahead], serve)
 	inParallel(ctx, concerned[ahead:], serve)

@@ -148,8 +148,9 @@ func (c *Controller) resting(o operation) (why notice, rest time.Duration) {
 }
 
 // luckyFirst puts Nodes last for which a write has failed: whether a table that refused it refuses all is found out sooner by another one.
-// Of the others the newest is the first: what nobody has tried yet tells most, and nobody who comes waits behind many that are refused.
-func (c *Controller) luckyFirst(nodes []*corev1.Node, d demand, p plan) []*corev1.Node {
+// Of the others the oldest is the first, but while a table refuses writes the newest: what nobody has tried yet tells most, and nobody who
+// comes waits behind many that are refused.
+func (c *Controller) luckyFirst(nodes []*corev1.Node, d demand, p plan, refusing bool) []*corev1.Node {
 	failing, unlucky := c.memory.refused(), map[string]bool{}
 	for _, w := range d.wants {
 		if failing[w.destination] {
@@ -166,24 +167,22 @@ func (c *Controller) luckyFirst(nodes []*corev1.Node, d demand, p plan) []*corev
 		return 0
 	}
 	return slices.SortedStableFunc(slices.Values(nodes), func(a, b *corev1.Node) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
+		age := a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		if refusing {
+			age = -age
+		}
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), age)
 	})
 }
 
-// scouts is how many of the first Nodes go ahead of all others: one, where a table has refused the latest write, so that it is certain which
-// write finds out whether that is over.
-func (c *Controller) scouts(nodes []*corev1.Node, p plan) int {
-	for _, o := range p.additions[nameOfFirst(nodes)] {
-		if _, refused := c.gates.approach(doorOf(o)); refused {
-			return 1
+// refusing says whether a table that is to be added to has refused the latest write.
+func (c *Controller) refusing(p plan) bool {
+	for _, operations := range p.additions {
+		for _, o := range operations {
+			if _, refused := c.gates.approach(doorOf(o)); refused {
+				return true
+			}
 		}
 	}
-	return 0
-}
-
-func nameOfFirst(nodes []*corev1.Node) string {
-	if len(nodes) == 0 {
-		return ""
-	}
-	return nodes[0].Name
+	return false
 }
