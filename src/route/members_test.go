@@ -124,7 +124,7 @@ func TestUnconfirmedNodesAfterRestart(t *testing.T) {
 		wantIs(r, "writes while the machine is there", r.wrote(), "")
 		r.end("10.0.0.7")
 		r.later()
-		wantIs(r, "events when it is not", r.told(), "Warning RouteLeftBehind, Warning RouteLeftBehind")
+		wantIs(r, "events when it is not", r.told(), "Warning RouteLeftBehind")
 		r.later()
 		wantIs(r, "routes in the end", r.has(), "main 10.244.1.0/24 by 10.0.0.1")
 	})
