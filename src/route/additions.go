@@ -18,12 +18,12 @@ func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d dema
 	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
 		return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 && p.unserved[node.Name] == ""
 	})
-	c.markWaiting(ctx, concerned, p, result)
 	ahead, refusing := 0, c.refusing(p)
 	if refusing { // so that it is certain which Node finds out whether that is over
 		ahead = min(1, len(concerned))
 	}
 	concerned = c.luckyFirst(concerned, d, p, refusing)
+	c.markWaiting(ctx, concerned, p, result) // in the order in which they are served
 	serve := func(node *corev1.Node) { c.serveNode(ctx, node, d, p, wanting[node.Name], result) }
 	inParallel(ctx, concerned[:ahead], serve)
 	inParallel(ctx, concerned[ahead:], serve)
