@@ -32,7 +32,7 @@ IMAGES := thalassa-cloud-controller-manager thalassa-emulator
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
@@ -57,12 +57,19 @@ demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keep
 
 # CLIENT=host makes load balancers reachable from this machine itself: it then gets an interface and routes of the cluster.
 .PHONY: cluster
-cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root; WORKERS=2, CLIENT=host; ci/e2e-setup.sh first)
+cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root; WORKERS=2, CLIENT=host; make e2e-setup first)
 	@exec bin/cluster $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
 
+# SUDO=sudo lets everything be built by an ordinary user, and only what needs root be run by root.
+as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" GOTOOLCHAIN=$(GOTOOLCHAIN) CGO_ENABLED=$(CGO_ENABLED))
+
+.PHONY: e2e-setup
+e2e-setup: ## install what make cluster and make e2e need of the distribution (root, or SUDO=sudo)
+	@exec $(as_root) bash ci/e2e-setup.sh
+
 .PHONY: e2e
-e2e: bin/gotest bin/cluster ## prove in a real cluster that everything works (root; ci/e2e-setup.sh first; logs of what failed are in dist/e2e)
-	@exec bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
+e2e: bin/gotest bin/cluster ## prove in a real cluster that everything works (root, or SUDO=sudo; make e2e-setup first; logs of what failed are in dist/e2e)
+	@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
 
 .PHONY: image
 image: bin/image ## build the container images into dist/images, without Docker (OCI layouts, and archives for docker load)

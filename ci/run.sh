@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs everything a change must pass, the way the README tells people to, and says how long each part took.
-# Without root: build, verify, test, demo. With root the same, and before it test and demo as an ordinary user in a
-# clone of its own, because that is how most people run them; races are looked for there. What is tested there is what is
-# committed.
+# Without root: build, verify, test, demo, bench, fuzz. With root the same, before it test and demo as an ordinary user in a
+# clone of its own, because that is how most people run them, and races are looked for there; after it the proofs in a real
+# cluster. What is tested as an ordinary user is what is committed.
 #
 # CI_BUDGET is the time limit in seconds for everything together, CI_CACHE the folder for root's caches.
 set -euo pipefail
@@ -120,6 +120,7 @@ trap interrupted INT TERM HUP
 bash ci/setup.sh
 race=auto
 if [[ $(id -u) == 0 ]]; then
+	bash ci/e2e-setup.sh
 	race=0 # the ordinary user has looked for races in the same tests; a second look would double what takes longest
 	prepare_user
 	stage "test as $account" "${as_user[@]}" make test TESTFLAGS=-count=1 "SUMMARY=$summaries/user/test"
@@ -131,6 +132,9 @@ stage test make test "RACE=$race" TESTFLAGS=-count=1 "SUMMARY=$summaries/test"
 stage demo make demo
 stage bench make bench BENCHTIME=1x
 stage fuzz make fuzz FUZZTIME=300x GUIDED=0
+if [[ $(id -u) == 0 ]]; then
+	stage e2e make e2e "SUMMARY=$summaries/e2e"
+fi
 
 printf '\n=== %s\n' 'all stages'
 printf '%s\n' "${table[@]}"
