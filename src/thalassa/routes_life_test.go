@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,10 +9,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
-	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,12 +38,7 @@ const (
 // and lists are old or empty, at random. A route that is right for a living node is never taken from it, and none of others is written. In
 // the end the tables have exactly the routes of the nodes and those of others. TRIAL_SEED and TRIAL_LIVES say which lives.
 func TestLivesOfRoutes(t *testing.T) {
-	first, _ := trial.Seed(t)
-	lives, err := strconv.Atoi(cmp.Or(os.Getenv(livesVariable), strconv.Itoa(routeLives)))
-	if err != nil {
-		t.Fatalf("%s: %v", livesVariable, err)
-	}
-	for seed := first; seed < first+uint64(lives); seed++ {
+	for _, seed := range trial.Seeds(t, routeLives) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			inLand(t, emulator.Switches{}, func(l *land) { newNomads(l, seed).live() })
 		})

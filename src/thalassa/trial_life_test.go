@@ -1,12 +1,9 @@
 package thalassa
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,9 +19,8 @@ import (
 )
 
 const (
-	// livesVariable says how many lives TestLives tries, from the seed TRIAL_SEED on.
-	livesVariable = "TRIAL_LIVES"
-	someLives     = 8
+	// someLives are those that TestLives tries unless it is told otherwise.
+	someLives = 8
 	// lifeSteps are the things that people do in one life.
 	lifeSteps = 25
 	// longestPause is between two of them; the shortest is none.
@@ -36,13 +32,8 @@ const (
 // no moment was a target group without machines, or the port closed that one Service has all the time. TRIAL_SEED and TRIAL_LIVES say
 // which lives.
 func TestLives(t *testing.T) {
-	first, _ := trial.Seed(t)
-	lives, err := strconv.Atoi(cmp.Or(os.Getenv(livesVariable), strconv.Itoa(someLives)))
-	if err != nil {
-		t.Fatalf("%s: %v", livesVariable, err)
-	}
 	const disturbances = 3
-	for seed := first; seed < first+uint64(lives); seed++ {
+	for _, seed := range trial.Seeds(t, someLives) {
 		trial.Chaos(t, life{seed}.scenario(), disturbances)
 	}
 }

@@ -119,8 +119,12 @@ func Faults(t *testing.T, s Scenario) {
 	s.each(t, testPackage(), faults)
 }
 
-// seedVariable chooses what Sample draws.
-const seedVariable = "TRIAL_SEED"
+const (
+	// seedVariable chooses what Sample draws, and the first life.
+	seedVariable = "TRIAL_SEED"
+	// livesVariable says how many lives there are.
+	livesVariable = "TRIAL_LIVES"
+)
 
 // Sample is Faults with only n of its trials, for a scenario that makes most of
 // its calls like another one that is tried completely. Which ones comes from a
@@ -145,6 +149,22 @@ func Seed(t *testing.T) (seed uint64, environment string) {
 	environment = seedVariable + "=" + text
 	t.Log(environment)
 	return seed, environment
+}
+
+// Seeds are those of random lives: as many as the environment variable
+// TRIAL_LIVES says, or some, from TRIAL_SEED or 1 on.
+func Seeds(t *testing.T, some int) (seeds []uint64) {
+	t.Helper()
+	first, _ := Seed(t)
+	text := cmp.Or(os.Getenv(livesVariable), strconv.Itoa(some))
+	lives, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		t.Fatalf("%s=%s: use a whole number", livesVariable, text)
+	}
+	for n := range lives {
+		seeds = append(seeds, first+n)
+	}
+	return seeds
 }
 
 // Chaos lets any call fail in any way, with a chance and out of a choice of

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -217,5 +218,16 @@ func TestOrganisationsNeedCredentials(t *testing.T) {
 	seed.Organisations[0].Clients = nil
 	if _, err := (&lookout{cloud: cloud, seed: seed}).everything(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "give it a personal access token") {
 		t.Errorf("error = %v, want one that says what to do", err)
+	}
+}
+
+func TestSeedsOfLives(t *testing.T) {
+	if got := Seeds(t, 2); !slices.Equal(got, []uint64{1, 2}) {
+		t.Errorf("the seeds are %v", got)
+	}
+	t.Setenv(seedVariable, "7")
+	t.Setenv(livesVariable, "3")
+	if got := Seeds(t, 2); !slices.Equal(got, []uint64{7, 8, 9}) {
+		t.Errorf("of three lives from seed 7 on the seeds are %v", got)
 	}
 }
