@@ -34,13 +34,24 @@ IMAGES := thalassa-cloud-controller-manager thalassa-emulator
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
+# SUDO=sudo lets everything be built by an ordinary user, and only what needs root be run by root, whose caches are its own.
+go_settings = GOTOOLCHAIN CGO_ENABLED GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOVCS
+as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
+
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
 
 .PHONY: test
-test: bin/gotest bin/lab ## run every test, with the race detector if there is a C compiler (RACE=1|0 PACKAGES=... TESTFLAGS=...)
-	@exec bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') \
+test: bin/gotest bin/lab ## run every test, with the race detector if there is a C compiler (RACE=1|0 PACKAGES=... TESTFLAGS=... SUDO=sudo)
+	@exec $(as_root) bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
+
+# A test of the repository keeps this list complete.
+root_packages := ./src/emulator/command ./src/emulator/namespace ./src/emulator/netns ./tools/machine
+
+.PHONY: test-root
+test-root: ## run the tests that do more as root: data planes and machines (root, or SUDO=sudo; make e2e-setup first)
+	@exec $(MAKE) test RACE=0 PACKAGES='$(root_packages)'
 
 .PHONY: fuzz
 fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the first time compiles for minutes; GUIDED=0 does not)
@@ -60,15 +71,12 @@ demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keep
 cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root; WORKERS=2, CLIENT=host; make e2e-setup first)
 	@exec bin/cluster $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
 
-# SUDO=sudo lets everything be built by an ordinary user, and only what needs root be run by root.
-as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" GOTOOLCHAIN=$(GOTOOLCHAIN) CGO_ENABLED=$(CGO_ENABLED))
-
 .PHONY: e2e-setup
 e2e-setup: ## install what make cluster and make e2e need of the distribution (root, or SUDO=sudo)
 	@exec $(as_root) bash ci/e2e-setup.sh
 
 .PHONY: e2e
-e2e: bin/gotest bin/cluster ## prove in a real cluster that everything works (root, or SUDO=sudo; make e2e-setup first; logs of what failed are in dist/e2e)
+e2e: bin/gotest bin/cluster bin/lab ## prove in a real cluster that everything works (root, or SUDO=sudo; make e2e-setup first; logs of what failed are in dist/e2e)
 	@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
 
 .PHONY: image

@@ -1,11 +1,19 @@
 package repository
 
 import (
+	"bytes"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -52,5 +60,37 @@ func TestSourcesSayWhatTheyAre(t *testing.T) {
 	}
 	if got := stamp(t, inner); got != unknown {
 		t.Errorf("below another repository: %s", got)
+	}
+}
+
+// TestPackagesOfRoot keeps the list of those whose tests ask whether they are root's the same in the Makefile.
+func TestPackagesOfRoot(t *testing.T) {
+	root := os.DirFS(repotest.Root(t))
+	asking := map[string]bool{}
+	for _, top := range []string{"ci", "src", "tools"} {
+		err := fs.WalkDir(root, top, func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			text, err := fs.ReadFile(root, name)
+			if bytes.Contains(text, []byte("os.Gete"+"uid()")) {
+				asking["./"+path.Dir(name)] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	makefile, err := fs.ReadFile(root, "Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^root_packages := (.*)$`).FindSubmatch(makefile)
+	if line == nil {
+		t.Fatal("the Makefile has no root_packages")
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(asking)), strings.Fields(string(line[1]))); diff != "" {
+		t.Errorf("root_packages of the Makefile (-want +got):\n%s", diff)
 	}
 }
