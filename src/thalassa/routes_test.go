@@ -81,6 +81,24 @@ func TestDriftOfRoutes(t *testing.T) {
 	}
 }
 
+// TestDriftSoonAfter: a route that somebody removes as soon as a list has shown it is back within the period, too, and so is the one that is
+// made then.
+func TestDriftSoonAfter(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		const period = 10
+		l.config.Routes.DriftPeriod = period
+		a := l.join("a", "10.244.1.0/24")
+		l.begin()
+		for range 2 {
+			l.wait(seconds(period))
+			l.loses(mainTable, "10.244.1.0/24")
+			l.wait(seconds(period))
+			l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+			l.is("events", l.events(), "RouteRestored")
+		}
+	})
+}
+
 // TestRoutesCost one list for each look, and one write for each route. The list of machines is the one that the controllers of nodes read.
 func TestRoutesCost(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {

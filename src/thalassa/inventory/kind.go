@@ -33,6 +33,8 @@ type kind[T any] struct {
 	keys func(T) []string // what objects are found by, besides their identity
 	// leaving says of an object that it is going away, so that a list without it says that it is gone; nil: none ever.
 	leaving func(T) bool
+	// replaceable says that a second object does little harm. What we created, and lists show no more, is then asked for at once.
+	replaceable bool
 	// present hears the identity of each object that a list shows; nil: nobody does.
 	present func(id string)
 	// ask gets one object by identity, whatever lists say; nil: lists are believed. Exists is false when there is none, or none that
@@ -53,10 +55,16 @@ type kind[T any] struct {
 
 	// Lists, writes and doubts are numbered as they begin, so that it is known which came first, even within one tick of the clock.
 	sequence uint64
-	copied   uint64               // the list that the copy is made of
-	written  map[string]uint64    // identity -> our latest write (or deletion) of it
-	created  map[string]time.Time // identity -> when we created it, for visibleAfter at most
-	doubted  uint64               // lists that began before this do not count any more
+	copied   uint64              // the list that the copy is made of
+	written  map[string]uint64   // identity -> our latest write (or deletion) of it
+	created  map[string]creation // by identity, for visibleAfter at most
+	doubted  uint64              // lists that began before this do not count any more
+}
+
+// creation is when we created an object, and whether a list has shown it since.
+type creation struct {
+	at    time.Time
+	shown bool
 }
 
 // flight is one list call that several readers wait for.
@@ -70,7 +78,7 @@ type flight struct {
 func newKind[T any](name string, list func(context.Context) ([]T, error), id func(T) string, keys func(T) []string) *kind[T] {
 	return &kind[T]{name: name, list: list, id: id, keys: keys,
 		objects: map[string]T{}, index: map[string]map[string]bool{}, missed: map[string]missed[T]{}, sought: map[string]uint64{},
-		written: map[string]uint64{}, created: map[string]time.Time{}}
+		written: map[string]uint64{}, created: map[string]creation{}}
 }
 
 // find returns all objects with the given key, from a copy that is at most maxAge old. The empty result means that there was
@@ -216,6 +224,9 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 	k.objects, k.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
 	for _, object := range objects {
 		k.insert(object)
+		if made, lately := k.created[k.id(object)]; lately {
+			k.created[k.id(object)] = creation{at: made.at, shown: true}
+		}
 		if k.present != nil {
 			k.present(k.id(object))
 		}
@@ -244,14 +255,14 @@ func (k *kind[T]) replace(objects []T, f *flight) {
 
 // keepCreated wants mu held. It puts back what we created lately and the list does not show yet.
 func (k *kind[T]) keepCreated(previous map[string]T) {
-	for id, at := range k.created {
+	for id, made := range k.created {
 		ours, known := previous[id]
-		if !known || time.Since(at) > visibleAfter || k.leaves(ours) {
+		if !known || time.Since(made.at) > visibleAfter || k.leaves(ours) {
 			delete(k.created, id)
 			continue
 		}
-		// One list that shows it says nothing about the next, which another server may answer.
-		if _, listed := k.objects[id]; !listed {
+		// One list that shows it says nothing about the next, which another server may answer: where that matters little, the cloud is asked.
+		if _, listed := k.objects[id]; !listed && !(made.shown && k.replaceable) {
 			k.insert(ours)
 		}
 	}
@@ -325,7 +336,7 @@ func (k *kind[T]) create(object T) {
 	k.put(object)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.created[k.id(object)] = time.Now()
+	k.created[k.id(object)] = creation{at: time.Now()}
 }
 
 // drop takes an object that we deleted out of the copy.

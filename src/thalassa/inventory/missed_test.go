@@ -84,6 +84,69 @@ func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
 	})
 }
 
+// TestCreatedIsAskedForOnceShown: where a second one does little harm, and a list has shown what we created, the next one that lacks it is
+// checked at once. Before that no list is proof of anything, and nobody asks.
+func TestCreatedIsAskedForOnceShown(t *testing.T) {
+	made := object{"1", "a", "new"}
+	tests := map[string]struct {
+		replaceable bool
+		shown       bool
+		hidden      []object // what only asking shows
+		want        string
+		asked       int
+	}{
+		"removed":                         {true, true, nil, "", 1},
+		"left out by a list":              {true, true, []object{made}, "new", 1},
+		"not shown yet":                   {true, false, nil, "new", 0},
+		"a second one would do much harm": {false, true, nil, "new", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{}
+				var asked []string
+				var failure error
+				k := askable(s, &asked, &tt.hidden, &failure)
+				k.replaceable = tt.replaceable
+				k.create(made)
+				if tt.shown {
+					s.set(made)
+				}
+				values(t, k, "key/a", Anew)
+				s.set()
+				if got := values(t, k, "key/a", Anew); got != tt.want || len(asked) != tt.asked {
+					t.Errorf("found %q, asked for %v; want %q and %d questions", got, asked, tt.want, tt.asked)
+				}
+			})
+		})
+	}
+}
+
+// TestListFromBeforeShowsNothing of what was created while it was under way.
+func TestListFromBeforeShowsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		var asked []string
+		var hidden []object
+		var failure error
+		k := askable(s, &asked, &hidden, &failure)
+		k.replaceable = true
+		done := make(chan error)
+		go func() {
+			_, err := k.find(t.Context(), "key/a", Anew)
+			done <- err
+		}()
+		synctest.Wait() // the list is under way
+		k.create(object{"1", "a", "new"})
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if got := values(t, k, "key/a", Anew); got != "new" || len(asked) > 0 {
+			t.Errorf("found %q, asked for %v; want what we created, and no question", got, asked)
+		}
+	})
+}
+
 // TestFewerThanExpectedTakesTwoLists, the first two of a process; later ones have one before them.
 func TestFewerThanExpectedTakesTwoLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,7 +52,8 @@ func (r routing) id() string {
 // newRouting prepares the copy of all route tables and their routes, which is made when somebody asks for it.
 func (i *Inventory) newRouting() *kind[routing] {
 	k := newKind("route tables", i.listRouting, routing.id, func(routing) []string { return []string{allRouting} })
-	k.ask = i.askRouting
+	// The pods of a node must not wait because somebody removed its route soon. Two routes to the same place are as good as one.
+	k.ask, k.replaceable = i.askRouting, true
 	return k
 }
 
