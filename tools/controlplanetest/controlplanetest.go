@@ -9,7 +9,8 @@
 //		namespace := controlplanetest.Namespace(t)
 //	}
 //
-// Cluster-wide objects are shared, so tests name theirs after themselves and remove them.
+// Cluster-wide objects are shared, so tests name theirs after themselves and remove them. Tests that cannot, and that run at the same
+// time, each borrow a control plane with Own instead.
 package controlplanetest
 
 import (
@@ -42,15 +43,16 @@ const cleanupLimit = 30 * time.Second
 // can only be a variable of a package.
 var current = &shared{} //nolint:gochecknoglobals // see above
 
-// shared is a control plane that starts at most once.
+// shared is a control plane that starts at most once, and others that are lent.
 type shared struct {
 	mu      sync.Mutex
 	usable  bool // between the begin and the end of Main
 	adjust  []func(*controlplane.Options)
-	started bool
-	dir     string
-	plane   *controlplane.ControlPlane
-	err     error
+	plane   *controlplane.ControlPlane   // for all; nil before the first test asks for it
+	idle    []*controlplane.ControlPlane // that were given back
+	started []*controlplane.ControlPlane
+	dirs    []string
+	err     error // of the start that failed
 }
 
 // Main runs the tests of a package and stops the control plane afterwards, whether they passed or
@@ -76,6 +78,18 @@ func Get(tb testing.TB) *controlplane.ControlPlane {
 	return plane
 }
 
+// Own returns a control plane that no other test has until this one ends. What tests before it left in there is there. As many are started
+// as tests have one at the same time, one after the other.
+func Own(tb testing.TB) *controlplane.ControlPlane {
+	tb.Helper()
+	plane, err := current.lend(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { current.takeBack(plane) })
+	return plane
+}
+
 // Client returns a client of a control plane, as its administrator.
 func Client(tb testing.TB, plane *controlplane.ControlPlane) kubernetes.Interface {
 	tb.Helper()
@@ -90,20 +104,26 @@ func Client(tb testing.TB, plane *controlplane.ControlPlane) kubernetes.Interfac
 // is in there is deleted by Kubernetes in the background.
 func Namespace(tb testing.TB) string {
 	tb.Helper()
-	client, closeIdle := client(tb)
+	return NamespaceIn(tb, Get(tb))
+}
+
+// NamespaceIn is Namespace in a control plane that Own has returned.
+func NamespaceIn(tb testing.TB, plane *controlplane.ControlPlane) string {
+	tb.Helper()
+	client, closeIdle := client(tb, plane)
 	defer closeIdle()
 	made, err := client.CoreV1().Namespaces().Create(tb.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(tb.Name())}}, metav1.CreateOptions{})
 	if err != nil {
 		tb.Fatalf("making a namespace: %v", err)
 	}
-	tb.Cleanup(func() { remove(tb, made.Name) })
+	tb.Cleanup(func() { remove(tb, plane, made.Name) })
 	return made.Name
 }
 
-func remove(tb testing.TB, namespace string) {
+func remove(tb testing.TB, plane *controlplane.ControlPlane, namespace string) {
 	tb.Helper()
-	client, closeIdle := client(tb)
+	client, closeIdle := client(tb, plane)
 	defer closeIdle()
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit) // the test's own has ended
 	defer cancel()
@@ -114,9 +134,9 @@ func remove(tb testing.TB, namespace string) {
 }
 
 // client returns a client and what closes its connections, so that tests may look for leaks.
-func client(tb testing.TB) (kubernetes.Interface, func()) {
+func client(tb testing.TB, plane *controlplane.ControlPlane) (kubernetes.Interface, func()) {
 	tb.Helper()
-	config := Get(tb).Config()
+	config := plane.Config()
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		tb.Fatal(err)
@@ -144,32 +164,76 @@ func (s *shared) open(adjust []func(*controlplane.Options)) {
 	s.usable, s.adjust = true, adjust
 }
 
-// get starts the control plane once; a failed start is not repeated, because it takes long and
-// would fail the same way for every other test.
+// get returns the control plane of all and starts it when it is not running yet.
 func (s *shared) get(ctx context.Context) (*controlplane.ControlPlane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.usable {
-		return nil, errors.New("no shared control plane: let TestMain of this package call controlplanetest.Main")
+	if s.plane == nil {
+		plane, err := s.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.plane = plane
 	}
-	if !s.started {
-		s.started = true
-		s.plane, s.err = s.start(ctx)
+	return s.plane, s.trouble(s.plane)
+}
+
+// lend returns a control plane that nobody has, and starts one when there is none.
+func (s *shared) lend(ctx context.Context) (*controlplane.ControlPlane, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.idle) - 1
+	if last < 0 {
+		return s.start(ctx)
+	}
+	plane := s.idle[last]
+	s.idle = s.idle[:last]
+	return plane, s.trouble(plane)
+}
+
+func (s *shared) takeBack(plane *controlplane.ControlPlane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, plane)
+}
+
+// trouble wants mu held. It is why a control plane that was started is of no use.
+func (s *shared) trouble(plane *controlplane.ControlPlane) error {
+	if !s.usable {
+		return errNotInMain
+	}
+	return plane.Err()
+}
+
+// errNotInMain is for tests of packages without Main, and after its end.
+var errNotInMain = errors.New("no shared control plane: let TestMain of this package call controlplanetest.Main")
+
+// start wants mu held. A failed start is not repeated, because it takes long and would fail the same way for every other test.
+func (s *shared) start(ctx context.Context) (*controlplane.ControlPlane, error) {
+	if !s.usable {
+		return nil, errNotInMain
 	}
 	if s.err != nil {
 		return nil, s.err
 	}
-	return s.plane, s.plane.Err()
+	plane, err := s.startNew(ctx)
+	if err != nil {
+		s.err = err
+		return nil, err
+	}
+	s.started = append(s.started, plane)
+	return plane, nil
 }
 
-// start must not end with the test that happens to be the first.
-func (s *shared) start(ctx context.Context) (*controlplane.ControlPlane, error) {
-	var err error
-	if s.dir, err = os.MkdirTemp("", "controlplane-"); err != nil {
-		return nil, fmt.Errorf("making a folder for the shared control plane: %w", err)
+// startNew must not end with the test that happens to be the first.
+func (s *shared) startNew(ctx context.Context) (*controlplane.ControlPlane, error) {
+	dir, err := os.MkdirTemp("", "controlplane-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for a control plane of these tests: %w", err)
 	}
+	s.dirs = append(s.dirs, dir)
 	o := controlplane.Options{
-		Dir:      s.dir,
+		Dir:      dir,
 		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
 	}
 	for _, adjust := range s.adjust {
@@ -178,21 +242,21 @@ func (s *shared) start(ctx context.Context) (*controlplane.ControlPlane, error) 
 	return controlplane.Start(context.WithoutCancel(ctx), o)
 }
 
-// close stops the control plane and removes its folder.
+// close stops the control planes and removes their folders.
 func (s *shared) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usable = false
 	var errs []error
-	if s.plane != nil {
-		errs = append(errs, s.plane.Stop())
+	for _, plane := range s.started {
+		errs = append(errs, plane.Stop())
 	}
-	if s.dir == "" {
-		return errors.Join(errs...)
+	for _, dir := range s.dirs {
+		if os.Getenv(KeepEnv) != "" {
+			fmt.Fprintln(os.Stderr, "a control plane of these tests is kept in", dir)
+			continue
+		}
+		errs = append(errs, os.RemoveAll(dir))
 	}
-	if os.Getenv(KeepEnv) != "" {
-		fmt.Fprintln(os.Stderr, "the control plane of these tests is kept in", s.dir)
-		return errors.Join(errs...)
-	}
-	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+	return errors.Join(errs...)
 }

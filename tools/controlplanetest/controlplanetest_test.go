@@ -1,9 +1,11 @@
 package controlplanetest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +41,7 @@ func TestClient(t *testing.T) {
 // The control plane is started with the context of some test and outlives it.
 func TestAdjustedAndAlive(t *testing.T) {
 	t.Run("first", func(t *testing.T) { Get(t) })
-	client, closeIdle := client(t)
+	client, closeIdle := client(t, Get(t))
 	defer closeIdle()
 	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
 	if err != nil || service.Spec.ClusterIP != "10.111.0.1" {
@@ -53,7 +55,7 @@ func TestNamespaceIsFreshAndGoes(t *testing.T) {
 	if first == second || !strings.HasPrefix(first, "testnamespaceisfreshandgoes-owner-with-o") {
 		t.Errorf("got namespaces %q and %q, want two named after the test", first, second)
 	}
-	client, closeIdle := client(t)
+	client, closeIdle := client(t, Get(t))
 	defer closeIdle()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -71,7 +73,7 @@ func TestNamespaceIsFreshAndGoes(t *testing.T) {
 }
 
 func TestNamespaceDeletedByItsTest(t *testing.T) {
-	t.Run("test", func(t *testing.T) { remove(t, Namespace(t)) })
+	t.Run("test", func(t *testing.T) { remove(t, Get(t), Namespace(t)) })
 }
 
 func TestPrefix(t *testing.T) {
@@ -104,8 +106,8 @@ func TestFailedStartIsNotRepeated(t *testing.T) {
 	starts := 0
 	s := &shared{}
 	s.open([]func(*controlplane.Options){func(o *controlplane.Options) { starts++; o.Binary = "/no/such/lab" }})
-	for range 3 {
-		if _, err := s.get(t.Context()); err == nil {
+	for _, start := range []func(context.Context) (*controlplane.ControlPlane, error){s.get, s.get, s.lend} {
+		if _, err := start(t.Context()); err == nil {
 			t.Fatal("it started without a binary")
 		}
 	}
@@ -115,7 +117,10 @@ func TestFailedStartIsNotRepeated(t *testing.T) {
 	if err := s.close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+	if len(s.dirs) != 1 {
+		t.Fatalf("it has the folders %q, want one", s.dirs)
+	}
+	if _, err := os.Stat(s.dirs[0]); !os.IsNotExist(err) {
 		t.Errorf("its folder is left: %v", err)
 	}
 }
@@ -127,8 +132,8 @@ func TestUnusedStartsNothing(t *testing.T) {
 	if err := s.close(); err != nil {
 		t.Error(err)
 	}
-	if s.dir != "" {
-		t.Errorf("a folder was made: %q", s.dir)
+	if len(s.dirs) > 0 {
+		t.Errorf("folders were made: %q", s.dirs)
 	}
 }
 
@@ -138,8 +143,38 @@ func TestClosedIsClosed(t *testing.T) {
 	if err := s.close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.get(t.Context()); err == nil {
-		t.Error("a control plane was started after the end of Main")
+	for _, start := range []func(context.Context) (*controlplane.ControlPlane, error){s.get, s.lend} {
+		if _, err := start(t.Context()); err == nil {
+			t.Error("a control plane was started after the end of Main")
+		}
+	}
+}
+
+// TestOwnIsNobodyElses until its test has ended. Then another one gets it, without the namespaces of the test.
+func TestOwnIsNobodyElses(t *testing.T) {
+	var first, second *controlplane.ControlPlane
+	var namespace string
+	t.Run("two at the same time", func(t *testing.T) {
+		first, second = Own(t), Own(t)
+		if all := Get(t); first == second || first == all || second == all {
+			t.Error("one control plane is handed out twice")
+		}
+		namespace = NamespaceIn(t, first)
+		for plane, want := range map[*controlplane.ControlPlane]bool{first: true, second: false, Get(t): false} {
+			_, err := Client(t, plane).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+			if (err == nil) != want || err != nil && !apierrors.IsNotFound(err) {
+				t.Errorf("looking for the namespace: %v; want it there: %v", err, want)
+			}
+		}
+	})
+	t.Run("afterwards", func(t *testing.T) {
+		if again := Own(t); again != first && again != second {
+			t.Error("a third control plane was started")
+		}
+	})
+	left, err := Client(t, first).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) && (err != nil || left.DeletionTimestamp == nil) {
+		t.Errorf("the namespace of a test that has ended: %+v, %v", left, err)
 	}
 }
 
@@ -149,6 +184,7 @@ func TestInner(t *testing.T) {
 		return
 	}
 	fmt.Println("kubeconfig:", Get(t).Kubeconfig())
+	fmt.Println("kubeconfig:", Own(t).Kubeconfig())
 	t.Error("on purpose")
 }
 
@@ -168,15 +204,25 @@ func TestMainCleansUp(t *testing.T) {
 			if err == nil || !strings.Contains(string(out), "on purpose") {
 				t.Fatalf("the failed test did not fail its binary: %v\n%s", err, out)
 			}
-			_, rest, _ := strings.Cut(string(out), "kubeconfig: ")
-			path, _, _ := strings.Cut(rest, "\n")
-			if _, err := os.Stat(path); (err == nil) != tt.kept {
-				t.Errorf("looking for %q afterwards: %v; want it kept: %v", path, err, tt.kept)
+			found := regexp.MustCompile("kubeconfig: (.*)").FindAllStringSubmatch(string(out), -1)
+			if len(found) != 2 {
+				t.Fatalf("it says of %d control planes where they are, want 2:\n%s", len(found), out)
 			}
-			if processes := usersOf(t, path); processes != nil {
-				t.Errorf("processes are left: %q", processes)
+			for _, match := range found {
+				wantLeft(t, match[1], tt.kept)
 			}
 		})
+	}
+}
+
+// wantLeft wants nothing left of a control plane but its folder, if that is kept.
+func wantLeft(t *testing.T, kubeconfig string, kept bool) {
+	t.Helper()
+	if _, err := os.Stat(kubeconfig); (err == nil) != kept {
+		t.Errorf("looking for %q afterwards: %v; want it kept: %v", kubeconfig, err, kept)
+	}
+	if processes := usersOf(t, kubeconfig); processes != nil {
+		t.Errorf("processes are left: %q", processes)
 	}
 }
 
