@@ -34,7 +34,7 @@ const (
 	patience = 90 * time.Second
 )
 
-// cluster is the tests' control plane, an emulated cloud, and who signs certificates of those that read metrics.
+// cluster is a control plane that no other test has meanwhile, an emulated cloud, and who signs certificates of those that read metrics.
 type cluster struct {
 	plane   *controlplane.ControlPlane
 	client  kubernetes.Interface
@@ -44,7 +44,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	plane := controlplanetest.Get(t)
+	plane := controlplanetest.Own(t)
 	return &cluster{plane, controlplanetest.Client(t, plane), cloud.Start(t, emulator.DefaultSeed()), authority.New(t)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,8 +26,15 @@ import (
 // updateFlag makes the test of the reference page write it.
 const updateFlag = "update"
 
+// together is how many programs run at a time unless -parallel says it: they wait most of the time, each with a control plane of 300 MiB.
+const together = "4"
+
 func TestMain(m *testing.M) {
 	flag.Bool(updateFlag, false, "write docs/reference/rbac.md anew")
+	if err := flag.Set("test.parallel", together); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL: saying how many tests run at a time:", err)
+		os.Exit(1)
+	}
 	controlplanetest.Main(m, withoutNetworks)
 }
 
@@ -157,7 +165,10 @@ func TestEveryControllerIsSwitched(t *testing.T) {
 func TestGrantedIsUsed(t *testing.T) {
 	program := host.Program(t)
 	for _, p := range profiles() {
-		t.Run(p.name, func(t *testing.T) { prove(t, program, p) })
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			prove(t, program, p)
+		})
 	}
 }
 
@@ -177,7 +188,7 @@ func prove(t *testing.T, program string, p profile) {
 	if p.managed {
 		account = "tenant-ccm"
 	}
-	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.Namespace(t), pod: newPod(t, program, workload, c.identity(t, namespace, account), c.clients)}
+	s := &story{cluster: c, t: t, profile: p, namespace: controlplanetest.NamespaceIn(t, c.plane), pod: newPod(t, program, workload, c.identity(t, namespace, account), c.clients)}
 	s.pod.write(t, s.pod.mount("token"), map[string]string{"token": c.subjectToken(t)})
 	t.Cleanup(func() { tellForbidden(t, log, begin) })
 	s.play()

@@ -190,9 +190,24 @@ func (s *story) routed() {
 		for _, name := range s.nodes {
 			s.available(name)
 		}
+		s.shown()
 		s.byHand(s.t, http.MethodPut, "/v1/route-tables/default/routes", `{"routes":[]}`)
 		s.event("default", eventRestored, (i+1)*len(s.nodes))
 	}
+}
+
+// shown waits until the program has seen its routes in a list: what no list has shown yet may also be missing in the next one, and is not
+// believed to be gone. The next list shows them, and is taken in before another one begins.
+func (s *story) shown() {
+	s.t.Helper()
+	const list = "GET /v1/route-tables"
+	before := s.cloud.Counters()[list]
+	controlplanetest.Eventually(s.t, patience, "the program looks for its routes", func(context.Context) error {
+		if more := s.cloud.Counters()[list] - before; more < 2 {
+			return fmt.Errorf("it has listed route tables %d times since, want 2", more)
+		}
+		return nil
+	})
 }
 
 // available waits until a Node says that its network is there.
