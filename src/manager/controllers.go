@@ -36,7 +36,7 @@ type controller struct {
 	watches []watch
 	// check says, before the election, that the controller can do its work: nil,
 	// a skipError, or what is wrong with the flags.
-	check func(cloudprovider.Interface, *config.CloudControllerManagerConfiguration) error
+	check func(cloudprovider.Interface, configuration) error
 	// construct makes it, on the leader.
 	construct func(environment) (loop, error)
 	// describe returns metrics like those it will have, for whoever describes
@@ -65,7 +65,13 @@ type environment struct {
 	cloud     cloudprovider.Interface
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
-	settings  *config.CloudControllerManagerConfiguration
+	settings  configuration
+}
+
+// configuration is what controllers go by: the library's, and what it has no place for.
+type configuration struct {
+	*config.CloudControllerManagerConfiguration
+	masks masks
 }
 
 // watch asks for one informer.
@@ -91,7 +97,7 @@ func watchEndpointSlices(factory informers.SharedInformerFactory) cache.SharedIn
 
 // table lists all controllers by the name --controllers knows them by. To
 // replace one, replace its row.
-func table(masks masks) map[string]controller {
+func table() map[string]controller {
 	return map[string]controller{
 		names.CloudNodeController: {
 			account: "node-controller", metric: "cloud-node", watches: []watch{watchNodes},
@@ -111,18 +117,18 @@ func table(masks masks) map[string]controller {
 		},
 		nodeIPAMController: {
 			account: "node-controller", metric: "node-ipam", watches: []watch{watchNodes},
-			check: needsMasks(masks), construct: newIPAMController(masks), describe: podcidr.Described,
+			check: needsMasks, construct: newIPAMController, describe: podcidr.Described,
 		},
 	}
 }
 
 func controllerNames() []string {
-	return slices.Sorted(maps.Keys(table(defaultMasks())))
+	return slices.Sorted(maps.Keys(table()))
 }
 
 // choose returns the controllers that --controllers asks for and that have
 // something to do, and the reasons why the others do not run.
-func choose(all map[string]controller, cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration,
+func choose(all map[string]controller, cloud cloudprovider.Interface, settings configuration,
 ) (chosen map[string]controller, skipped map[string]skipError, err error) {
 	chosen, skipped = map[string]controller{}, map[string]skipError{}
 	for name, row := range all {
@@ -142,14 +148,14 @@ func choose(all map[string]controller, cloud cloudprovider.Interface, settings *
 	return chosen, skipped, nil
 }
 
-func needsInstances(cloud cloudprovider.Interface, _ *config.CloudControllerManagerConfiguration) error {
+func needsInstances(cloud cloudprovider.Interface, _ configuration) error {
 	if _, ok := cloud.InstancesV2(); !ok { // no provider has only what was before it any more
 		return skipError("the cloud has no instances")
 	}
 	return nil
 }
 
-func needsLoadBalancers(cloud cloudprovider.Interface, _ *config.CloudControllerManagerConfiguration) error {
+func needsLoadBalancers(cloud cloudprovider.Interface, _ configuration) error {
 	if _, ok := cloud.LoadBalancer(); !ok {
 		return skipError("the cloud has no load balancers")
 	}

@@ -42,12 +42,12 @@ func TestControllersAreChosen(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			settings := &config.CloudControllerManagerConfiguration{}
+			settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 			settings.Generic.Controllers = test.controllers
 			settings.KubeCloudShared.ConfigureCloudRoutes = !test.noRoutes
 			settings.KubeCloudShared.AllocateNodeCIDRs = test.allocate
 			settings.KubeCloudShared.ClusterCIDR = "10.0.0.0/8"
-			chosen, skipped, err := choose(table(defaultMasks()), test.cloud, settings)
+			chosen, skipped, err := choose(table(), test.cloud, settings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,10 +62,10 @@ func TestControllersAreChosen(t *testing.T) {
 }
 
 func TestChoiceFailsEarly(t *testing.T) {
-	settings := &config.CloudControllerManagerConfiguration{}
+	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.Generic.Controllers = []string{"*"}
 	settings.KubeCloudShared.ConfigureCloudRoutes = true
-	_, _, err := choose(table(defaultMasks()), &fakecloud.Cloud{}, settings)
+	_, _, err := choose(table(), &fakecloud.Cloud{}, settings)
 	if err == nil || !strings.Contains(err.Error(), "checking node-route-controller: missing --cluster-cidr") {
 		t.Errorf("choose returned %v, want an error about --cluster-cidr", err)
 	}
@@ -111,7 +111,7 @@ func TestClusterCIDR(t *testing.T) {
 // TestNamesInMetrics are the library's, for which dashboards ask.
 func TestNamesInMetrics(t *testing.T) {
 	found := map[string]string{}
-	for name, row := range table(defaultMasks()) {
+	for name, row := range table() {
 		found[name] = row.metric
 	}
 	want := map[string]string{

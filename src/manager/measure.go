@@ -18,11 +18,11 @@ import (
 // those of each controller that has something to do with it. They are for whoever describes them: nothing runs. The error is that
 // a controller cannot work with this cloud.
 func Collectors(cloud cloudprovider.Interface, info build.Info) ([]prometheus.Collector, error) {
-	settings := &config.CloudControllerManagerConfiguration{}
+	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.Generic.Controllers = []string{"*"}
 	settings.KubeCloudShared.ConfigureCloudRoutes, settings.KubeCloudShared.AllocateNodeCIDRs = true, true
 	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
-	chosen, _, err := choose(table(defaultMasks()), cloud, settings)
+	chosen, _, err := choose(table(), cloud, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/config"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 )
@@ -49,24 +48,23 @@ func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 		"Length of the prefix of each Node's IPv6 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
 }
 
-// needsMasks says whether Nodes can be given networks of these sizes.
-func needsMasks(masks masks) func(cloudprovider.Interface, *config.CloudControllerManagerConfiguration) error {
-	return func(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
-		if !settings.KubeCloudShared.AllocateNodeCIDRs {
-			return skipError("--allocate-node-cidrs=false")
-		}
-		if kind := settings.KubeCloudShared.CIDRAllocatorType; kind != "" && kind != rangeAllocator {
-			return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind, rangeAllocator)
-		}
-		if masks.shortest.IPv4 < 0 || masks.shortest.IPv6 < 0 {
-			return errors.New("--shortest-node-cidr-mask-size-ipv4 and -ipv6 are lengths of prefixes: want 0 or more")
-		}
-		if _, err := masks.reserved(); err != nil {
-			return err
-		}
-		_, _, err := masks.of(cloud, settings)
+// needsMasks says whether Nodes can be given networks of the sizes that are asked for.
+func needsMasks(cloud cloudprovider.Interface, settings configuration) error {
+	shared, masks := settings.KubeCloudShared, settings.masks
+	if !shared.AllocateNodeCIDRs {
+		return skipError("--allocate-node-cidrs=false")
+	}
+	if kind := shared.CIDRAllocatorType; kind != "" && kind != rangeAllocator {
+		return fmt.Errorf("--cidr-allocator-type=%s is not supported with --allocate-node-cidrs: want %s", kind, rangeAllocator)
+	}
+	if masks.shortest.IPv4 < 0 || masks.shortest.IPv6 < 0 {
+		return errors.New("--shortest-node-cidr-mask-size-ipv4 and -ipv6 are lengths of prefixes: want 0 or more")
+	}
+	if _, err := masks.reserved(); err != nil {
 		return err
 	}
+	_, _, err := masks.of(cloud, settings)
+	return err
 }
 
 // reserved are networks that Nodes get no part of.
@@ -86,7 +84,7 @@ func (m masks) reserved() ([]netip.Prefix, error) {
 }
 
 // of are the networks that Nodes' are taken from, and how large those are.
-func (m masks) of(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) ([]netip.Prefix, podcidr.Masks, error) {
+func (m masks) of(cloud cloudprovider.Interface, settings configuration) ([]netip.Prefix, podcidr.Masks, error) {
 	list, err := clusterCIDR(cloud, settings)
 	if err != nil {
 		return nil, m.Masks, err
@@ -107,24 +105,23 @@ func (m masks) of(cloud cloudprovider.Interface, settings *config.CloudControlle
 	return cidrs, chosen, chosen.Check(cidrs)
 }
 
-func newIPAMController(masks masks) func(environment) (loop, error) {
-	return func(env environment) (loop, error) {
-		cidrs, chosen, err := masks.of(env.cloud, env.settings)
-		if err != nil {
-			return loop{}, err
-		}
-		reserved, err := masks.reserved()
-		if err != nil {
-			return loop{}, err
-		}
-		options := podcidr.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest}
-		if labeller, ok := env.cloud.(Labeller); ok {
-			options.Domain = labeller.LabelDomain()
-		}
-		c, err := podcidr.New(options)
-		if err != nil {
-			return loop{}, err
-		}
-		return loop{collectors: c.Collectors(), run: c.Run}, nil
+func newIPAMController(env environment) (loop, error) {
+	masks := env.settings.masks
+	cidrs, chosen, err := masks.of(env.cloud, env.settings)
+	if err != nil {
+		return loop{}, err
 	}
+	reserved, err := masks.reserved()
+	if err != nil {
+		return loop{}, err
+	}
+	options := podcidr.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest}
+	if labeller, ok := env.cloud.(Labeller); ok {
+		options.Domain = labeller.LabelDomain()
+	}
+	c, err := podcidr.New(options)
+	if err != nil {
+		return loop{}, err
+	}
+	return loop{collectors: c.Collectors(), run: c.Run}, nil
 }

@@ -55,11 +55,11 @@ func TestFlagsOfNetworks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			settings := &config.CloudControllerManagerConfiguration{}
+			settings := configuration{&config.CloudControllerManagerConfiguration{}, s.masks}
 			if err := s.KubeCloudShared.ApplyTo(&settings.KubeCloudShared); err != nil {
 				t.Fatal(err)
 			}
-			err = table(s.masks)[nodeIPAMController].check(&fakecloud.Cloud{}, settings)
+			err = table()[nodeIPAMController].check(&fakecloud.Cloud{}, settings)
 			_, skipped := errors.AsType[skipError](err)
 			switch {
 			case skipped != tt.skipped, !skipped && (err == nil) != (tt.want == ""):
@@ -86,9 +86,9 @@ func TestNetworksAreGiven(t *testing.T) {
 func givesNetwork(t *testing.T, chosen masks, bits, want string) {
 	t.Helper()
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Labels: map[string]string{"k8s.example.com/node-cidr-mask-size-ipv4": bits}}})
-	settings := &config.CloudControllerManagerConfiguration{}
+	settings := configuration{&config.CloudControllerManagerConfiguration{}, chosen}
 	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
-	works(t, environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, settings: settings}, newIPAMController(chosen), func(ctx context.Context) error {
+	works(t, environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, settings: settings}, newIPAMController, func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, "a", metav1.GetOptions{})
 		if err == nil && node.Spec.PodCIDR != want {
 			return notYetError("the Node has " + node.Spec.PodCIDR)

@@ -34,6 +34,7 @@ const watchdogTolerance = 20 * time.Second
 // process is a cloud controller manager, ready to run once.
 type process struct {
 	config      *ccmconfig.CompletedConfig
+	settings    configuration
 	cloud       cloudprovider.Interface
 	build       build.Info
 	caches      *caches
@@ -44,10 +45,10 @@ type process struct {
 	metrics     *controllers.ControllerManagerMetrics
 }
 
-// newProcess connects the cloud with the caches; rows are all controllers that there are. It fails if a controller that
-// is asked for could not start later.
-func newProcess(c *ccmconfig.CompletedConfig, rows map[string]controller, cloud cloudprovider.Interface, info build.Info) (*process, error) {
-	chosen, skipped, err := choose(rows, cloud, &c.ComponentConfig)
+// newProcess connects the cloud with the caches. It fails if a controller that is asked for could not start later.
+func newProcess(c *ccmconfig.CompletedConfig, masks masks, cloud cloudprovider.Interface, info build.Info) (*process, error) {
+	settings := configuration{&c.ComponentConfig, masks}
+	chosen, skipped, err := choose(table(), cloud, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +58,7 @@ func newProcess(c *ccmconfig.CompletedConfig, rows map[string]controller, cloud 
 	}
 	p := &process{
 		config:      c,
+		settings:    settings,
 		cloud:       cloud,
 		build:       info,
 		caches:      caches,

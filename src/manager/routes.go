@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/config"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 )
 
-func needsRoutes(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) error {
+func needsRoutes(cloud cloudprovider.Interface, settings configuration) error {
 	if !settings.KubeCloudShared.ConfigureCloudRoutes {
 		return skipError("--configure-cloud-routes=false")
 	}
@@ -24,7 +23,7 @@ func needsRoutes(cloud cloudprovider.Interface, settings *config.CloudController
 }
 
 // clusterCIDR is what --cluster-cidr says, or else the cloud's configuration. The error is that they say different things.
-func clusterCIDR(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) (string, error) {
+func clusterCIDR(cloud cloudprovider.Interface, settings configuration) (string, error) {
 	flag, configured := strings.TrimSpace(settings.KubeCloudShared.ClusterCIDR), ""
 	if networker, ok := cloud.(Networker); ok {
 		configured = strings.TrimSpace(networker.ClusterCIDR())
@@ -36,7 +35,7 @@ func clusterCIDR(cloud cloudprovider.Interface, settings *config.CloudController
 }
 
 // routeCIDRs are the networks that routes lead to.
-func routeCIDRs(cloud cloudprovider.Interface, settings *config.CloudControllerManagerConfiguration) ([]netip.Prefix, error) {
+func routeCIDRs(cloud cloudprovider.Interface, settings configuration) ([]netip.Prefix, error) {
 	list, err := clusterCIDR(cloud, settings)
 	if err != nil {
 		return nil, err

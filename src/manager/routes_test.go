@@ -32,11 +32,11 @@ func TestClusterCIDROfTheCloud(t *testing.T) {
 		"three of them": {"", "10.1.0.0/16,10.2.0.0/16", "give one network, or one IPv4 and one IPv6 network"},
 	}
 	for name, tt := range tests {
-		settings := &config.CloudControllerManagerConfiguration{}
+		settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 		settings.KubeCloudShared.ConfigureCloudRoutes, settings.KubeCloudShared.AllocateNodeCIDRs = true, true
 		settings.KubeCloudShared.ClusterCIDR = tt.flag
 		for _, row := range []string{"node-route-controller", nodeIPAMController} {
-			err := table(defaultMasks())[row].check(configured{&fakecloud.Cloud{}, tt.cloud}, settings)
+			err := table()[row].check(configured{&fakecloud.Cloud{}, tt.cloud}, settings)
 			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("%s: %s: error %v, want %q", name, row, err, tt.want)
 			}
@@ -51,7 +51,7 @@ func TestRoutesAreMade(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a"}, Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.1.0/24"}},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}},
 	})
-	settings := &config.CloudControllerManagerConfiguration{}
+	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.KubeCloudShared.ClusterName, settings.KubeCloudShared.ClusterCIDR = "blue", "10.244.0.0/16"
 	works(t, environment{cloud: cloud, client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
 		routes, err := cloud.ListRoutes(ctx, "blue")

@@ -151,7 +151,7 @@ func (s *settings) assemble(cloud cloudprovider.Interface) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(config.Complete(), table(s.masks), cloud, s.build)
+	p, err := newProcess(config.Complete(), s.masks, cloud, s.build)
 	if err != nil {
 		return nil, errors.Join(err, discard(config))
 	}

@@ -80,7 +80,7 @@ func (p *process) construct(builder clients, row controller) (loop, error) {
 		cloud:     p.cloud,
 		client:    client,
 		informers: p.caches,
-		settings:  &p.config.ComponentConfig,
+		settings:  p.settings,
 	})
 }
 
