@@ -74,6 +74,11 @@ type configuration struct {
 	masks masks
 }
 
+// enables says whether --controllers asks for a controller.
+func (c configuration) enables(name string) bool {
+	return cmapp.IsControllerEnabled(name, sets.NewString(), c.Generic.Controllers)
+}
+
 // watch asks for one informer.
 type watch func(informers.SharedInformerFactory) cache.SharedIndexInformer
 
@@ -133,7 +138,7 @@ func choose(all map[string]controller, cloud cloudprovider.Interface, settings c
 	chosen, skipped = map[string]controller{}, map[string]skipError{}
 	for name, row := range all {
 		reason := skipError("not in --controllers")
-		if cmapp.IsControllerEnabled(name, sets.NewString(), settings.Generic.Controllers) {
+		if settings.enables(name) {
 			err = row.check(cloud, settings)
 			if err == nil {
 				chosen[name] = row

@@ -8,6 +8,7 @@ import (
 
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 )
 
@@ -62,6 +63,15 @@ func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
+// shortestRouted are the shortest prefixes of networks that get routes: those that our own allocator may give, if it runs; else all.
+func shortestRouted(env environment) (podcidr.Masks, error) {
+	if !env.settings.enables(nodeIPAMController) || !env.settings.KubeCloudShared.AllocateNodeCIDRs {
+		return podcidr.Masks{}, nil
+	}
+	cidrs, chosen, err := env.settings.masks.of(env.cloud, env.settings)
+	return chosen.Limit(env.settings.masks.shortest, cidrs), err
+}
+
 func newRouteController(env environment) (loop, error) {
 	routes, _ := env.cloud.Routes()
 	cidrs, err := routeCIDRs(env.cloud, env.settings)
@@ -72,6 +82,9 @@ func newRouteController(env environment) (loop, error) {
 	options := route.Options{
 		Provider: route.ProviderOf(routes, shared.ClusterName), Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		CIDRs: cidrs, Period: shared.RouteReconciliationPeriod.Duration,
+	}
+	if options.Shortest, err = shortestRouted(env); err != nil {
+		return loop{}, err
 	}
 	if labeller, ok := env.cloud.(Labeller); ok {
 		options.Domain = labeller.LabelDomain()

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/config"
 	fakecloud "k8s.io/cloud-provider/fake"
@@ -47,10 +48,7 @@ func TestClusterCIDROfTheCloud(t *testing.T) {
 // TestRoutesAreMade by the controller that the flags ask for, with any cloud that has routes, within --cluster-cidr.
 func TestRoutesAreMade(t *testing.T) {
 	cloud := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
-	client := fake.NewClientset(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a"}, Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.1.0/24"}},
-		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}},
-	})
+	client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.1.0/24"))
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.KubeCloudShared.ClusterName, settings.KubeCloudShared.ClusterCIDR = "blue", "10.244.0.0/16"
 	works(t, environment{cloud: cloud, client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
@@ -60,4 +58,43 @@ func TestRoutesAreMade(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestRoutesToLargeNetworks are made, unless an allocator of our own would not give them: then who is inside gets one.
+func TestRoutesToLargeNetworks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		allocates   bool
+		controllers []string
+		want        string
+	}{
+		"no allocator":      {false, []string{"*"}, "10.244.0.0/17"},
+		"allocator":         {true, []string{"*"}, "10.244.1.0/24"},
+		"another allocator": {true, []string{"*", "-" + nodeIPAMController}, "10.244.0.0/17"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
+			client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.0.0/17"), routed("b", "10.0.0.2", "10.244.1.0/24"))
+			settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
+			settings.Generic.Controllers = tt.controllers
+			settings.KubeCloudShared.ClusterName, settings.KubeCloudShared.ClusterCIDR, settings.KubeCloudShared.AllocateNodeCIDRs = "blue", "10.244.0.0/16", tt.allocates
+			works(t, environment{cloud: cloud, client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
+				routes, err := cloud.ListRoutes(ctx, "blue")
+				switch {
+				case err == nil && len(routes) == 0:
+					return notYetError("no route in the cloud")
+				case len(routes) != 1 || routes[0].DestinationCIDR != tt.want:
+					t.Errorf("routes %+v, want one to %s", routes, tt.want)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// routed is a Node with a network and an address.
+func routed(name, address, network string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.NodeSpec{PodCIDRs: []string{network}},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}},
+	}
 }

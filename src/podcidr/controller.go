@@ -98,7 +98,7 @@ func New(o Options) (*Controller, error) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: component}),
 	}
-	c.ledger.shortest = o.Shortest
+	c.ledger.shortest = o.Masks.Limit(o.Shortest, o.CIDRs)
 	for _, p := range c.ledger.pools {
 		for _, network := range o.Reserved {
 			p.occupy(network)

@@ -29,7 +29,7 @@ type ledger struct {
 	mu    sync.Mutex
 	pools []*pool // one for each network of the cluster, in their order
 	masks Masks
-	// shortest are the shortest prefixes that Nodes may ask for; 0 is some bits shorter than masks.
+	// shortest are the shortest prefixes that Nodes may ask for.
 	shortest Masks
 	domain   string
 	records  map[string]holding // by the Node's name
@@ -58,7 +58,7 @@ type metrics struct {
 
 func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
 	const subsystem = "node_ipam_controller"
-	l := &ledger{masks: masks, domain: domain, records: map[string]holding{}, waiting: map[string]bool{}, metrics: metrics{
+	l := &ledger{masks: masks, shortest: masks.Limit(Masks{}, cidrs), domain: domain, records: map[string]holding{}, waiting: map[string]bool{}, metrics: metrics{
 		allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_allocations_total",
 			Help: "Nodes that were given the networks of their pods."}),
 		releases: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_releases_total",
@@ -125,9 +125,9 @@ func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 // tooLarge is what the owner of a Node is told whose network is larger than any that it could be given; nil if it is not.
 func (l *ledger) tooLarge(network netip.Prefix) error {
 	for _, p := range l.pools {
-		if shortest := l.masks.orLarger(l.shortest, p.network); p.network.Overlaps(network) && network.Bits() < shortest {
+		if p.network.Overlaps(network) && !l.shortest.Allows(network) {
 			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than any that this controller would give, with a prefix of %d bits. No other Node gets a part of it while this one is there. "+
-				"If that is not meant, find out who set it, delete this Node, and let it register again; if it is, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network, shortest)}
+				"If that is not meant, find out who set it, delete this Node, and let it register again; if it is, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network, l.shortest.of(network))}
 		}
 	}
 	return nil
@@ -286,7 +286,7 @@ func (l *ledger) maskOf(node *corev1.Node, network netip.Prefix) (int, error) {
 		return l.masks.of(network), nil
 	}
 	bits, err := strconv.Atoi(text)
-	if shortest := l.masks.orLarger(l.shortest, network); err != nil || bits < shortest || bits > network.Addr().BitLen() {
+	if shortest := l.shortest.of(network); err != nil || bits < shortest || bits > network.Addr().BitLen() {
 		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s is %q; want a whole number from %d to %d, the length of a prefix within %s. --shortest-node-cidr-mask-size-ipv4 and -ipv6 say how large a Node's own network may be.",
 			key, text, shortest, network.Addr().BitLen(), network)}
 	}

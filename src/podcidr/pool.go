@@ -200,21 +200,35 @@ const (
 // one, and one Node is not to have half of the cluster's network.
 const larger = 4
 
-// orLarger are the shortest prefixes that a Node may ask for in one of these networks: as configured, else some bits shorter than others'.
-func (m Masks) orLarger(configured Masks, network netip.Prefix) int {
-	shortest := configured.of(network)
-	if shortest == 0 {
-		shortest = m.of(network) - larger
+// Limit are the shortest prefixes that Nodes' networks may have in those of the cluster, of which there is one of each family at most: as
+// configured, where that is not 0, else some bits shorter than m. That of a family which the cluster lacks is 0.
+func (m Masks) Limit(configured Masks, cidrs []netip.Prefix) Masks {
+	var limit Masks
+	for _, network := range cidrs {
+		shortest := configured.of(network)
+		if shortest == 0 {
+			shortest = m.of(network) - larger
+		}
+		*limit.at(network) = max(network.Bits(), min(shortest, m.of(network)))
 	}
-	return max(network.Bits(), min(shortest, m.of(network)))
+	return limit
 }
 
+// Allows says of a limit that a Node's network is not too large. That of the zero Masks is never.
+func (m Masks) Allows(network netip.Prefix) bool { return network.Bits() >= m.of(network) }
+
+// TooLarge is the reason of the events that tell of a network which is not allowed.
+const TooLarge = reasonLarge
+
 // of is the mask of a network's family.
-func (m Masks) of(network netip.Prefix) int {
+func (m Masks) of(network netip.Prefix) int { return *m.at(network) }
+
+// at is where the mask of a network's family is.
+func (m *Masks) at(network netip.Prefix) *int {
 	if network.Addr().Is4() {
-		return m.IPv4
+		return &m.IPv4
 	}
-	return m.IPv6
+	return &m.IPv6
 }
 
 // Check says why Nodes cannot have networks of that size in those of the cluster; nil if they can.

@@ -173,8 +173,14 @@ func TestLargestOfANode(t *testing.T) {
 		"configured, smaller than any": {"10.244.0.0/16", Masks{IPv4: 24}, Masks{IPv4: 28}, 24},
 		"IPv6":                         {"fd00:244::/48", Masks{IPv6: 64}, Masks{IPv4: 18}, 60},
 	} {
-		if got := tt.masks.orLarger(tt.shortest, prefix(tt.network)); got != tt.want {
+		network := prefix(tt.network)
+		limit := tt.masks.Limit(tt.shortest, []netip.Prefix{network})
+		if got := limit.of(network); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+		allowed, large := netip.PrefixFrom(network.Addr(), tt.want), netip.PrefixFrom(network.Addr(), tt.want-1)
+		if !limit.Allows(allowed) || limit.Allows(large) || !(Masks{}).Allows(large) {
+			t.Errorf("%s: allows %s %v and %s %v, without a limit %v", name, allowed, limit.Allows(allowed), large, limit.Allows(large), (Masks{}).Allows(large))
 		}
 	}
 }

@@ -78,6 +78,9 @@ func (d demand) wanting() map[string]bool {
 	for _, w := range d.wants {
 		names[w.node.Name] = true
 	}
+	for _, w := range d.oversized {
+		names[w.node.Name] = true
+	}
 	for name := range d.notices {
 		names[name] = true
 	}
@@ -88,7 +91,7 @@ func (d demand) wanting() map[string]bool {
 // stays so when a table cannot be filled and another one has the same route, as when a subnet comes to use one more table: its pods are
 // reached as well as before.
 func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p plan, result *outcome) (lacking, warnings []notice) {
-	lacking, warnings = slices.Clone(d.notices[node.Name]), slices.Clone(p.warnings[node.Name])
+	lacking, warnings = slices.Concat(d.notices[node.Name], p.refused[node.Name]), slices.Clone(p.warnings[node.Name])
 	note := func(why notice, table string, destination netip.Prefix) {
 		if available(node).status == corev1.ConditionFalse && p.elsewhere(table, destination) {
 			warnings = append(warnings, why)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/crew"
 	nodes "github.com/thalassa-cloud/thalassa-ccm/src/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 )
 
 // component is the source of the events, as in k8s.io/cloud-provider.
@@ -50,6 +51,9 @@ type Options struct {
 	Period time.Duration
 	// Domain begins the name of the label and annotation by which a Node takes no part, node.ExcludeFromRoutes; "" is none.
 	Domain string
+	// Shortest are the shortest prefixes of networks that get a route, where those are given by an allocator: podcidr.Masks.Limit. The zero
+	// Masks are any.
+	Shortest podcidr.Masks
 	// Recorder takes what the owners of Nodes are told; nil makes events of the API server.
 	Recorder record.EventRecorder
 }
@@ -62,6 +66,7 @@ type Controller struct {
 	cidrs    []netip.Prefix
 	period   time.Duration
 	domain   string
+	shortest podcidr.Masks
 	recorder record.EventRecorder
 	metrics  *metrics
 	queue    workqueue.TypedDelayingInterface[string]
@@ -74,7 +79,7 @@ type Controller struct {
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, domain: o.Domain, recorder: o.Recorder,
+		provider: o.Provider, client: o.Client, nodes: o.Nodes.Lister(), cidrs: o.CIDRs, period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
 		metrics: newMetrics(), memory: newMemory(), gates: newGates(), changes: &atomic.Int64{},
 		// The name is that of the library's route controller, and so are those of the queue's metrics.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),

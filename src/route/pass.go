@@ -89,7 +89,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 		return result, err
 	}
 	cluster := Cluster{CIDRs: c.cidrs, Members: members}
-	d := demandOf(cluster, nodes)
+	d := demandOf(cluster, nodes, c.shortest)
 	var p plan
 	var tables []Table
 	whenSlow(func() { p, tables, err = c.compare(ctx, cluster, d, trigger) }, func() { c.sayWaiting(ctx, d.waiting(concerned), result) })

@@ -95,6 +95,8 @@ type plan struct {
 	conflicts map[string][]conflict
 	// warnings are what else Nodes' owners should know, by the Node's name.
 	warnings map[string][]notice
+	// refused are why Nodes get no routes to networks that are too large, by the Node's name.
+	refused map[string][]notice
 	// unserved are why Nodes may not reach pods of others, by the Node's name.
 	unserved map[string]string
 	// right are the tables in which a destination leads where it should.
@@ -118,9 +120,10 @@ func planOf(view View, d demand, k knowledge) plan {
 	p := plan{
 		unserved:  view.Unserved,
 		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{}, owned: map[pair]bool{},
-		right: map[netip.Prefix][]string{},
+		right: map[netip.Prefix][]string{}, refused: map[string][]notice{},
 	}
 	wanted := d.wanted()
+	old := d.before()
 	for _, table := range view.Tables {
 		present := map[netip.Prefix][]Found{}
 		for _, f := range table.Routes {
@@ -130,6 +133,7 @@ func planOf(view View, d demand, k knowledge) plan {
 				p.inside(table, f, d)
 			}
 		}
+		old.look(table, present)
 		staying := map[netip.Prefix]kept{}
 		for _, w := range d.wants {
 			if slices.ContainsFunc(present[w.destination], w.leads) {
@@ -142,6 +146,7 @@ func planOf(view View, d demand, k knowledge) plan {
 		p.bypass(table)
 		p.clear(table, staying, d, k)
 	}
+	p.refuse(old)
 	return p
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 )
 
 // routesOf reads routes: "10.244.1.0/24 by 10.0.0.1". Without "by" it leads to no address.
@@ -80,7 +82,7 @@ func TestPlan(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := Cluster{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
-			d := demandOf(cluster, tt.nodes)
+			d := demandOf(cluster, tt.nodes, podcidr.Masks{})
 			tables := []Table{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
 			if got := planOf(View{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 )
 
 // plain is a cloud with route tables, whose routes are given by hand as well.
@@ -229,8 +230,10 @@ type rig struct {
 	process *crewtest.Process
 	cidrs   []netip.Prefix
 	period  time.Duration
-	made    int
-	running *Controller
+	// shortest are the shortest prefixes that get a route.
+	shortest podcidr.Masks
+	made     int
+	running  *Controller
 }
 
 // inRig runs a test in a synctest bubble, in a cluster whose pods are in 10.244.0.0/16 and fd00:244::/48.
@@ -249,7 +252,7 @@ func (r *rig) start() { r.startWith(r.cloud) }
 func (r *rig) startWith(provider Provider) {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
-		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Domain: "k8s.example.com", Recorder: r.process.Recorder})
+		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Domain: "k8s.example.com", Shortest: r.shortest, Recorder: r.process.Recorder})
 		return r.running.Run, err
 	})
 	r.settle()

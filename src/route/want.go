@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
 )
 
 // want is a route that a Node needs in every table that is used.
@@ -46,6 +48,7 @@ const (
 	reasonOutside   = "PodCIDROutsideCluster" // not within --cluster-cidr
 	reasonTaken     = "PodCIDRTaken"          // by another Node
 	reasonInvalid   = "InvalidPodCIDR"
+	reasonLarge     = podcidr.TooLarge
 	reasonRestored  = "RouteRestored" // somebody deleted or changed it
 	reasonUnknown   = "RoutesNotKnown"
 	reasonQuota     = "RouteQuotaExceeded"
@@ -58,6 +61,8 @@ const (
 // demand is what all Nodes want.
 type demand struct {
 	wants []want
+	// oversized are networks that are too large for a route, as if they were wants.
+	oversized []want
 	// notices are why Nodes do not get what they want, by the Node's name.
 	notices map[string][]notice
 	// addresses are all that members have which certainly run on their machines.
@@ -69,8 +74,8 @@ type demand struct {
 	others others
 }
 
-// demandOf is what the members of all Nodes want. Of two Nodes with networks that overlap, the older one has it, whether it takes part or not.
-func demandOf(cluster Cluster, nodes []*corev1.Node) demand {
+// demandOf is what the members of all Nodes want, of networks that are allowed. Of two Nodes with networks that overlap, the older one has it, whether it takes part or not.
+func demandOf(cluster Cluster, nodes []*corev1.Node, shortest podcidr.Masks) demand {
 	members := make(map[string]Member, len(cluster.Members))
 	for _, member := range cluster.Members {
 		members[member.Node.Name] = member
@@ -89,7 +94,7 @@ func demandOf(cluster Cluster, nodes []*corev1.Node) demand {
 			d.trust(member.Addresses)
 		}
 		for _, text := range podCIDRs(node) {
-			d.add(member, text, cluster.CIDRs)
+			d.add(member, text, cluster.CIDRs, shortest)
 		}
 	}
 	return d
@@ -115,7 +120,7 @@ func nodesOf(members []Member) []*corev1.Node {
 }
 
 // add is one network of a Node. Of one whose machine nobody knows nothing can be said: what is there stays.
-func (d *demand) add(member Member, text string, cidrs []netip.Prefix) {
+func (d *demand) add(member Member, text string, cidrs []netip.Prefix, shortest podcidr.Masks) {
 	node := member.Node
 	tell := func(reason, format string, values ...any) {
 		d.notices[node.Name] = append(d.notices[node.Name], notice{reason, fmt.Sprintf(format, values...)})
@@ -127,7 +132,9 @@ func (d *demand) add(member Member, text string, cidrs []netip.Prefix) {
 	}
 	destination = destination.Masked()
 	d.destinations[destination] = true
-	d.claims.sizes[sizeOf(destination)] = true
+	if shortest.Allows(destination) {
+		d.claims.sizes[sizeOf(destination)] = true
+	}
 	owner, theirs, twice := d.taken(destination)
 	w := want{node: node, destination: destination, gateways: ofFamily(member.Addresses, destination)}
 	switch {
@@ -135,6 +142,9 @@ func (d *demand) add(member Member, text string, cidrs []netip.Prefix) {
 		return
 	case !Inside(destination, cidrs):
 		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to elsewhere are not touched. Make --cluster-cidr the network that pods have their addresses from.", destination)
+		return
+	case !shortest.Allows(destination):
+		d.oversized = append(d.oversized, w)
 		return
 	case twice:
 		tell(reasonTaken, "No route to %s: node %s has %s for its pods. Find out what gives networks to Nodes twice, delete one of the two, and let it register again.", destination, owner, theirs)
