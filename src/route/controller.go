@@ -73,7 +73,9 @@ type Controller struct {
 	synced   cache.InformerSynced
 	memory   *memory
 	gates    *gates
-	changes  *atomic.Int64 // of Nodes, so far: the queue does not tell what waits behind the pass that is under way
+	// hindrance is that of the pass that is under way: there is one at a time.
+	hindrance hindrance
+	changes   *atomic.Int64 // of Nodes, so far: the queue does not tell what waits behind the pass that is under way
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.

@@ -178,9 +178,11 @@ func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, d deman
 	addresses := gatewaysOf(doubted)
 	if len(addresses) == 0 {
 		c.memory.noteVacant(nil, nil)
+		c.tellUnlisted(nil, nil)
 		return nil
 	}
 	vacant, err := c.provider.Vacant(ctx, cluster, addresses)
+	c.tellUnlisted(cluster.Members, err)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "It is not known who has the addresses that routes of others lead to; they stay, and it is asked again at the next look for drift")
 		return nil

@@ -31,7 +31,7 @@ type Provider interface {
 	// maxAge old; 0 and less ask for a new one. It contains what this process has written. It is complete, or an error.
 	Look(ctx context.Context, cluster Cluster, maxAge time.Duration) (View, error)
 	// Vacant returns those of the addresses that no machine in the network has, by a complete list that began after the call. A list that
-	// lacks what the cluster's own Nodes have is none: it is an error. An address of which the list cannot tell is not vacant.
+	// lacks what the cluster's own Nodes have is none: it is an *Unlisted. An address of which the list cannot tell is not vacant.
 	Vacant(ctx context.Context, cluster Cluster, addresses []netip.Addr) ([]netip.Addr, error)
 	// Create adds a route to a table. It is a *Problem if somebody can do something about the error.
 	Create(ctx context.Context, table string, route Route) error

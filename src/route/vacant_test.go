@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/reminder"
 )
 
 // unlist makes lists of machines leave out an address, or show it again.
@@ -69,6 +71,44 @@ func TestNoAnswerAboutMachines(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.unlisted = nil })
 		<-time.After(2*driftPeriod + time.Second)
 		wantIs(r, "writes with answers", r.wrote(), "delete main 10.244.7.0/24 by 10.0.0.7")
+	})
+}
+
+// TestNodesInTheWay of the clean-up are told, from the second look on, for as long as that lasts, and not because of a list that fails.
+func TestNodesInTheWay(t *testing.T) {
+	strange(t, func(r *rig) {
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
+		lacks := func(err error) { r.cloud.set(func(p *plain) { p.unlisted = err }) }
+		ofB := &Unlisted{Lacks: map[string]string{"b": "the one"}, Err: errors.New("not complete")}
+		lacks(ofB)
+		r.end("10.0.0.7")
+		r.later()
+		lacks(nil)
+		r.later()
+		wantIs(r, "events of a list that was partial for a moment", r.told(), "Warning RouteLeftBehind")
+		lacks(ofB)
+		r.cloud.byHand("main", "10.244.8.0/24", "10.0.0.8")
+		r.later()
+		wantIs(r, "events of another", r.told(), "")
+		r.later()
+		wantIs(r, "events", r.told(), "Warning RouteCleanUpStopped")
+		lacks(errors.New("no list"))
+		r.later()
+		lacks(fmt.Errorf("once more: %w", ofB))
+		<-time.After(reminder.Again - 4*driftPeriod)
+		wantIs(r, "events within an hour", r.told(), "")
+		<-time.After(3 * driftPeriod)
+		wantIs(r, "events when it lasts", r.told(), "Warning RouteCleanUpStopped")
+		wantIs(r, "writes", strings.Contains(r.wrote(), "delete main 10.244.8.0/24"), false)
+		r.leave("b")
+		lacks(nil)
+		<-time.After(3 * driftPeriod)
+		wantIs(r, "writes without it", r.wrote(), "delete main 10.244.2.0/24 by 10.0.0.2, delete main 10.244.7.0/24 by 10.0.0.7, delete main 10.244.8.0/24 by 10.0.0.8")
+		lacks(ofB)
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
+		r.told()
+		<-time.After(3 * driftPeriod)
+		wantIs(r, "events while nothing is left behind", r.told(), "")
 	})
 }
 

@@ -56,6 +56,8 @@ const (
 	reasonOtherTable = "OtherRouteTable"
 	reasonNoTable    = "RouteTableNotFound" // of the Node's own traffic
 	reasonLeftBehind = "RouteLeftBehind"    // nobody is where it leads to
+	// A Node's machine is in no list, so that nobody knows whether one is complete.
+	reasonStopped = "RouteCleanUpStopped"
 )
 
 // demand is what all Nodes want.

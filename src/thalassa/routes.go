@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -70,7 +71,8 @@ func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Du
 // placement is which route tables nodes need their routes in.
 type placement struct {
 	used map[string]bool // by identity
-	// certain says that they need them in no other: a node without an address is in a subnet that nobody knows.
+	// certain says that it is known of all nodes with an address. Routes of tables that no node uses are looked after only then. A node without
+	// one is in a subnet that nobody knows: what leads to networks of nodes stays in any table, also for its sake.
 	certain bool
 	// unlisted says that no table names the subnet of some node.
 	unlisted bool
@@ -105,7 +107,7 @@ func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 	for _, member := range members {
 		found := subnetsOf(vpc, member)
 		inside = inside || len(found) > 0
-		p.certain = p.certain && len(found) > 0
+		p.certain = p.certain && (len(found) > 0 || len(member.Addresses) == 0)
 		if len(found) == 0 && (!member.Known || len(member.Addresses) > 0) {
 			outside = member.Node.Name
 		}
@@ -245,22 +247,29 @@ func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []
 // have all that they have in the VPC, or it is not complete.
 func (r *routes) families(members []route.Member, inVPC func(netip.Addr) bool, taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
 	shows = map[bool]bool{}
-	lack := func(what, node string) error {
-		return fmt.Errorf("the machines of VPC %s lack %s of node %s, so that the list is not complete: %w; if that lasts, the Node has no machine any more: delete it",
-			r.config.VPCIdentity, what, node, client.ErrMalformed)
-	}
+	lacks := map[string]string{}
 	for _, member := range members {
 		if !member.Known {
-			return nil, lack("the one", member.Node.Name)
+			lacks[member.Node.Name] = "the one"
 		}
 		for _, address := range slices.DeleteFunc(slices.Clone(member.Addresses), func(a netip.Addr) bool { return !inVPC(a) }) {
 			if !taken[address] {
-				return nil, lack(address.String(), member.Node.Name)
+				lacks[member.Node.Name] = "the address " + address.String()
 			}
 			shows[address.Is4()] = true
 		}
 	}
-	return shows, nil
+	return shows, r.unlisted(lacks)
+}
+
+// unlisted is the error of a list of machines that lacks something of these nodes; nil for none.
+func (r *routes) unlisted(lacks map[string]string) error {
+	if len(lacks) == 0 {
+		return nil
+	}
+	example := slices.Min(slices.Collect(maps.Keys(lacks)))
+	return &route.Unlisted{Lacks: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes (%d), such as %s of node %s, so that the list is not complete: %w; if that lasts, the Node has no machine any more: delete it",
+		r.config.VPCIdentity, len(lacks), lacks[example], example, client.ErrMalformed)}
 }
 
 // Create implements route.Provider.

@@ -90,3 +90,29 @@ func TestVacantSamples(t *testing.T) {
 		}
 	})
 }
+
+// TestNodeOfNoMachine is told that it keeps what others left behind from being removed. It does not where that is known to be the cluster's, also in a table
+// that no node uses.
+func TestNodeOfNoMachine(t *testing.T) {
+	inLand(t, emulator.Switches{}, func(l *land) {
+		a := l.join("a", "10.244.1.0/24")
+		l.byHand(mainTable, "10.244.9.0/24", "10.0.0.200")
+		l.byHand(sideTable, "10.244.1.0/24", a[0])
+		l.byHand(sideTable, "10.244.8.0/24", a[0])
+		l.begin()
+		l.register("x", "m-none", nil, "10.244.5.0/24")
+		l.is("events", l.events(), "")
+		l.byHand(sideTable, "10.244.5.0/24", a[0])
+		l.byHand(sideTable, "10.244.7.0/24", a[0])
+		l.wait(3 * aPeriod)
+		living := "10.244.1.0/24 by " + a[0]
+		l.is("routes", l.has(mainTable), living+", 10.244.9.0/24 by 10.0.0.200")
+		l.is("routes of the other table", l.has(sideTable), living+", 10.244.5.0/24 by "+a[0])
+		l.is("events", l.events(), "RouteCleanUpStopped")
+		l.leave("x")
+		l.wait(3 * aPeriod)
+		l.is("routes without it", l.has(mainTable), living)
+		l.is("routes of the other table", l.has(sideTable), living)
+		l.is("events", l.events(), "RouteLeftBehind")
+	})
+}
