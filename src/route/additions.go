@@ -39,7 +39,11 @@ func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand,
 		return
 	}
 	var lacking, warnings []notice
-	whenSlow(func() { lacking, warnings = c.lacks(ctx, node, d, p, result) }, func() { c.sayWaiting(ctx, d.waiting([]*corev1.Node{node}), result) })
+	whenSlow(func() { lacking, warnings = c.lacks(ctx, node, d, p, result) }, func() {
+		if wanting {
+			c.sayWaiting(ctx, []*corev1.Node{node}, result)
+		}
+	})
 	if ctx.Err() != nil {
 		return
 	}
@@ -54,8 +58,7 @@ func (c *Controller) serveNode(ctx context.Context, node *corev1.Node, d demand,
 	}
 }
 
-// haste is how long a pass goes on making routes while Nodes change: what they need is in the next one, and nobody tells them until then
-// that they wait.
+// haste is how long a pass goes on making routes while Nodes change: what they need is in the next one.
 const haste = 5 * time.Second
 
 // leaves says whether the routes of one more Node are left to the next pass, which begins in a moment. Nothing is lost by that: what was made

@@ -137,6 +137,52 @@ func TestSlowClouds(t *testing.T) {
 	}
 }
 
+// TestNodesThatJoinSlowClouds: one that joins, or is initialised, while a pass waits for the cloud says soon that it waits, with one patch; so does one that joins
+// while nobody looks because the last looks failed.
+func TestNodesThatJoinSlowClouds(t *testing.T) {
+	for name, slowed := range map[string]func(*plain){
+		"machines": func(p *plain) { p.placing = 25 * time.Second },
+		"look":     func(p *plain) { p.looking = 25 * time.Second },
+		"creation": func(p *plain) { p.making = 25 * time.Second },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				fresh := node("fresh", "10.0.0.9", "10.244.9.0/24")
+				fresh.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}
+				r.cloud.set(func(p *plain) { p.unshown = map[string]bool{"fresh": true} })
+				r.start()
+				r.cloud.set(slowed)
+				r.join(node("a", "10.0.0.1", "10.244.1.0/24"), fresh)
+				<-time.After(window + 2*slow)
+				r.join(node("b", "10.0.0.2", "10.244.2.0/24"), node("bare", "10.0.0.3"))
+				r.changeNode("fresh", func(n *corev1.Node) { n.Spec.Taints = nil })
+				r.cloud.set(func(p *plain) { p.unshown = nil })
+				<-time.After(slow + 500*time.Millisecond)
+				for _, joined := range []string{"a", "b", "fresh"} {
+					wantIs(r, "condition meanwhile of "+joined, r.condition(joined), unavailable)
+				}
+				wantIs(r, "condition of one without pods", r.condition("bare"), "")
+				wantIs(r, "patches meanwhile", r.patches(), 3)
+				<-time.After(3 * time.Minute)
+				for _, joined := range []string{"a", "b", "fresh"} {
+					wantIs(r, "condition at the end of "+joined, r.condition(joined), created)
+				}
+				wantIs(r, "patches", r.patches(), 3)
+				wantIs(r, "events", r.told(), "")
+			})
+		})
+	}
+	inRig(t, func(r *rig) {
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.cloud.set(func(p *plain) { p.unknown = errors.New("the cloud is away") })
+		r.start()
+		<-time.After(maxRetryDelay)
+		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
+		<-time.After(window + time.Second)
+		wantIs(r, "condition between two looks", r.condition("b"), unavailable)
+	})
+}
+
 // TestNodesThatJoinMeanwhile: one that joins while the routes of many are made says soon that it waits, and what nobody needs any more goes when
 // all that is needed is there.
 func TestNodesThatJoinMeanwhile(t *testing.T) {

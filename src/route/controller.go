@@ -160,7 +160,9 @@ func (c *Controller) tick(ctx context.Context) {
 func (c *Controller) serve(ctx context.Context, trigger string) {
 	look := pair{} // of no table and to no network: what is remembered of looks that fail
 	if pause := c.memory.wait(look); pause > 0 {
-		c.queue.AddAfter(trigger, pause)
+		meanwhile := &outcome{retry: pause}
+		c.sayWaiting(ctx, c.silent(nil), meanwhile)
+		c.queue.AddAfter(trigger, meanwhile.retry)
 		return
 	}
 	result, err := c.pass(ctx, trigger)

@@ -82,7 +82,8 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	}
 	candidates := slices.DeleteFunc(slices.Clone(nodes), c.excludes)
 	var members []Member
-	whenSlow(func() { members, err = c.provider.Members(ctx, candidates) }, func() { c.sayWaiting(ctx, c.likely(candidates), result) })
+	meanwhile := func() { c.sayWaiting(ctx, c.silent(nil), result) }
+	whenSlow(func() { members, err = c.provider.Members(ctx, candidates) }, meanwhile)
 	concerned := nodesOf(members)
 	if err != nil {
 		c.tellUnknown(ctx, concerned, err, result)
@@ -92,29 +93,33 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 	d := demandOf(cluster, nodes, c.shortest)
 	var p plan
 	var tables []Table
-	whenSlow(func() { p, tables, err = c.compare(ctx, cluster, d, trigger) }, func() { c.sayWaiting(ctx, d.waiting(concerned), result) })
+	whenSlow(func() { p, tables, err = c.compare(ctx, cluster, d, trigger) }, meanwhile)
 	if err != nil {
 		c.tellUnknown(ctx, concerned, err, result)
 		return result, err
 	}
 	c.tellRestored(d, p)
-	whenSlow(func() { c.replaceAll(ctx, tables, d, &p, result) }, func() { c.sayWaiting(ctx, d.waiting(concerned), result) })
-	c.memory.forget(p, uidsOf(nodes))
+	whenSlow(func() { c.replaceAll(ctx, tables, d, &p, result) }, meanwhile)
+	c.memory.forget(p, uidsOf(c.present()))
 	c.memory.keep(tables, p)
 	c.tellUnrecognised(ctx, members, result)
-	c.additions(ctx, concerned, d, p, result)
-	c.release(ctx, nodes, result)
-	c.removals(ctx, p, result)
+	write := func() {
+		c.additions(ctx, concerned, d, p, result)
+		c.release(ctx, nodes, result)
+		c.removals(ctx, p, result)
+	}
+	own := uidsOf(d.waiting(concerned)) // what these say follows from what is written now
+	whenSlow(write, func() { c.sayWaiting(ctx, c.silent(own), result) })
 	c.metrics.left(p, result)
 	return result, ctx.Err()
 }
 
 func uidsOf(nodes []*corev1.Node) map[types.UID]bool {
-	alive := make(map[types.UID]bool, len(nodes))
+	uids := make(map[types.UID]bool, len(nodes))
 	for _, node := range nodes {
-		alive[node.UID] = true
+		uids[node.UID] = true
 	}
-	return alive
+	return uids
 }
 
 // compare looks at the cloud and plans. What is known from before is enough to add to it; whatever takes something away is planned by a

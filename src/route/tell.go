@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,17 +51,25 @@ func (d demand) waiting(nodes []*corev1.Node) []*corev1.Node {
 // slow is how long a look or a creation may take before Nodes that say nothing say that they wait: pods would come too early.
 const slow = 2 * time.Second
 
-// whenSlow does something else, once, if work is not done after a while. Both are done when it returns.
+// whenSlow does something else if work is not done after a while, and again and again until it is. Both are done when it returns.
 func whenSlow(work, meanwhile func()) {
-	ended := make(chan struct{})
-	timer := time.AfterFunc(slow, func() {
-		defer close(ended)
-		meanwhile()
+	done := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		tick := time.NewTicker(slow)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				meanwhile()
+			}
+		}
 	})
 	work()
-	if !timer.Stop() {
-		<-ended
-	}
+	close(done)
+	watch.Wait()
 }
 
 // release takes back what this controller said of Nodes before their owners asked that they take no part: new pods would be kept away for

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -31,9 +32,22 @@ func (c *Controller) tellUnrecognised(ctx context.Context, members []Member, res
 	c.sayWaiting(ctx, late, result)
 }
 
-// likely are those of the nodes that wait for routes if they take part, as long as the cloud does not say where they are.
-func (c *Controller) likely(nodes []*corev1.Node) []*corev1.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return len(podCIDRs(node)) == 0 || !c.provider.Takes(node) })
+// silent are the Nodes that wait for routes if they take part, and say nothing. They are those of this moment, more perhaps than the pass that
+// is under way knows: a cloud that is slow is so for them, too. Those that this pass speaks for itself are left out, so that nobody
+// contradicts it.
+func (c *Controller) silent(spoken map[types.UID]bool) []*corev1.Node {
+	return slices.DeleteFunc(c.present(), func(node *corev1.Node) bool {
+		return spoken[node.UID] || c.excludes(node) || len(podCIDRs(node)) == 0 || !c.saysNothing(node) || !c.provider.Takes(node)
+	})
+}
+
+// present are the Nodes of this moment.
+func (c *Controller) present() []*corev1.Node {
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil { // a cache does not fail
+		return nil
+	}
+	return nodes
 }
 
 // unrecognised is for how long a Node's machine has not been shown.
