@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -169,15 +170,15 @@ func (c *Controller) Run(ctx context.Context) {
 	crew.Work(ctx, c.queue, workers, func(ctx context.Context, name string) { c.serve(context.WithoutCancel(ctx), name) })
 }
 
-// takeStock occupies what all Nodes have, by a list that is newer than whatever the process before this one has written: the cache may be
-// older. It tries until it succeeds, and returns false if ctx ends before.
+// takeStock occupies what all Nodes have, and frees what others had, by a list that is newer than whatever the process before this one has
+// written: the cache may be older. It tries until it succeeds, and returns false if ctx ends before.
 func (c *Controller) takeStock(ctx context.Context) bool {
 	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
+		before := c.ledger.holders()
+		c.departed.begin()
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err == nil {
-			for i := range nodes.Items {
-				c.note(&nodes.Items[i])
-			}
+			c.count(nodes.Items, before)
 			c.ledger.stocked()
 			return true
 		}
@@ -186,6 +187,27 @@ func (c *Controller) takeStock(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-time.After(pause):
+		}
+	}
+}
+
+// count settles what all Nodes have by a list. Those that had something before the list was asked for, and are not in it, are gone, also if the
+// cache has never shown them; and so are those in it that the cache has shown as gone meanwhile.
+func (c *Controller) count(nodes []corev1.Node, before map[string]types.UID) {
+	listed := map[types.UID]bool{}
+	for i := range nodes {
+		listed[nodes[i].UID] = true
+		c.note(&nodes[i])
+	}
+	gone := c.departed.end()
+	for i := range nodes {
+		if gone[nodes[i].UID] {
+			c.released(c.ledger.forget(nodes[i].Name, []types.UID{nodes[i].UID}))
+		}
+	}
+	for name, uid := range before {
+		if !listed[uid] {
+			c.released(c.ledger.forget(name, []types.UID{uid}))
 		}
 	}
 }

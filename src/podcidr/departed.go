@@ -14,6 +14,8 @@ import (
 type departed struct {
 	mu    sync.Mutex
 	nodes map[string][]types.UID // by name
+	// since are those that went since a list was asked for, in which they may be; nil when there is none.
+	since map[types.UID]bool
 }
 
 // left notes an object that the cache has shown as gone, and returns the Node's name; "" if it is none.
@@ -39,6 +41,25 @@ func (d *departed) note(node *corev1.Node) {
 	if !slices.Contains(d.nodes[node.Name], node.UID) {
 		d.nodes[node.Name] = append(d.nodes[node.Name], node.UID)
 	}
+	if d.since != nil {
+		d.since[node.UID] = true
+	}
+}
+
+// begin remembers who goes from now on, until end.
+func (d *departed) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.since = map[types.UID]bool{}
+}
+
+// end returns who went since begin, taken or not.
+func (d *departed) end() map[types.UID]bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	since := d.since
+	d.since = nil
+	return since
 }
 
 // take returns the Nodes of that name that are gone, and forgets them.

@@ -242,6 +242,17 @@ func (l *ledger) drop(name string) (waiting []string) {
 	return waiting
 }
 
+// holders are the Nodes that have something, or are about to, by name.
+func (l *ledger) holders() map[string]types.UID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := make(map[string]types.UID, len(l.records))
+	for name, r := range l.records {
+		found[name] = r.uid
+	}
+	return found
+}
+
 // forget is drop for Nodes of a name that are gone: what another one of that name has stays taken.
 func (l *ledger) forget(name string, gone []types.UID) (waiting []string) {
 	l.mu.Lock()

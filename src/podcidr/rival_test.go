@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
 )
 
 // rivalled lets another one be quicker with the networks of these Nodes.
@@ -127,6 +130,63 @@ func TestBeginsAgain(t *testing.T) {
 		r.settle()
 		r.distinct()
 	})
+}
+
+// TestBeginsAgainWithoutThoseGone: a Node that goes while stock is taken anew, or that the cache has never shown, leaves its network to others.
+func TestBeginsAgainWithoutThoseGone(t *testing.T) {
+	const left = "10.244.0.0/24" // the only one that another one does not give
+	rivals := map[string]string{"a": "10.244.1.0/25", "b": "10.244.2.0/25", "c": "10.244.3.0/25"} // no other has the size of ours
+	t.Run("while stock is taken", func(t *testing.T) {
+		inRig(t, "10.244.0.0/22", func(r *rig) {
+			var leaves atomic.Bool
+			r.cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if !leaves.Load() {
+					return false, nil, nil
+				}
+				kind, resource := corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithResource("nodes")
+				nodes, err := r.cluster.Tracker().List(resource, kind, "")
+				err = errors.Join(err, r.cluster.Tracker().Delete(resource, "", "x"))
+				<-time.After(time.Second) // the cache shows that before the list arrives
+				return true, nodes, err
+			})
+			r.start()
+			r.join("x", left)
+			r.settle()
+			r.rivalled(maps.Clone(rivals))
+			for _, name := range slices.Sorted(maps.Keys(rivals)) {
+				r.join(name)
+				r.settle()
+			}
+			leaves.Store(true)
+			r.beginsAgain(func(*corev1.Node) {}, left)
+		})
+	})
+	t.Run("unseen", func(t *testing.T) {
+		inRig(t, "10.244.0.0/22", func(r *rig) {
+			r.join("x", left)
+			cache := r.lagging()
+			r.start()
+			r.rivalled(maps.Clone(rivals))
+			for _, name := range slices.Sorted(maps.Keys(rivals)) {
+				cache.Add(r.join(name))
+				r.settle()
+				cache.Modify(crewtest.Node(r, r.cluster, name))
+				r.settle()
+			}
+			r.leave("x")
+			r.beginsAgain(func(n *corev1.Node) { cache.Add(n) }, left)
+		})
+	})
+}
+
+// beginsAgain fails if a Node does not get what it should when there was nobody else for long. Show shows it to the cache.
+func (r *rig) beginsAgain(show func(*corev1.Node), want string) {
+	r.Helper()
+	r.is("Nodes that tell of another one", fmt.Sprint(strings.Count(r.told(), reasonRival)), fmt.Sprint(manyStrangers))
+	<-time.After(quietTime + 2*rivalPeriod)
+	show(r.join("y"))
+	r.settle()
+	r.is("y", r.has("y"), want)
 }
 
 // TestRivalIsMeasured while nothing is given.
