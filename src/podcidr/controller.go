@@ -164,9 +164,9 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) || !c.takeStock(ctx) {
 		return
 	}
-	var watch sync.WaitGroup
-	watch.Go(func() { c.resumes(ctx) })
-	defer watch.Wait()
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watch(ctx) })
+	defer watching.Wait()
 	crew.Work(ctx, c.queue, workers, func(ctx context.Context, name string) { c.serve(context.WithoutCancel(ctx), name) })
 }
 

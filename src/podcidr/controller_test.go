@@ -277,6 +277,51 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
+// TestLastingTrouble with networks is told again before the API server forgets that it was told, of many Nodes later on, and no more when it is over.
+func TestLastingTrouble(t *testing.T) {
+	inRig(t, "10.244.0.0/16", func(r *rig) {
+		r.join("a", "10.244.0.0/24")
+		r.join("b", "10.244.0.128/25")
+		r.join("greedy", "10.244.128.0/17")
+		r.start()
+		both := reasonOverlap + " " + reasonLarge
+		r.is("events at the start", r.told(), both)
+		<-time.After(reminder.Again - watchPeriod)
+		r.is("events while those are kept", r.told(), "")
+		<-time.After(2 * watchPeriod)
+		r.is("events when it lasts", r.told(), both)
+		r.leave("a")
+		<-time.After(reminder.Again + watchPeriod)
+		r.is("events when one of two is gone", r.told(), reasonLarge)
+		r.join("c", "10.244.0.0/24")
+		r.settle()
+		r.is("events of another one", r.told(), reasonOverlap)
+		r.leave("b")
+		r.leave("greedy")
+		r.leave("c")
+		r.settle()
+		r.join("d")
+		r.settle()
+		if r.has("d") == "" {
+			r.Error("what was looked at again stays taken")
+		}
+		if used := testutil.ToFloat64(r.running.ledger.metrics.usage.WithLabelValues("10.244.0.0/16")); used != 1.0/256 {
+			r.Errorf("%f of the network are in use by one Node of 256", used)
+		}
+	})
+	inRig(t, "10.244.0.0/16", func(r *rig) {
+		const many = 2 * reminder.Burst
+		r.join("a", "10.244.0.0/24")
+		for i := range many {
+			r.join(fmt.Sprint("n", i), fmt.Sprintf("10.244.0.%d/32", i))
+		}
+		r.start()
+		r.is("events at once", fmt.Sprint(strings.Count(r.told(), reasonOverlap)), fmt.Sprint(reminder.Burst))
+		<-time.After(3 * watchPeriod)
+		r.is("events within minutes", fmt.Sprint(strings.Count(r.told(), reasonOverlap)), fmt.Sprint(many-reminder.Burst))
+	})
+}
+
 // TestDeletedNodes get nothing while they wait for their finalizers.
 func TestDeletedNodes(t *testing.T) {
 	inRig(t, "10.244.0.0/16", func(r *rig) {

@@ -46,6 +46,8 @@ type holding struct {
 	networks []netip.Prefix
 	// given says that the Node is known to have them: its spec says so.
 	given bool
+	// amiss is the reason of the event that tells what was wrong with them when that was last looked at; "" for nothing.
+	amiss string
 }
 
 // metrics are named like those of kube-controller-manager.
@@ -92,7 +94,7 @@ func (l *ledger) excludes(one *corev1.Node) bool { return node.ExcludedFromRoute
 func (l *ledger) given() { l.metrics.allocations.Inc() }
 
 // settle takes a Node's own word for what it has. What was reserved for it and is not what it got is free again, for those that wait. The
-// error is that another Node has some of it, too.
+// error is what is wrong with its networks, for as long as it is: of two Nodes that have the same it is that of the later one.
 func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,28 +104,53 @@ func (l *ledger) settle(node *corev1.Node) (freed []string, err error) {
 		return nil, nil
 	}
 	now := holding{uid: node.UID, created: node.CreationTimestamp.Time, networks: networks, given: true}
-	if known && before.uid == node.UID && slices.Equal(before.networks, networks) {
+	same := known && before.uid == node.UID && slices.Equal(before.networks, networks)
+	switch {
+	case same && before.amiss == "":
 		l.records[node.Name] = now
 		return nil, nil
-	}
-	if known {
+	case same:
+		l.giveUp(networks) // it is not in its own way
+	case known:
 		freed = l.drop(node.Name)
 	}
-	for _, network := range networks {
-		if large := l.tooLarge(network); large != nil {
-			err = large
-		}
-		if l.overlaps(network) {
-			err = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with that of another Node, or of Services, and was not given by this controller: two of them give networks, or somebody sets them. "+
-				"Stop the other one, delete this Node, and let it register again.", network)}
-		}
+	// What somebody else has come to have of it since is wrong with that one.
+	if why := l.wrong(networks, !same || before.amiss == reasonOverlap); why != nil {
+		now.amiss, err = why.reason, why
 	}
 	l.put(node.Name, now)
 	return freed, err
 }
 
+// wrong is what the owner of a Node is told of its networks, which are not taken for it yet; nil for nothing. That others have some of them
+// is looked at if it may be this Node's fault.
+func (l *ledger) wrong(networks []netip.Prefix, later bool) (why *problem) {
+	for _, network := range networks {
+		if large := l.tooLarge(network); large != nil {
+			why = large
+		}
+		if later && l.overlaps(network) {
+			why = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with that of another Node, or of Services, and was not given by this controller: two of them give networks, or somebody sets them. "+
+				"Stop the other one, delete this Node, and let it register again.", network)}
+		}
+	}
+	return why
+}
+
+// amiss are the Nodes with whose networks something was wrong.
+func (l *ledger) amiss() (names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, r := range l.records {
+		if r.amiss != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // tooLarge is what the owner of a Node is told whose network is larger than any that it could be given; nil if it is not.
-func (l *ledger) tooLarge(network netip.Prefix) error {
+func (l *ledger) tooLarge(network netip.Prefix) *problem {
 	for _, p := range l.pools {
 		if p.network.Overlaps(network) && !l.shortest.Allows(network) {
 			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than any that this controller would give, with a prefix of %d bits. No other Node gets a part of it while this one is there. "+

@@ -34,6 +34,7 @@ type rig struct {
 	*testing.T
 	cluster *fake.Clientset
 	process *crewtest.Process
+	running *Controller
 	cidrs   []netip.Prefix
 	masks   Masks
 	// shortest are the shortest that Nodes may ask for.
@@ -107,6 +108,7 @@ func (r *rig) start() {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := New(Options{Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Masks: r.masks, Shortest: r.shortest, Reserved: r.reserved, Domain: domain, Recorder: r.process.Recorder})
+		r.running = controller
 		return controller.Run, err
 	})
 	r.settle()

@@ -21,8 +21,8 @@ const (
 	strangeFor = time.Hour
 	// quietTime is after how long without another one networks are given again, from a new list.
 	quietTime = 10 * time.Minute
-	// rivalPeriod is how often that is looked at.
-	rivalPeriod = time.Minute
+	// watchPeriod is how often that is looked at, and what is wrong with the networks of Nodes.
+	watchPeriod = time.Minute
 )
 
 // rival is what is known of another one that gives Nodes networks of ours. The zero value is that there is none.
@@ -92,15 +92,19 @@ func (l *ledger) resume() {
 	l.metrics.rival.Set(0)
 }
 
-// resumes begins again whenever it was quiet for long, until ctx ends.
-func (c *Controller) resumes(ctx context.Context) {
-	tick := time.NewTicker(rivalPeriod)
+// watch looks at Nodes again with whose networks something is wrong, for their owners are told when it lasts, and begins again whenever it was
+// quiet for long. It returns when ctx ends.
+func (c *Controller) watch(ctx context.Context) {
+	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		for _, name := range c.ledger.amiss() {
+			c.queue.Add(name)
 		}
 		if c.ledger.rested() && c.takeStock(ctx) {
 			c.ledger.resume()

@@ -125,7 +125,7 @@ func TestBeginsAgain(t *testing.T) {
 		r.is("events", r.told(), strings.Join([]string{reasonRival, reasonRival, reasonRival, reasonRival, reasonRival, reasonFailed, reasonOverlap}, " "))
 		<-time.After(quietTime - time.Minute)
 		r.is("d before it was quiet for long", r.has("d"), "")
-		<-time.After(2 * rivalPeriod)
+		<-time.After(2 * watchPeriod)
 		r.join("f")
 		r.settle()
 		r.distinct()
@@ -134,7 +134,7 @@ func TestBeginsAgain(t *testing.T) {
 
 // TestBeginsAgainWithoutThoseGone: a Node that goes while stock is taken anew, or that the cache has never shown, leaves its network to others.
 func TestBeginsAgainWithoutThoseGone(t *testing.T) {
-	const left = "10.244.0.0/24" // the only one that another one does not give
+	const left = "10.244.0.0/24"                                                                  // the only one that another one does not give
 	rivals := map[string]string{"a": "10.244.1.0/25", "b": "10.244.2.0/25", "c": "10.244.3.0/25"} // no other has the size of ours
 	t.Run("while stock is taken", func(t *testing.T) {
 		inRig(t, "10.244.0.0/22", func(r *rig) {
@@ -183,7 +183,7 @@ func TestBeginsAgainWithoutThoseGone(t *testing.T) {
 func (r *rig) beginsAgain(show func(*corev1.Node), want string) {
 	r.Helper()
 	r.is("Nodes that tell of another one", fmt.Sprint(strings.Count(r.told(), reasonRival)), fmt.Sprint(manyStrangers))
-	<-time.After(quietTime + 2*rivalPeriod)
+	<-time.After(quietTime + 2*watchPeriod)
 	show(r.join("y"))
 	r.settle()
 	r.is("y", r.has("y"), want)
