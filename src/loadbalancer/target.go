@@ -37,6 +37,9 @@ type Targets struct {
 	Unmatched bool
 	// Endless says that the Service wants only nodes with an endpoint that is ready, and there is no such endpoint.
 	Endless bool
+	// Unread says that the Service wants only nodes with an endpoint that is ready, and nobody can read where endpoints are. The set is
+	// empty and incomplete then.
+	Unread bool
 }
 
 // ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not

@@ -60,7 +60,7 @@ type Controller struct {
 	keeper
 	client    kubernetes.Interface
 	services  corelisters.ServiceLister
-	endpoints cache.Indexer
+	endpoints endpoints
 	fleet     *fleet
 	writer    writer
 	queue     *queue
@@ -69,19 +69,21 @@ type Controller struct {
 	sweeping  sweeping
 	// lookFailed says that the latest look for drift did; only the goroutine that looks uses it.
 	lookFailed bool
-	synced     []cache.InformerSynced
+	// synced are the caches without which no Service can be served; endpoints are needed by some only.
+	synced []cache.InformerSynced
 }
 
 // New returns a controller that begins its work with Run. The error is that an informer runs already, and without what this one needs.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
 		keeper: keeper{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder, metrics: newMetrics()},
-		client: o.Client, services: o.Services.Lister(), endpoints: o.EndpointSlices.Informer().GetIndexer(),
+		client: o.Client, services: o.Services.Lister(),
 		fleet:  &fleet{nodes: o.Nodes.Lister(), identify: o.Provider.Identify},
 		writer: writer{services: o.Client.CoreV1()}, queue: newQueue(),
 	}
-	if err := o.EndpointSlices.Informer().AddIndexers(indexers()); err != nil {
-		return nil, fmt.Errorf("preparing to find the endpoints of Services: %w", err)
+	var err error
+	if c.endpoints, err = findEndpoints(o.EndpointSlices.Informer(), c.endpointEvents()); err != nil {
+		return nil, err
 	}
 	for _, one := range []struct {
 		informer cache.SharedIndexInformer
@@ -89,7 +91,6 @@ func New(o Options) (*Controller, error) {
 	}{
 		{o.Services.Informer(), c.serviceEvents()},
 		{o.Nodes.Informer(), c.nodeEvents()},
-		{o.EndpointSlices.Informer(), c.endpointEvents()},
 	} {
 		registered, err := one.informer.AddEventHandler(one.handler)
 		if err != nil {
@@ -110,10 +111,11 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
 		return
 	}
+	c.endpoints.await(ctx, endpointsGrace)
 	if _, err := c.fleet.sweep(); err != nil { // so that the next one knows who has left
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
 	}
-	crew.Work(ctx, c.queue, workers, c.serve, c.patrol)
+	crew.Work(ctx, c.queue, workers, c.serve, c.patrol, c.followEndpoints)
 }
 
 // serviceEvents queues Services that want, or had, a load balancer.

@@ -1,13 +1,21 @@
 package service
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
+
+// endpointsGrace is how long the work waits for EndpointSlices: for as long as it takes to list very many, when the cache is not warm. Without
+// them all Services are served but for the targets of some.
+const endpointsGrace = 10 * time.Second
 
 // byService is the index of EndpointSlices by the Service they belong to.
 const byService = "service"
@@ -56,6 +64,49 @@ func readyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
 			nodes[*endpoint.NodeName] = true
 		}
 	}
+}
+
+// endpoints are the EndpointSlices of all Services, as far as they can be read.
+type endpoints struct {
+	index cache.Indexer
+	// known says whether they have been read.
+	known cache.InformerSynced
+}
+
+// findEndpoints has EndpointSlices indexed, and changes of them told. The error is that the informer runs already, or has ended.
+func findEndpoints(informer cache.SharedIndexInformer, tell cache.ResourceEventHandler) (endpoints, error) {
+	if err := informer.AddIndexers(indexers()); err != nil {
+		return endpoints{}, fmt.Errorf("preparing to find the endpoints of Services: %w", err)
+	}
+	registered, err := informer.AddEventHandler(tell)
+	if err != nil {
+		return endpoints{}, fmt.Errorf("watching the endpoints of Services: %w", err)
+	}
+	return endpoints{index: informer.GetIndexer(), known: registered.HasSynced}, nil
+}
+
+// await waits until they have been read, but no longer than limit.
+func (e endpoints) await(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cache.WaitForCacheSync(ctx.Done(), e.known)
+}
+
+// errUnread is what a process lacks that cannot read endpoints. The error of the API server is in the log already, and in /readyz.
+var errUnread = errors.New("EndpointSlices cannot be read")
+
+// followEndpoints says what is not done while EndpointSlices cannot be read, and has it done when they can.
+func (c *Controller) followEndpoints(ctx context.Context) {
+	if c.endpoints.known() {
+		return
+	}
+	klog.FromContext(ctx).Error(errUnread, "Load balancers of Services whose externalTrafficPolicy is Local keep the nodes that they have; "+
+		"everything else goes on. Permit list and watch of endpointslices in the API group discovery.k8s.io, as the chart of this version does")
+	if !cache.WaitForCacheSync(ctx.Done(), c.endpoints.known) {
+		return
+	}
+	klog.FromContext(ctx).Info("EndpointSlices have been read")
+	c.lookAt(slices.DeleteFunc(c.memories.keys(), func(key string) bool { return !c.local(key) }), false)
 }
 
 // readyNodesOf are the nodes on which a Service has an endpoint that is ready.

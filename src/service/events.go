@@ -38,6 +38,8 @@ const (
 	reasonOrphaned = "LoadBalancerOrphaned"
 	// reasonEndpoints: there is no endpoint that traffic could go to.
 	reasonEndpoints = "NoReadyEndpoints"
+	// reasonUnread: nobody can read where the endpoints are.
+	reasonUnread = "EndpointsNotRead"
 	// reasonUnmatched: no node has the labels that the Service wants.
 	reasonUnmatched = "NoNodeMatches"
 	// reasonKept: the Service has no load balancer any more, and the cloud still has the one it had.
@@ -108,6 +110,8 @@ func targetNotices(w wish) []loadbalancer.Notice {
 		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has, and nobody answers there. Look at the pods that the Service selects.")
 	}
 	switch t := w.targets; {
+	case t.Unread:
+		add(reasonUnread, "The cloud controller manager cannot read where the endpoints of this Service are, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has. Permit it to list and watch endpointslices of discovery.k8s.io, as the chart of its version does; if it is permitted, its log says why it cannot.")
 	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(w.service):
 		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has. Change the selector, label nodes, or run the pods on those that match.")
 	case t.Unmatched:

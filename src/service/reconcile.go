@@ -170,7 +170,10 @@ func (c *Controller) targetsOf(service *corev1.Service) (loadbalancer.Targets, e
 	if err != nil || !helpers.RequestsOnlyLocalTraffic(service) {
 		return targets, err
 	}
-	ready, err := readyNodesOf(c.endpoints, key)
+	if !c.endpoints.known() {
+		return loadbalancer.Targets{Incomplete: true, Unread: true}, nil
+	}
+	ready, err := readyNodesOf(c.endpoints.index, key)
 	if err != nil {
 		return loadbalancer.Targets{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
@@ -61,6 +62,11 @@ func (r *rig) startWith(provider loadbalancer.Provider, workers int) {
 		recorder = nil
 	}
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
+		// The library's own handler of errors sleeps until the present, which in virtual time is decades away.
+		quiet := func(context.Context, *cache.Reflector, error) {}
+		if err := factory.Discovery().V1().EndpointSlices().Informer().SetWatchErrorHandlerWithContext(quiet); err != nil {
+			return nil, err
+		}
 		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Client: r.cluster, Recorder: recorder,
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 		return func(ctx context.Context) { r.controller.Run(ctx, workers) }, err
