@@ -31,7 +31,7 @@ type apiServer struct {
 	revision int
 	objects  map[address]object
 	watchers map[*watcher]struct{}
-	deny     map[string]bool // resources that are forbidden
+	deny     map[string]bool // resources, or resource/name, that are forbidden
 	changed  func(method string, at address, o object)
 	requests map[string]int // by method and resource
 }
@@ -105,7 +105,7 @@ func (s *apiServer) goAway() {
 
 func (s *apiServer) comeBack() { s.away.Store(false) }
 
-// forbid makes the server refuse a resource.
+// forbid makes the server refuse a resource, or one object as resource/name.
 func (s *apiServer) forbid(resource string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, subresource := parse(r.URL.Path)
 	s.mu.Lock()
 	s.requests[r.Method+" "+at.resource]++
-	denied := s.deny[at.resource]
+	denied := s.deny[at.resource] || s.deny[at.resource+"/"+at.name]
 	s.mu.Unlock()
 	switch {
 	case denied:

@@ -110,3 +110,35 @@ func TestServiceAccountsAreForbiddenForAWhile(t *testing.T) {
 	api.put(address{"services", "default", "web"}, loadBalancer())
 	cloud.wait(t, "ensure web")
 }
+
+// TestOneAccountIsForbidden, as where an older chart does not know it: the others work, and it follows when it may.
+func TestOneAccountIsForbidden(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	api.forbid("serviceaccounts/node-controller")
+	r := start(t, api, cloud, "--use-service-account-credentials")
+	api.put(address{"services", "default", "web"}, loadBalancer())
+	cloud.wait(t, "ensure web")
+	const check = "[+]cloud-node-controller ok\n"
+	if _, checks := r.get("/healthz?verbose", ""); strings.Contains(checks, check) {
+		t.Errorf("a controller without an account runs:\n%s", checks)
+	}
+	api.allow("serviceaccounts/node-controller")
+	eventually(t, func() error {
+		if _, checks := r.get("/healthz?verbose", ""); !strings.Contains(checks, check) {
+			return notYetError("the controller: " + checks)
+		}
+		return nil
+	})
+}
+
+// TestStopWithoutAnAccount: a controller that waits for its credentials keeps the process from nothing.
+func TestStopWithoutAnAccount(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	api.forbid("serviceaccounts")
+	r := start(t, api, cloud, "--use-service-account-credentials")
+	cloud.wait(t, "Initialize")
+	r.stop()
+	if err := r.wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}

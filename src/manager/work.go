@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
@@ -43,7 +44,7 @@ func (p *process) work(ctx context.Context) error {
 }
 
 // start brings up the cloud and then the controllers, in the order of their
-// names.
+// names. One that gets no credentials keeps no other waiting.
 func (p *process) start(ctx context.Context, crew *crew) error {
 	builder := clients{
 		ControllerClientBuilder: p.config.ClientBuilder,
@@ -54,34 +55,57 @@ func (p *process) start(ctx context.Context, crew *crew) error {
 	p.cloud.Initialize(builder, ctx.Done())
 	p.caches.StartWithContext(ctx) // whatever the cloud watches only as a leader
 	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
-		row := p.controllers[name]
-		loop, err := p.construct(builder, row)
+		client, err := builder.Client(p.controllers[name].account)
 		if err != nil {
-			return fmt.Errorf("starting %s: %w", name, err)
+			klog.FromContext(ctx).Error(err, "Controller starts as soon as it gets credentials", "controller", name)
+			crew.add(ctx, name, p.late(builder, name))
+			continue
 		}
-		p.caches.StartWithContext(ctx) // whatever the controller watches that was not warm
-		p.watch(name, loop)
-		if loop, err = loop.measured(p.metrics, row.metric); err != nil {
-			return fmt.Errorf("starting %s: %w", name, err)
+		loop, err := p.construct(ctx, client, name)
+		if err != nil {
+			return err
 		}
 		crew.add(ctx, name, loop)
-		klog.FromContext(ctx).Info("Started controller", "controller", name)
 		pause(ctx, p.config.ComponentConfig.Generic.ControllerStartInterval.Duration)
 	}
 	return nil
 }
 
-func (p *process) construct(builder clients, row controller) (loop, error) {
-	client, err := builder.await(row.account)
-	if err != nil {
-		return loop{}, err
-	}
-	return row.construct(environment{
+// construct makes a controller that runs at once.
+func (p *process) construct(ctx context.Context, client kubernetes.Interface, name string) (loop, error) {
+	row := p.controllers[name]
+	made, err := row.construct(environment{
 		cloud:     p.cloud,
 		client:    client,
 		informers: p.caches,
 		settings:  p.settings,
 	})
+	if err != nil {
+		return loop{}, fmt.Errorf("starting %s: %w", name, err)
+	}
+	p.caches.StartWithContext(ctx) // whatever the controller watches that was not warm
+	p.watch(name, made)
+	if made, err = made.measured(p.metrics, row.metric); err != nil {
+		return loop{}, fmt.Errorf("starting %s: %w", name, err)
+	}
+	klog.FromContext(ctx).Info("Started controller", "controller", name)
+	return made, nil
+}
+
+// late is a controller that is made when it gets credentials.
+func (p *process) late(builder clients, name string) loop {
+	return loop{run: func(ctx context.Context) {
+		client, err := builder.await(p.controllers[name].account)
+		if err != nil {
+			return // the process ends
+		}
+		made, err := p.construct(ctx, client, name)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Controller cannot start")
+			return
+		}
+		made.run(ctx)
+	}}
 }
 
 // measured is the loop with its metrics shown from now on until it ends, and counted by that name while it runs.
