@@ -128,19 +128,19 @@ func internal(node *corev1.Node, v4 bool) string {
 
 // kernelRoutes are the routes to pods that the VPC's router has: gateways by destination.
 func (l *lab) kernelRoutes(ctx context.Context) (map[string]string, error) {
-	routers, err := filepath.Glob(strings.TrimSuffix(l.Client().Path(), "client") + "vpc[0-9]*")
-	if err != nil || len(routers) != 1 {
-		return nil, errors.Join(fmt.Errorf("the routers are %v, want one", routers), err)
+	router, err := l.router()
+	if err != nil {
+		return nil, err
 	}
 	found := map[string]string{}
 	for _, family := range []string{"-4", "-6"} {
-		output, err := exec.CommandContext(ctx, "nsenter", "--net="+routers[0], "ip", "-json", family, "route", "show", "table", "all").Output()
+		output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "-json", family, "route", "show", "table", "all").Output()
 		if err != nil {
-			return nil, fmt.Errorf("reading the routes in %s: %w", routers[0], err)
+			return nil, fmt.Errorf("reading the routes in %s: %w", router, err)
 		}
 		var routes []struct{ Dst, Gateway string }
 		if err := json.Unmarshal(output, &routes); err != nil {
-			return nil, fmt.Errorf("reading the routes in %s: %w", routers[0], err)
+			return nil, fmt.Errorf("reading the routes in %s: %w", router, err)
 		}
 		for _, route := range routes {
 			if to, err := netip.ParsePrefix(route.Dst); err == nil && isPods(to) {
@@ -149,6 +149,15 @@ func (l *lab) kernelRoutes(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// router is the network namespace of the VPC's router.
+func (l *lab) router() (path string, err error) {
+	routers, err := filepath.Glob(strings.TrimSuffix(l.Client().Path(), "client") + "vpc[0-9]*")
+	if err != nil || len(routers) != 1 {
+		return "", errors.Join(fmt.Errorf("the routers are %v, want one", routers), err)
+	}
+	return routers[0], nil
 }
 
 // isPods says whether a network is within those of all pods.

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -32,8 +31,9 @@ const (
 	finalizer = "service.kubernetes.io/load-balancer-cleanup"
 )
 
-// TestUpgrade installs a released chart, upgrades it to that of today, and removes it. Images of before cannot be pulled here: what both
-// charts run is the program of today. The cluster makes its own routes, as charts of before know none.
+// TestUpgrade installs the oldest chart that is kept, upgrades it to that of today, and removes it. Images of before cannot be pulled here:
+// what both charts run is the program of today, which then lacks permissions at first, as where the image is upgraded before the chart. The
+// cluster makes its own routes, as that chart knows none.
 func TestUpgrade(t *testing.T) {
 	root, err := repo.Root()
 	if err != nil {
@@ -44,8 +44,8 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := start(t, cluster.Options{
-		Workers: 1, Networks: cluster.OwnNetworks, Chart: previous(t, root, today),
-		Values: map[string]any{"image": map[string]any{"tag": today.AppVersion()}},
+		Workers: 2, Networks: cluster.OwnNetworks, Chart: oldest(t, root),
+		Values: map[string]any{"image": map[string]any{"tag": today.AppVersion()}, "useServiceAccountCredentials": map[string]any{"enabled": true}},
 	})
 	l.prove(t,
 		proof{"a chart of before is upgraded, and nobody notices", upgraded},
@@ -54,23 +54,31 @@ func TestUpgrade(t *testing.T) {
 	)
 }
 
-// previous is the released chart of the version of today, or today's where there is none: the program of today lacks permissions under
-// older charts, which came with programs that cannot be pulled here. What becomes of their objects is proven by ci/releasetest.
-func previous(t *testing.T, root string, today *helmchart.Chart) (folder string) {
+// firstVersion is the oldest chart that is kept.
+const firstVersion = "0.1.0-alpha.1"
+
+// oldest is its folder.
+func oldest(t *testing.T, root string) (folder string) {
 	t.Helper()
 	all, err := released.All(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := slices.IndexFunc(all, func(c released.Chart) bool { return c.Name == today.Name() && c.Version == today.Metadata.Version }); i >= 0 {
-		return all[i].Dir
+	i := slices.IndexFunc(all, func(c released.Chart) bool { return c.Name == cluster.Release && c.Version == firstVersion })
+	if i < 0 {
+		t.Fatalf("the chart %s %s is not kept, only %v", cluster.Release, firstVersion, all)
 	}
-	return filepath.Join(root, "charts", today.Name())
+	return all[i].Dir
 }
 
-// today is the chart in charts with the values of the cluster, and the image under its other name.
+// today is the chart in charts with the values of the cluster, and the image under its other name. The program makes the routes from now on,
+// and does all work under its own account.
 func (l *lab) today() (folder string, release chart.Release) {
-	values := chartutil.MergeTables(map[string]any{"image": map[string]any{"tag": nextTag}}, l.Values())
+	values := chartutil.MergeTables(map[string]any{
+		"image":                        map[string]any{"tag": nextTag},
+		"useServiceAccountCredentials": map[string]any{"enabled": false},
+		"cloudConfig":                  map[string]any{"clusterCIDR": cluster.PodCIDR, "routes": map[string]any{"enabled": true}},
+	}, l.Values())
 	return filepath.Join(l.root, "charts", "thalassa-ccm"), chart.Release{Name: cluster.Release, Namespace: cluster.Namespace, Values: values}
 }
 
@@ -90,15 +98,18 @@ func (l *lab) rename(t *testing.T) {
 	}
 }
 
-// upgraded proves that a release of the chart before becomes one of today's while it serves: no request fails, and it works afterwards.
+// upgraded proves that a release of the chart before becomes one of today's while it serves: no request fails, nothing in the cloud or in the
+// kernel of the router is lost, and it works afterwards. What the old chart did not permit is done then, too.
 func upgraded(t *testing.T, l *lab) {
 	t.Helper()
 	l.rename(t)
-	namespace := l.runServers(t, "worker-1")
-	address := l.expose(t, namespace, portHTTP)
-	l.awaitWeb(t, address, "worker-1")
-	old := l.manager(t)
-	d := l.underLoad(t, address)
+	l.dropRoutes(t, cluster.ControlPlane)
+	l.wantRoutes(t, "worker-1", "worker-2")
+	lost := l.watchRoutes(t)
+	namespace, address, d := l.webUnderLoad(t)
+	near := l.unread(t, namespace)
+	old, before, roles := l.manager(t), l.standing(t), l.roles(t)
+
 	folder, release := l.today()
 	notes, err := chart.Upgrade(t.Context(), l.Config(), folder, release, nil)
 	if err != nil {
@@ -109,8 +120,20 @@ func upgraded(t *testing.T, l *lab) {
 	}
 	l.runsNext(t, old)
 	d.serves(t)
-	l.awaitWeb(t, l.expose(t, namespace, portHTTP, named("another")), "worker-1")
+	l.wantRoutes(t, cluster.ControlPlane, "worker-1", "worker-2")
+	l.awaitWeb(t, near, "worker-1", "worker-2")
+	l.awaitWeb(t, address, "worker-1", "worker-2")
+	l.talk(t, namespace, "worker-1", "worker-2")
+	l.talk(t, namespace, "worker-2", "worker-1")
+	l.oldRolesGone(t, roles)
+	if diff := cmp.Diff(before, l.standing(t)); diff != "" {
+		t.Errorf("nodes and load balancers are others now, -before +after:\n%s", diff)
+	}
+	l.awaitWeb(t, l.expose(t, namespace, portHTTP, named("another")), "worker-1", "worker-2")
 	d.calm(t)
+	for _, route := range lost() {
+		t.Errorf("for a moment the router had not: %s", route)
+	}
 }
 
 // runsNext waits until the old pod is gone, and another one runs the image under its other name.
@@ -157,9 +180,10 @@ func uninstalled(t *testing.T, l *lab) {
 	if len(state.LoadBalancers)+len(state.TargetGroups) > 0 {
 		t.Errorf("the cloud has %d load balancers and %d target groups", len(state.LoadBalancers), len(state.TargetGroups))
 	}
-	if _, err := l.API().RbacV1().ClusterRoles().Get(t.Context(), cluster.Release, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the ClusterRole: %v, want that it is gone", err)
+	if roles := l.roles(t); len(roles) > 0 {
+		t.Errorf("of the permissions are left %q", roles)
 	}
+	l.wantRoutes(t, cluster.ControlPlane, "worker-1", "worker-2") // pods go on without it
 	l.again(t)
 }
 

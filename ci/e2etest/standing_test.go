@@ -1,0 +1,233 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
+)
+
+// standing is what nobody may lose: Nodes by what makes them the same one, and addresses of load balancers by their identities.
+type standing struct{ Nodes, Balancers map[string]string }
+
+// standing is what is there now. All nodes are to be ready and initialised.
+func (l *lab) standing(t *testing.T) standing {
+	t.Helper()
+	now := standing{map[string]string{}, map[string]string{}}
+	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes.Items {
+		if !isReady(&node) || hasTaint(&node, taintUninitialized) || node.Spec.Unschedulable {
+			t.Errorf("node %s has come to harm: taints %v", node.Name, node.Spec.Taints)
+		}
+		now.Nodes[node.Name] = fmt.Sprint(node.UID, node.Spec.ProviderID, node.Spec.PodCIDRs)
+	}
+	for _, balancer := range l.Cloud().State().LoadBalancers {
+		now.Balancers[balancer.Identity] = strings.Join(balancer.Addresses, " ")
+	}
+	return now
+}
+
+// dropRoutes deletes the routes to the pods of a node.
+func (l *lab) dropRoutes(t *testing.T, name string) {
+	t.Helper()
+	node, err := l.API().CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud, err := l.Customer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := cloud.ListRouteTables(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		for _, route := range table.Routes {
+			if !slices.Contains(node.Spec.PodCIDRs, route.DestinationCidrBlock) {
+				continue
+			}
+			if err := cloud.DeleteRouteTableRoute(t.Context(), table.Identity, route.Identity); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// record is what a command writes.
+type record struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (r *record) Write(text []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(text)
+}
+
+// lines are those that begin with a word.
+func (r *record) lines(word string) (found []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for line := range strings.Lines(r.text.String()) {
+		if strings.HasPrefix(line, word) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+// nowhere is a network for documentation, RFC 5737.
+const nowhere = "203.0.113.0/28"
+
+// watchRoutes has the kernel of the VPC's router tell of its routes, and returns what ends that and returns those to pods that it had for
+// some time not. A route to nowhere that comes and goes shows that it is heard.
+func (l *lab) watchRoutes(t *testing.T) (lost func() []string) {
+	t.Helper()
+	router, err := l.router()
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := &record{}
+	ctx, stop := context.WithCancel(t.Context())
+	monitor := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "monitor", "route")
+	monitor.Stdout, monitor.Stderr = heard, heard
+	if err := monitor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := sync.OnceFunc(func() {
+		stop()
+		_ = monitor.Wait() // it was killed
+	})
+	t.Cleanup(end)
+	hear := func() {
+		before := len(heard.lines("Deleted blackhole " + nowhere))
+		eventually(t, "the routes are heard of", func(ctx context.Context) error {
+			for _, verb := range []string{"add", "del"} {
+				if output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "route", verb, "blackhole", nowhere).CombinedOutput(); err != nil {
+					return fmt.Errorf("ip route %s: %w: %s", verb, err, output)
+				}
+			}
+			if len(heard.lines("Deleted blackhole "+nowhere)) == before {
+				return errors.New("a route came and went, and nobody heard of it")
+			}
+			return nil
+		})
+	}
+	hear()
+	return func() []string {
+		hear()
+		end()
+		return slices.DeleteFunc(heard.lines("Deleted "), func(line string) bool {
+			to, err := netip.ParsePrefix(strings.Fields(line)[1])
+			return err != nil || !isPods(to)
+		})
+	}
+}
+
+// unread makes a Service that the program cannot serve as it should, for want of a permission, and returns its address. It is told so.
+func (l *lab) unread(t *testing.T, namespace string) netip.Addr {
+	t.Helper()
+	if l.mayReadEndpoints(t) {
+		t.Errorf("the chart %s permits to read EndpointSlices, so nothing here is about a program that may not", firstVersion)
+	}
+	name := l.wish(t, namespace, portHTTP, named("near"), func(s *corev1.Service) {
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	})
+	eventually(t, "the Service is told what is not permitted", func(ctx context.Context) error {
+		service, err := l.API().CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(service.Status.Conditions, "LoadBalancerTargetsComplete")
+		if condition == nil || condition.Reason != "EndpointsNotRead" {
+			return fmt.Errorf("its conditions are %+v", service.Status.Conditions)
+		}
+		return nil
+	})
+	return l.addressOf(t, namespace, name)
+}
+
+// mayReadEndpoints asks the API server whether the program may list EndpointSlices.
+func (l *lab) mayReadEndpoints(t *testing.T) bool {
+	t.Helper()
+	review, err := l.API().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + cluster.Namespace + ":" + cluster.Release,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "discovery.k8s.io", Resource: "endpointslices"},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Allowed
+}
+
+// roles are the objects with permissions that belong to the release, as "Kind name", sorted.
+func (l *lab) roles(t *testing.T) (all []string) {
+	t.Helper()
+	rbac, everywhere := l.API().RbacV1(), metav1.ListOptions{}
+	for kind, list := range map[string]func() (runtime.Object, error){
+		"ClusterRole":        func() (runtime.Object, error) { return rbac.ClusterRoles().List(t.Context(), everywhere) },
+		"ClusterRoleBinding": func() (runtime.Object, error) { return rbac.ClusterRoleBindings().List(t.Context(), everywhere) },
+		"Role":               func() (runtime.Object, error) { return rbac.Roles("").List(t.Context(), everywhere) },
+		"RoleBinding":        func() (runtime.Object, error) { return rbac.RoleBindings("").List(t.Context(), everywhere) },
+	} {
+		objects, err := list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := meta.EachListItem(objects, func(object runtime.Object) error {
+			about, err := meta.Accessor(object)
+			if err == nil && about.GetAnnotations()["meta.helm.sh/release-name"] == cluster.Release {
+				all = append(all, kind+" "+about.GetName())
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// oldRolesGone wants the permissions of accounts that do no work any more to be gone, the others to be there, and the program to be
+// permitted what it was not.
+func (l *lab) oldRolesGone(t *testing.T, before []string) {
+	t.Helper()
+	want := slices.DeleteFunc(slices.Clone(before), func(one string) bool {
+		return slices.ContainsFunc([]string{"node-controller", "service-controller", "cloud-provider-thalassa"}, func(account string) bool {
+			return strings.HasSuffix(one, "-"+account)
+		})
+	})
+	if len(before)-len(want) != 6 { // a role and its binding for each
+		t.Errorf("the old chart had the permissions %q, want those of three accounts among them", before)
+	}
+	if got := l.roles(t); !slices.Equal(got, want) {
+		t.Errorf("the permissions are %q, want %q of %q", got, want, before)
+	}
+	if !l.mayReadEndpoints(t) {
+		t.Error("the program still may not read EndpointSlices")
+	}
+}
