@@ -18,6 +18,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 )
 
 func TestLacking(t *testing.T) {
@@ -112,25 +113,69 @@ func TestNodesReadyTellsOfALostProgram(t *testing.T) {
 	}
 }
 
-// TestMachinesTellWhatFailed wakes up whoever waits for something that will not come.
+// TestMachinesTellWhatFailed tells whoever waits for a machine why it does not come, and nobody else: other machines come nevertheless.
 func TestMachinesTellWhatFailed(t *testing.T) {
 	told := ""
 	m := newMachines(&Cluster{options: Options{Progress: func(line string) { told = line }}})
-	m.fail(context.Canceled) // a machine that was switched off while it booted
+	m.cluster.machines = m
+	boot := func(identity, name string) *machine {
+		m.happened(netns.Event{Kind: netns.Booted, Identity: identity, Name: name})
+		return m.present[identity]
+	}
+	one := boot("vm-1", "worker-1")
+	m.fail(one, context.Canceled) // a machine that was switched off while it booted
+	if err := m.broken(); err != nil {
+		t.Errorf("of a machine that boots: %v", err)
+	}
 	broken := errors.New("the kubelet ended")
-	go m.fail(broken)
+	m.fail(one, broken)
 	if _, err := m.await(t.Context(), "worker-1"); !errors.Is(err, broken) {
 		t.Errorf("got %v, want why", err)
 	}
-	m.fail(errors.New("and another"))
-	if err := m.wait(t.Context(), func() bool { return false }); !errors.Is(err, broken) {
-		t.Errorf("got %v, want the first failure", err)
-	}
 	if err := m.broken(); !errors.Is(err, broken) {
-		t.Errorf("got %v, want the first failure", err)
+		t.Errorf("got %v, want why", err)
 	}
-	if told != "and another" {
-		t.Errorf("told %q last", told)
+	if told != broken.Error() {
+		t.Errorf("told %q", told)
+	}
+	boot("vm-2", "worker-2")
+	if _, err := m.await(t.Context(), "worker-2"); err != nil {
+		t.Errorf("another machine: %v", err)
+	}
+	boot("vm-1", "worker-1")
+	if _, err := m.await(t.Context(), "worker-1"); err != nil {
+		t.Errorf("the machine, switched on again: %v", err)
+	}
+	m.fail(one, broken)
+	for identity := range map[string]bool{"vm-1": true, "vm-2": true} {
+		m.happened(netns.Event{Kind: netns.Deleted, Identity: identity})
+	}
+	if err := errors.Join(m.broken(), m.close()); err != nil {
+		t.Errorf("of machines that are gone: %v", err)
+	}
+}
+
+// TestMachinesJoinThoughOneFailed has a machine that waits for the cluster when another one fails: it still joins once there is one.
+func TestMachinesJoinThoughOneFailed(t *testing.T) {
+	m := newMachines(&Cluster{options: Options{Progress: func(string) {}}})
+	ended := make(chan error, 1)
+	go func() { ended <- m.wait(t.Context(), func() (bool, error) { return m.control != nil, nil }) }()
+	m.fail(&machine{}, errors.New("the kubelet ended"))
+	m.open(&controlplane.ControlPlane{})
+	if err := <-ended; err != nil {
+		t.Errorf("got %v, want that it joins", err)
+	}
+}
+
+// TestMachinesTellWhatIsLeft: what could not be ended is told in the end, too.
+func TestMachinesTellWhatIsLeft(t *testing.T) {
+	m := newMachines(&Cluster{options: Options{Progress: func(string) {}}})
+	stuck := errors.New("a process is still there")
+	m.leave(nil)
+	m.leave(stuck)
+	m.leave(errors.New("and another"))
+	if err := m.close(); !errors.Is(err, stuck) || !strings.Contains(err.Error(), "and another") {
+		t.Errorf("got %v, want all that is left", err)
 	}
 }
 
@@ -198,11 +243,48 @@ func TestRemote(t *testing.T) {
 	if err := os.WriteFile(archive, []byte("content"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.LoadImage(t.Context(), archive); err != nil {
-		t.Error(err)
+	if err := r.LoadImage(t.Context(), archive); err == nil || !strings.Contains(err.Error(), "has none") {
+		t.Errorf("got %v, want that there are no nodes", err)
 	}
-	if got, err := os.ReadFile(filepath.Join(root, "images", "image.tar")); err != nil || string(got) != "content" {
-		t.Errorf("kept for nodes to come: %q and %v", got, err)
+}
+
+// TestLoadKeepsWhatNodesTake keeps an archive for nodes to come, but not one that nodes refuse: no node would start any more.
+func TestLoadKeepsWhatNodesTake(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		refuse string // part of the names of nodes that refuse it
+		kept   bool
+	}{
+		{"all take it", "none", true},
+		{"one is off", "worker-1", true},
+		{"all refuse it", "", false},
+	} {
+		r := Remote{Folder: t.TempDir()}
+		archive, tried := filepath.Join(r.Folder, "image"), []string{}
+		err := os.WriteFile(archive, []byte("content"), 0o600)
+		for _, node := range []string{"control-plane", "worker-1"} {
+			err = errors.Join(err, os.MkdirAll(filepath.Join(r.Folder, "machines", node), 0o700))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.load(t.Context(), archive, func(_ context.Context, node, _ string) error {
+			tried = append(tried, filepath.Base(node))
+			if strings.Contains(node, test.refuse) {
+				return errors.New("not a tar")
+			}
+			return nil
+		})
+		if refused := test.refuse != "none"; refused != (err != nil) || refused && !strings.Contains(err.Error(), "not a tar") {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if got := strings.Join(tried, " "); got != "control-plane worker-1" {
+			t.Errorf("%s: tried %s", test.name, got)
+		}
+		got, err := os.ReadFile(filepath.Join(r.Folder, "images", "image.tar"))
+		if test.kept && (err != nil || string(got) != "content") || !test.kept && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: kept for nodes to come: %q and %v", test.name, got, err)
+		}
 	}
 }
 

@@ -29,16 +29,17 @@ type machines struct {
 	changed chan struct{}       // closed and replaced when something has changed
 	present map[string]*machine // by identity
 	control *controlplane.ControlPlane
-	failed  error // the first thing that went wrong
+	left    []error // what of machines could not be ended or removed
 }
 
 // machine is one of the cloud. Its node is started and stopped by one goroutine at a time: work
 // is the present one.
 type machine struct {
-	last netns.Event
-	node *realnode.Node
-	lost func() error // of the node: whether it has lost a program
-	work *work
+	last   netns.Event
+	node   *realnode.Node
+	lost   func() error // of the node: whether it has lost a program
+	work   *work
+	failed error // why its node does not run, although the machine does: the next boot tries again
 }
 
 // work is what a goroutine does for a machine.
@@ -69,17 +70,17 @@ func (m *machines) happened(e netns.Event) {
 	case netns.Booted, netns.Moved:
 		ctx, cancel := context.WithCancel(context.Background())
 		w := &work{cancel, make(chan struct{})}
-		m.change(func() { one.last, one.work = e, w })
+		m.change(func() { one.last, one.work, one.failed = e, w, nil })
 		go func() {
 			defer close(w.done)
 			defer cancel()
-			m.fail(m.run(ctx, one, e))
+			m.fail(one, m.run(ctx, one, e))
 		}()
 	case netns.Stopped:
 		m.change(func() { one.last = e })
 	case netns.Deleted:
 		m.change(func() { delete(m.present, e.Identity) })
-		m.fail(m.discard(one))
+		m.leave(m.discard(one))
 	}
 }
 
@@ -108,7 +109,7 @@ func (m *machines) halt(one *machine) {
 	one.work = nil
 	m.mu.Unlock()
 	if node != nil {
-		m.fail(node.Stop())
+		m.leave(node.Stop())
 	}
 }
 
@@ -120,27 +121,33 @@ func (m *machines) discard(one *machine) error {
 	return one.node.Remove()
 }
 
-// fail remembers what went wrong first, for whoever waits.
-func (m *machines) fail(err error) {
+// fail remembers why a machine has no node, for whoever waits for that one. Others have theirs nevertheless.
+func (m *machines) fail(one *machine, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}
 	m.cluster.say("%v", err)
-	m.change(func() {
-		if m.failed == nil {
-			m.failed = err
-		}
-	})
+	m.change(func() { one.failed = err })
 }
 
-// wait waits until got says true, or something has failed. got is called with the lock.
-func (m *machines) wait(ctx context.Context, got func() bool) error {
+// leave remembers what could not be ended or removed, for the end.
+func (m *machines) leave(err error) {
+	if err == nil {
+		return
+	}
+	m.cluster.say("%v", err)
+	m.change(func() { m.left = append(m.left, err) })
+}
+
+// wait waits until got says true, or why that will not come. got is called with the lock.
+func (m *machines) wait(ctx context.Context, got func() (bool, error)) error {
 	for {
 		m.mu.Lock()
-		done, failed, changed := got(), m.failed, m.changed
+		done, err := got()
+		changed := m.changed
 		m.mu.Unlock()
-		if done || failed != nil {
-			return failed
+		if done || err != nil {
+			return err
 		}
 		select {
 		case <-changed:
@@ -154,13 +161,14 @@ func (m *machines) wait(ctx context.Context, got func() bool) error {
 func (m *machines) await(ctx context.Context, name string) (at netns.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
-	err = m.wait(ctx, func() bool {
+	err = m.wait(ctx, func() (bool, error) {
 		for _, one := range m.present {
 			if one.last.Name == name && one.last.Kind == netns.Booted {
 				at = one.last
+				return true, one.failed
 			}
 		}
-		return at.Name != ""
+		return false, nil
 	})
 	if err != nil {
 		return at, fmt.Errorf("waiting for machine %s: %w", name, err)
@@ -171,13 +179,17 @@ func (m *machines) await(ctx context.Context, name string) (at netns.Event, err 
 // open says that there is a cluster that nodes can join.
 func (m *machines) open(control *controlplane.ControlPlane) { m.change(func() { m.control = control }) }
 
-// broken is what went wrong first, or a node that has lost one of its programs: nobody starts that again.
+// broken is why machines have no node, or that a node has lost one of its programs: nobody starts that again.
 func (m *machines) broken() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	lost := []error{m.failed}
+	var lost []error
 	for _, one := range m.present {
-		if one.lost != nil && one.work != nil {
+		if one.work == nil {
+			continue
+		}
+		lost = append(lost, one.failed)
+		if one.lost != nil {
 			lost = append(lost, one.lost())
 		}
 	}
@@ -195,20 +207,21 @@ func (m *machines) node(name string) (found *realnode.Node) {
 	return found
 }
 
-// close is called when all machines have been deleted.
+// close is called when all machines have been deleted. The error has what is left of those that were ever there.
 func (m *machines) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	left := m.left
 	if len(m.present) > 0 {
-		return fmt.Errorf("%d machines are still there", len(m.present))
+		left = append(left, fmt.Errorf("%d machines are still there", len(m.present)))
 	}
-	return nil
+	return errors.Join(left...)
 }
 
 // run starts the node of a machine, once there is a cluster to join, and gives it what the cluster has
 // for it.
 func (m *machines) run(ctx context.Context, one *machine, e netns.Event) error {
-	if err := m.wait(ctx, func() bool { return m.control != nil }); err != nil {
+	if err := m.wait(ctx, func() (bool, error) { return m.control != nil, nil }); err != nil {
 		return context.Canceled // nobody joins a cluster that does not come
 	}
 	options, err := m.options(e)

@@ -116,22 +116,46 @@ func (r Remote) RemoveNode(ctx context.Context, name string) error {
 
 // LoadImage makes the images of an archive known to all nodes, and to those that will be added.
 func (r Remote) LoadImage(ctx context.Context, archive string) error {
-	kept := filepath.Join(r.Folder, "images", filepath.Base(archive))
-	if filepath.Ext(kept) != ".tar" {
-		kept += ".tar"
-	}
-	if err := copyFile(kept, archive); err != nil {
+	if err := r.load(ctx, archive, realnode.Import); err != nil {
 		return fmt.Errorf("loading %s: %w", archive, err)
+	}
+	return nil
+}
+
+// load keeps the archive for nodes to come only when a node has taken it: it would let each of them fail otherwise.
+func (r Remote) load(ctx context.Context, archive string, importInto func(ctx context.Context, node, archive string) error) error {
+	if _, err := os.Stat(archive); err != nil {
+		return err
 	}
 	nodes, err := filepath.Glob(filepath.Join(r.Folder, "machines", "*"))
 	if err != nil {
 		return err
 	}
-	var failed []error
+	taken, failed := false, []error{}
 	for _, node := range nodes {
-		failed = append(failed, realnode.Import(ctx, node, kept))
+		err := importInto(ctx, node, archive)
+		taken, failed = taken || err == nil, append(failed, err)
 	}
-	return errors.Join(failed...)
+	if !taken {
+		return fmt.Errorf("no node has taken it, and none will get it: %w", errors.Join(append(failed, noneOf(nodes))...))
+	}
+	return errors.Join(append(failed, r.keep(archive))...)
+}
+
+func noneOf(nodes []string) error {
+	if len(nodes) > 0 {
+		return nil
+	}
+	return errors.New("the cluster has none")
+}
+
+// keep keeps an archive for nodes to come.
+func (r Remote) keep(archive string) error {
+	kept := filepath.Join(r.Folder, "images", filepath.Base(archive))
+	if filepath.Ext(kept) != ".tar" {
+		kept += ".tar"
+	}
+	return copyFile(kept, archive)
 }
 
 // copyFile makes a copy that is complete, or is not there.
