@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -83,10 +85,40 @@ func (n *Node) importImages(ctx context.Context) error {
 // Import makes the images of an archive known to the node whose machine has its files in dir: an
 // archive as `make image` and `docker save` write it.
 func Import(ctx context.Context, dir, archive string) error {
-	if err := ctr(ctx, dir, "images", "import", "--snapshotter", snapshotter, archive); err != nil {
+	version, err := exec.CommandContext(ctx, "ctr", "--version").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("asking ctr for its version: %w\n%s", err, version)
+	}
+	arguments, err := importArguments(string(version))
+	if err == nil {
+		err = ctr(ctx, dir, append(arguments, archive)...)
+	}
+	if err != nil {
 		return fmt.Errorf("importing %s into node %s: %w", archive, filepath.Base(dir), err)
 	}
 	return nil
+}
+
+// majorVersion finds the first number of the version in what `ctr --version` says.
+var majorVersion = regexp.MustCompile(`\sv?(\d+)\.\d+`)
+
+// importArguments are the command that imports an archive. From version 2 on, containerd itself would unpack it, and for that it knows only
+// the snapshotter of its own configuration (issue 11228 of containerd); asked to do it locally, ctr does it as before. Version 1.6 does not
+// know the word.
+func importArguments(version string) ([]string, error) {
+	found := majorVersion.FindStringSubmatch(version)
+	if found == nil {
+		return nil, fmt.Errorf("ctr --version says %q, which has no version", strings.TrimSpace(version))
+	}
+	major, err := strconv.Atoi(found[1])
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of ctr: %w", err)
+	}
+	arguments := []string{"images", "import", "--snapshotter", snapshotter}
+	if major >= 2 {
+		arguments = append(arguments, "--local")
+	}
+	return arguments, nil
 }
 
 // SetPodCIDRs tells the node where its pods are, which makes it Ready: at most one network of each

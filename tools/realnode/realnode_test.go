@@ -33,6 +33,25 @@ func TestCNIFolder(t *testing.T) {
 	}
 }
 
+// TestImportArguments: what each version of containerd's client has to be told to unpack an archive with our snapshotter.
+func TestImportArguments(t *testing.T) {
+	for version, want := range map[string]string{
+		"ctr github.com/containerd/containerd 1.6.20~ds1\n": "images import --snapshotter native",
+		"ctr containerd.io 1.7.27\n":                        "images import --snapshotter native",
+		"ctr github.com/containerd/containerd v1.7.2":       "images import --snapshotter native",
+		"ctr github.com/containerd/containerd/v2 v2.0.5\n":  "images import --snapshotter native --local",
+		"ctr github.com/containerd/containerd/v2 2.1.4+ds2": "images import --snapshotter native --local",
+		"ctr github.com/containerd/containerd/v10 v10.0.0":  "images import --snapshotter native --local",
+	} {
+		if got, err := importArguments(version); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: %v and %v, want %s", version, got, err, want)
+		}
+	}
+	if got, err := importArguments("ctr github.com/containerd/containerd/v2 unknown"); err == nil || !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("got %v and %v, want what it says", got, err)
+	}
+}
+
 func TestCNIConfiguration(t *testing.T) {
 	text, err := cniConfiguration([]string{"10.244.1.0/24", "fd00:10:244::/64"})
 	if err != nil {
