@@ -20,22 +20,35 @@ import (
 const cgroups = "/sys/fs/cgroup"
 
 // Hierarchies are the roots of all hierarchies of cgroups: one with version 2, and one for each
-// controller with version 1, where the folder above them is not one.
-func Hierarchies() ([]string, error) {
-	unified, err := isCgroup(cgroups, unix.CGROUP2_SUPER_MAGIC)
+// controller with version 1, where the folder above them is not one. That there is none is an error.
+func Hierarchies() ([]string, error) { return someIn(cgroups) }
+
+func someIn(top string) ([]string, error) {
+	found, err := findIn(top)
+	if err == nil && len(found) == 0 {
+		err = errors.New("looking for cgroups: none are mounted")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for cgroups: %w; mount them, with version 2: mount -t cgroup2 none %s", err, cgroups)
+		return nil, fmt.Errorf("%w; mount them, with version 2: mount -t cgroup2 none %s", err, top)
+	}
+	return found, nil
+}
+
+func findIn(top string) ([]string, error) {
+	unified, err := isCgroup(top, unix.CGROUP2_SUPER_MAGIC)
+	if err != nil {
+		return nil, fmt.Errorf("looking for cgroups: %w", err)
 	}
 	if unified {
-		return []string{cgroups}, nil
+		return []string{top}, nil
 	}
-	entries, err := os.ReadDir(cgroups)
+	entries, err := os.ReadDir(top)
 	if err != nil {
 		return nil, fmt.Errorf("looking for cgroups: %w", err)
 	}
 	var found []string
 	for _, entry := range entries {
-		path := filepath.Join(cgroups, entry.Name())
+		path := filepath.Join(top, entry.Name())
 		if entry.Type()&fs.ModeSymlink != 0 {
 			continue
 		}
@@ -142,7 +155,7 @@ func removeTree(path string) error {
 // RemoveAll removes the cgroups whose names begin with prefix, and everything below them. They must
 // be without processes. What is not there is removed already.
 func RemoveAll(prefix string) error {
-	roots, err := Hierarchies()
+	roots, err := findIn(cgroups)
 	for _, root := range roots {
 		err = errors.Join(err, removeIn(root, prefix))
 	}

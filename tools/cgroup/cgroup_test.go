@@ -42,6 +42,19 @@ func TestHierarchies(t *testing.T) {
 	}
 }
 
+// TestNothingMounted has a folder where cgroups would be, as the start of a machine leaves it that mounts none.
+func TestNothingMounted(t *testing.T) {
+	top := t.TempDir()
+	if err := os.Mkdir(filepath.Join(top, "memory"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{top, filepath.Join(top, "none")} {
+		if roots, err := someIn(path); err == nil || !strings.Contains(err.Error(), "mount -t cgroup2 none "+path) {
+			t.Errorf("got %v and %v, want what to do", roots, err)
+		}
+	}
+}
+
 // TestMakeInVersion1 gives a new cgroup of the controller cpuset the processors of the one above.
 func TestMakeInVersion1(t *testing.T) {
 	root := t.TempDir()

@@ -3,9 +3,11 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,11 +25,13 @@ const headerTimeout = 10 * time.Second
 // at a loopback address.
 func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	c.machines = newMachines(c)
-	c.plane, err = netns.New(netns.Options{Client: c.options.Client, OnMachine: c.machines.happened, Proxy: proxy.Options{Second: c.options.HealthSecond}})
+	c.plane, err = netns.New(netns.Options{
+		Client: c.options.Client, OnMachine: c.machines.happened, Proxy: proxy.Options{Logger: c.log(), Second: c.options.HealthSecond},
+	})
 	if err != nil {
 		return err
 	}
-	c.cloud, err = emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: c.plane})
+	c.cloud, err = c.newCloud(c.plane)
 	if err != nil {
 		return errors.Join(err, c.plane.Close())
 	}
@@ -49,6 +53,29 @@ func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	c.cloudURL, c.cloudEndpoint = "http://"+inside.Addr().String(), "http://"+at
 	c.say("Thalassa Cloud (emulated) answers at %s; machines are in namespaces that begin with %s-", c.cloudURL, c.plane.Name())
 	return nil
+}
+
+func (c *Cluster) newCloud(plane emulator.DataPlane) (*emulator.Emulator, error) {
+	return emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: plane, Logger: c.log()})
+}
+
+// log tells what is wrong with the cloud, above all with its network: nothing else says why packets do not arrive.
+func (c *Cluster) log() *slog.Logger {
+	untimed := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(teller(c.say), &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: untimed}))
+}
+
+// teller tells what is written, a line at a time.
+type teller func(format string, args ...any)
+
+func (t teller) Write(line []byte) (int, error) {
+	t("The cloud: %s", bytes.TrimSpace(line))
+	return len(line), nil
 }
 
 // Endpoint is where machines find the cloud's API.
