@@ -68,8 +68,9 @@ demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keep
 
 # CLIENT=host makes load balancers reachable from this machine itself: it then gets an interface and routes of the cluster.
 .PHONY: cluster
-cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root; WORKERS=2, CLIENT=host; make e2e-setup first)
-	@exec bin/cluster $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
+cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root, or SUDO=sudo; WORKERS=2, CLIENT=host; make e2e-setup first)
+	@bin/cluster build
+	@exec $(as_root) bin/cluster --built $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
 
 .PHONY: e2e-setup
 e2e-setup: ## install what make cluster and make e2e need of the distribution (root, or SUDO=sudo)

@@ -44,7 +44,7 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	r, err := cluster.Find(root)
+	r, err := cluster.Find(cluster.NoteFolder(root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := cluster.Find(root); err == nil {
+	if _, err := cluster.Find(cluster.NoteFolder(root)); err == nil {
 		t.Error("the cluster that was killed is found")
 	}
 }

@@ -63,6 +63,34 @@ func TestSourcesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
+// TestClusterIsBuiltByItsUser: root runs the cluster and nothing else, and what is built stays the user's.
+func TestClusterIsBuiltByItsUser(t *testing.T) {
+	lines := func(arguments ...string) []string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run", "cluster"}, arguments...)...)
+		command.Dir = repotest.Root(t)
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		return strings.Split(strings.TrimSpace(string(output)), "\n")
+	}
+	all := lines("SUDO=sudo", "WORKERS=3")
+	last := len(all) - 1
+	if run := all[last]; !strings.HasPrefix(run, "exec sudo env ") || !strings.Contains(run, " bin/cluster --built --workers=3") {
+		t.Errorf("it runs %s", run)
+	}
+	if all[last-1] != "bin/cluster build" {
+		t.Errorf("before, it does %s", all[last-1])
+	}
+	if rest := strings.Join(all[:last], "\n"); strings.Contains(rest, "sudo") {
+		t.Errorf("root does more:\n%s", rest)
+	}
+	if all = lines(); strings.Join(strings.Fields(all[len(all)-1]), " ") != "exec bin/cluster --built" {
+		t.Errorf("without SUDO it runs %s", all[len(all)-1])
+	}
+}
+
 // TestPackagesOfRoot keeps the list of those whose tests ask whether they are root's the same in the Makefile.
 func TestPackagesOfRoot(t *testing.T) {
 	root := os.DirFS(repotest.Root(t))

@@ -25,25 +25,44 @@ type programs struct {
 	images string
 }
 
-// build compiles what has changed since the last time: seconds, but minutes the first time.
-func build(ctx context.Context, root string, say func(string, ...any)) (p programs, err error) {
-	if p.lab, err = controlplane.Build(ctx, root, func(line string) { say("%s", line) }); err != nil {
-		return p, err
+// programsOf is where the programs of a repository are.
+func programsOf(root string) programs {
+	bin := filepath.Join(root, "bin")
+	return programs{lab: filepath.Join(bin, "lab"), guest: filepath.Join(bin, "guest"), images: filepath.Join(NoteFolder(root), "images")}
+}
+
+// build builds what a cluster is made of, unless that is done.
+func (c *Cluster) build(ctx context.Context) (programs, error) {
+	if !c.options.Built {
+		return programsOf(c.options.Root), Build(ctx, c.options.Root, c.options.Progress)
 	}
-	p.guest = filepath.Join(root, "bin", "guest")
-	p.images = filepath.Join(root, "dist", "cluster", "images")
+	p := programsOf(c.options.Root)
+	for _, path := range []string{p.lab, p.guest, p.images} {
+		if _, err := os.Stat(path); err != nil {
+			return p, fmt.Errorf("looking for what should have been built: %w; run bin/cluster build", err)
+		}
+	}
+	return p, nil
+}
+
+// Build compiles what has changed of all that a cluster is made of: seconds, but minutes the first time. It needs no root.
+func Build(ctx context.Context, root string, progress func(string)) error {
+	if _, err := controlplane.Build(ctx, root, progress); err != nil {
+		return err
+	}
+	p := programsOf(root)
 	if err := os.MkdirAll(p.images, 0o755); err != nil {
-		return p, fmt.Errorf("making a folder for images: %w", err)
+		return fmt.Errorf("making a folder for images: %w", err)
 	}
-	say("Building the images")
+	progress("Building the images")
 	if err := compileGuest(ctx, root, p.guest); err != nil {
-		return p, err
+		return err
 	}
 	guest := image.Program{Name: "guest", Title: GuestImage, Description: "Part of the lab", Arguments: []string{"pause"}}
 	if err := image.Archive(filepath.Join(p.images, "guest.tar"), GuestImage, guest, image.Stamp{Version: "devel"}, p.guest); err != nil {
-		return p, err
+		return err
 	}
-	return p, buildManager(ctx, root, p.images)
+	return buildManager(ctx, root, p.images)
 }
 
 // compileGuest compiles what runs inside of machines and pods.

@@ -67,6 +67,8 @@ const (
 type Options struct {
 	// Root is the folder of the repository.
 	Root string
+	// Built says that Build has been called since anything has changed: then nothing is built.
+	Built bool
 	// Workers is how many machines there are beside that of the control plane. Default: 2.
 	Workers int
 	// Client is from where load balancers are reached: a network namespace, or netns.Host. Empty is one of the
@@ -169,7 +171,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	if err := realnode.Check(); err != nil {
 		return err
 	}
-	if c.programs, err = build(ctx, c.options.Root, c.say); err != nil {
+	if c.programs, err = c.build(ctx); err != nil {
 		return err
 	}
 	var stale []string

@@ -212,15 +212,16 @@ func TestValues(t *testing.T) {
 // TestRemote changes a cluster that another process runs; here, only its cloud.
 func TestRemote(t *testing.T) {
 	root := t.TempDir()
-	if _, err := Find(root); err == nil || !strings.Contains(err.Error(), "make cluster") {
+	folder := NoteFolder(root)
+	if _, err := Find(folder); err == nil || !strings.Contains(err.Error(), "make cluster") {
 		t.Errorf("got %v, want what to do", err)
 	}
 	url := serve(t)
 	note := `{"CloudURL": "` + url + `", "Folder": "` + root + `"}`
-	if err := errors.Join(os.MkdirAll(filepath.Dir(notePath(root)), 0o755), os.WriteFile(notePath(root), []byte(note), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, noteName), []byte(note), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Find(root)
+	r, err := Find(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,42 +25,6 @@ type Remote struct {
 	Kubeconfig string
 	// Namespace is the file of the network namespace from which load balancers are reached.
 	Namespace string
-}
-
-// notePath is where the cluster of a repository leaves a note about itself.
-func notePath(root string) string { return filepath.Join(root, "dist", "cluster", "running.json") }
-
-// Announce leaves a note in the repository, by which Find finds this cluster until it is closed.
-func (c *Cluster) Announce() error {
-	content, err := json.MarshalIndent(Remote{c.cloudURL, c.Dir(), c.Kubeconfig(), c.Client().Path()}, "", "  ")
-	if err != nil {
-		return err
-	}
-	path := notePath(c.options.Root)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return fmt.Errorf("leaving a note about the cluster: %w", err)
-	}
-	c.later("the note about the cluster", func() error { return os.Remove(path) })
-	return nil
-}
-
-// Find finds the cluster that runs in the repository at root: the one that was started last.
-func Find(root string) (Remote, error) {
-	var r Remote
-	content, err := os.ReadFile(notePath(root))
-	if errors.Is(err, os.ErrNotExist) {
-		return r, errors.New("no cluster of this repository runs; make cluster starts one")
-	}
-	if err == nil {
-		err = json.Unmarshal(content, &r)
-	}
-	if err != nil {
-		return r, fmt.Errorf("reading the note about the cluster: %w", err)
-	}
-	if _, err := os.Stat(r.Folder); err != nil {
-		return r, errors.New("the cluster of this repository was killed; make cluster starts another one")
-	}
-	return r, nil
 }
 
 // customer is a client of the cloud, as its customer.
@@ -127,13 +90,13 @@ func (r Remote) load(ctx context.Context, archive string, importInto func(ctx co
 	if _, err := os.Stat(archive); err != nil {
 		return err
 	}
-	nodes, err := filepath.Glob(filepath.Join(r.Folder, "machines", "*"))
-	if err != nil {
-		return err
+	nodes, err := os.ReadDir(filepath.Join(r.Folder, "machines"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("looking for nodes, which are root's: %w", err)
 	}
 	taken, failed := false, []error{}
 	for _, node := range nodes {
-		err := importInto(ctx, node, archive)
+		err := importInto(ctx, filepath.Join(r.Folder, "machines", node.Name()), archive)
 		taken, failed = taken || err == nil, append(failed, err)
 	}
 	if !taken {
@@ -142,7 +105,7 @@ func (r Remote) load(ctx context.Context, archive string, importInto func(ctx co
 	return errors.Join(append(failed, r.keep(archive))...)
 }
 
-func noneOf(nodes []string) error {
+func noneOf(nodes []os.DirEntry) error {
 	if len(nodes) > 0 {
 		return nil
 	}

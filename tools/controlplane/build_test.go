@@ -181,6 +181,20 @@ func TestBuildsWaitForEachOther(t *testing.T) {
 	}
 }
 
+// TestLockOfAnotherUser locks a file that this user may only read.
+func TestLockOfAnotherUser(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(path, nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	b := builder{progress: func(string) {}, first: time.Hour, every: time.Hour}
+	unlock, err := b.lock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
+
 func TestLockEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	b := builder{progress: func(string) {}, first: time.Hour, every: time.Hour}

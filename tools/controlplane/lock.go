@@ -16,7 +16,8 @@ const lockEvery = 100 * time.Millisecond
 // lock takes the lock on a file and returns what gives it back. The kernel takes it back from a
 // process that ends, so that a killed build blocks nobody.
 func (b builder) lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	// Read only: another user may have made the file, root in the end.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}

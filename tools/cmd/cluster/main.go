@@ -21,6 +21,7 @@ import (
 )
 
 const usage = `usage: cluster [flags]              run a cluster until Ctrl-C
+       cluster build                build what it is made of, which needs no root, and run nothing
        cluster add-node NAME        make a machine, whose node joins the cluster that runs
        cluster remove-node NAME     delete a machine
        cluster load-image ARCHIVE   make the images of an archive known to all nodes
@@ -32,6 +33,7 @@ func main() {
 	var o cluster.Options
 	flag.IntVar(&o.Workers, "workers", 2, "`number` of nodes beside the one of the control plane")
 	flag.StringVar(&o.Client, "client", "", "network `namespace` that reaches load balancers, or host for this machine (default: one of its own)")
+	flag.BoolVar(&o.Built, "built", false, "build nothing: cluster build has just done that, as a user who has a compiler")
 	flag.BoolVar(&o.Bare, "bare", false, "leave out the cloud controller manager: nodes then stay tainted, and without networks for their pods")
 	flag.BoolFunc("own-networks", "have the cluster itself give nodes networks for their pods, and make the routes to them", func(string) error {
 		o.Networks = cluster.OwnNetworks
@@ -56,10 +58,13 @@ func run(ctx context.Context, o cluster.Options, args []string) error {
 	if len(args) == 0 {
 		return serve(ctx, o)
 	}
-	if len(args) == 1 && args[0] == "clean" {
+	switch strings.Join(args, " ") {
+	case "build":
+		return cluster.Build(ctx, root, o.Progress)
+	case "clean":
 		return clean()
 	}
-	return change(ctx, root, args)
+	return change(ctx, cluster.NoteFolder(root), args)
 }
 
 func serve(ctx context.Context, o cluster.Options) error {
@@ -67,7 +72,8 @@ func serve(ctx context.Context, o cluster.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Announce(); err != nil {
+	note, err := c.Announce(cluster.NoteFolder(o.Root))
+	if err != nil {
 		return errors.Join(err, c.Close())
 	}
 	fmt.Printf(`
@@ -79,7 +85,7 @@ func serve(ctx context.Context, o cluster.Options) error {
   logs:                       %s
 
 Everything runs until Ctrl-C.
-`, c.Kubeconfig(), c.Client().Path(), c.CloudURL(), c.Dir()+"/logs")
+`, note.Kubeconfig, c.Client().Path(), c.CloudURL(), c.Dir()+"/logs")
 	<-ctx.Done()
 	fmt.Println("\n  Removing everything")
 	return c.Close()
@@ -93,8 +99,8 @@ func clean() error {
 	return err
 }
 
-// change changes the cluster that runs.
-func change(ctx context.Context, root string, args []string) error {
+// change changes the cluster that has left a note.
+func change(ctx context.Context, note string, args []string) error {
 	var remote cluster.Remote
 	does := map[string]func(context.Context, string) error{
 		"add-node":    func(ctx context.Context, name string) error { return remote.AddNode(ctx, name) },
@@ -106,7 +112,7 @@ func change(ctx context.Context, root string, args []string) error {
 		return fmt.Errorf("unknown command %q\n%s", strings.Join(args, " "), usage)
 	}
 	var err error
-	if remote, err = cluster.Find(root); err != nil {
+	if remote, err = cluster.Find(note); err != nil {
 		return err
 	}
 	return do(ctx, args[1])

@@ -1,0 +1,94 @@
+//go:build linux
+
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+const (
+	noteName       = "running.json"
+	kubeconfigName = "kubeconfig"
+)
+
+// NoteFolder is where the cluster of a repository leaves a note about itself, and a kubeconfig that stays at its place.
+func NoteFolder(root string) string { return filepath.Join(root, "dist", "cluster") }
+
+// Announce leaves a note in a folder, by which Find finds this cluster until it is closed, and a kubeconfig beside it. Both belong to
+// whoever called sudo, if anybody did: root's are not read by that user's kubectl.
+func (c *Cluster) Announce(folder string) (Remote, error) {
+	r := Remote{CloudURL: c.cloudURL, Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName), Namespace: c.Client().Path()}
+	note, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return r, err
+	}
+	config, err := os.ReadFile(c.Kubeconfig())
+	if err != nil {
+		return r, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return r, fmt.Errorf("leaving a note about the cluster: %w", err)
+	}
+	owner := caller(os.Getuid(), os.Getgid(), os.Getenv)
+	for name, content := range map[string][]byte{kubeconfigName: config, noteName: note} {
+		path := filepath.Join(folder, name)
+		if err := owner.write(path, content); err != nil {
+			return r, fmt.Errorf("leaving a note about the cluster: %w", err)
+		}
+		c.later(path, func() error { return os.Remove(path) })
+	}
+	return r, nil
+}
+
+// Find finds the cluster that has left a note in a folder: the one that was started last.
+func Find(folder string) (Remote, error) {
+	var r Remote
+	content, err := os.ReadFile(filepath.Join(folder, noteName))
+	if errors.Is(err, os.ErrNotExist) {
+		return r, errors.New("no cluster of this repository runs; make cluster starts one")
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading the note about the cluster: %w", err)
+	}
+	if _, err := os.Stat(r.Folder); err != nil {
+		return r, errors.New("the cluster of this repository was killed; make cluster starts another one")
+	}
+	return r, nil
+}
+
+// owner is who owns a file.
+type owner struct{ user, group int }
+
+// caller is who is to own what root makes for somebody: the user who called sudo. Without sudo it is the user of this process.
+func caller(user, group int, environment func(string) string) owner {
+	as, err := strconv.Atoi(environment("SUDO_UID"))
+	with, bad := strconv.Atoi(environment("SUDO_GID"))
+	if user != 0 || err != nil || bad != nil {
+		return owner{user, group}
+	}
+	return owner{as, with}
+}
+
+// write makes a file that its owner alone reads. It is complete, or is not there, and never goes where a link leads.
+func (o owner) write(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chown(o.user, o.group), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
