@@ -148,7 +148,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 // complete installs the cloud controller manager, unless it is left out, and waits for the nodes.
 func (c *Cluster) complete(ctx context.Context) error {
 	if c.options.Bare {
-		return c.awaitNodes(ctx, c.bareUsable())
+		return c.awaitNodes(ctx, usableWith(true, c.options.Networks))
 	}
 	return c.Install(ctx)
 }

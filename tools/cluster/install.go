@@ -76,7 +76,7 @@ func (c *Cluster) Values() map[string]any {
 
 // NodesReady waits until all machines that the cluster began with have a node that is initialised and ready, and to whose pods there is a way.
 func (c *Cluster) NodesReady(ctx context.Context) error {
-	return c.awaitNodes(ctx, usable{initialised: true, ready: true, routed: c.options.Networks != OwnNetworks})
+	return c.awaitNodes(ctx, usableWith(false, c.options.Networks))
 }
 
 // usable is what is wanted of a node.
@@ -85,8 +85,13 @@ type usable struct {
 	initialised, ready, routed bool
 }
 
-// bareUsable is what nodes are without a cloud controller manager.
-func (c *Cluster) bareUsable() usable { return usable{ready: c.options.Networks != ManagerNetworks} }
+// usableWith is what nodes become with a cloud controller manager, or bare, without one.
+func usableWith(bare bool, networks Networks) usable {
+	if bare {
+		return usable{ready: networks != ManagerNetworks}
+	}
+	return usable{initialised: true, ready: true, routed: networks != OwnNetworks}
+}
 
 func (c *Cluster) awaitNodes(ctx context.Context, wanted usable) error {
 	want := c.options.Workers + 1

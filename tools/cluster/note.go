@@ -22,7 +22,10 @@ func NoteFolder(root string) string { return filepath.Join(root, "dist", "cluste
 // Announce leaves a note in a folder, by which Find finds this cluster until it is closed, and a kubeconfig beside it. Both belong to
 // whoever called sudo, if anybody did: root's are not read by that user's kubectl.
 func (c *Cluster) Announce(folder string) (Remote, error) {
-	r := Remote{CloudURL: c.cloudURL, Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName), Namespace: c.Client().Path()}
+	r := Remote{
+		CloudURL: c.cloudURL, Folder: c.Dir(), Kubeconfig: filepath.Join(folder, kubeconfigName), Namespace: c.Client().Path(),
+		Bare: c.options.Bare, Networks: c.options.Networks,
+	}
 	note, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return r, err

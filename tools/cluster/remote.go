@@ -10,6 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/thalassa-cloud/client-go/iaas"
 	"github.com/thalassa-cloud/client-go/pkg/client"
 
@@ -25,6 +29,9 @@ type Remote struct {
 	Kubeconfig string
 	// Namespace is the file of the network namespace from which load balancers are reached.
 	Namespace string
+	// Bare and Networks are those of the cluster's Options.
+	Bare     bool
+	Networks Networks
 }
 
 // customer is a client of the cloud, as its customer.
@@ -37,8 +44,40 @@ func customer(url string) (*iaas.Client, error) {
 	return iaas.New(raw)
 }
 
-// AddNode makes a machine in the cloud, whose node then joins the cluster.
+// AddNode makes a machine in the cloud, and waits until its node has joined the cluster, and is initialised and ready if anybody sees to that.
 func (r Remote) AddNode(ctx context.Context, name string) error {
+	if err := r.addMachine(ctx, name); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", r.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of the cluster: %w", err)
+	}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("preparing a client of the cluster: %w", err)
+	}
+	return r.awaitNode(ctx, api, name)
+}
+
+// awaitNode waits for a node. Why it does not come is told where the cluster runs.
+func (r Remote) awaitNode(ctx context.Context, api kubernetes.Interface, name string) error {
+	wanted := usableWith(r.Bare, r.Networks)
+	err := limits().Until(ctx, fmt.Sprintf("node %s is usable", name), func(ctx context.Context) error {
+		node, err := api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return wanted.lacking(node)
+	})
+	if err != nil {
+		return fmt.Errorf("%w; the machine is there, and the program that runs the cluster says why its node is not", err)
+	}
+	return nil
+}
+
+// addMachine makes a machine in the cloud.
+func (r Remote) addMachine(ctx context.Context, name string) error {
 	cloud, err := customer(r.CloudURL)
 	if err != nil {
 		return err
@@ -56,7 +95,11 @@ func (r Remote) AddNode(ctx context.Context, name string) error {
 }
 
 // RemoveNode deletes a machine in the cloud, and its node is gone at once: whoever wants to drain it does that before.
+// The machine with the control plane stays: without it there is no cluster.
 func (r Remote) RemoveNode(ctx context.Context, name string) error {
+	if name == ControlPlane {
+		return fmt.Errorf("deleting machine %s: the cluster does not survive that; end make cluster with Ctrl-C instead", name)
+	}
 	cloud, err := customer(r.CloudURL)
 	if err != nil {
 		return err
