@@ -12,12 +12,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// cgroups is where the hierarchies of cgroups are.
-const cgroups = "/sys/fs/cgroup"
+const (
+	// cgroups is where the hierarchies of cgroups are.
+	cgroups = "/sys/fs/cgroup"
+	// busyTimeout is how long cgroups may be busy after the end of their processes.
+	busyTimeout = time.Minute
+	busyRetry   = 50 * time.Millisecond
+)
 
 // Hierarchies are the roots of all hierarchies of cgroups: one with version 2, and one for each
 // controller with version 1, where the folder above them is not one. That there is none is an error.
@@ -132,44 +138,62 @@ func delegate(root string) error {
 	return nil
 }
 
+// remover removes cgroups, each with rmdir. It waits for busy ones until the deadline, which they share: there may be hundreds.
+type remover struct {
+	rmdir    func(path string) error
+	deadline time.Time
+}
+
 // removeTree removes folders from the inside out; the files of cgroups go with them.
-func removeTree(path string) error {
+func (r remover) removeTree(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	for _, entry := range entries {
 		if entry.IsDir() {
-			err = errors.Join(err, removeTree(filepath.Join(path, entry.Name())))
+			err = errors.Join(err, r.removeTree(filepath.Join(path, entry.Name())))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := unix.Rmdir(path); err != nil && !errors.Is(err, unix.ENOENT) {
+	if err := r.remove(path); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("removing cgroup %s: %w", path, err)
 	}
 	return nil
 }
 
+// remove removes a cgroup, which the kernel still takes for busy for a while after its last process has ended.
+func (r remover) remove(path string) error {
+	for {
+		err := r.rmdir(path)
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(r.deadline) {
+			return err
+		}
+		<-time.After(busyRetry)
+	}
+}
+
 // RemoveAll removes the cgroups whose names begin with prefix, and everything below them. They must
-// be without processes. What is not there is removed already.
+// be without processes: otherwise it is an error after a minute. What is not there is removed already.
 func RemoveAll(prefix string) error {
 	roots, err := findIn(cgroups)
+	r := remover{unix.Rmdir, time.Now().Add(busyTimeout)}
 	for _, root := range roots {
-		err = errors.Join(err, removeIn(root, prefix))
+		err = errors.Join(err, r.removeIn(root, prefix))
 	}
 	return err
 }
 
-func removeIn(root, prefix string) error {
+func (r remover) removeIn(root, prefix string) error {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return fmt.Errorf("listing cgroups: %w", err)
 	}
 	for _, entry := range entries {
 		if entry.IsDir() && strings.HasPrefix(entry.Name(), prefix) {
-			err = errors.Join(err, removeTree(filepath.Join(root, entry.Name())))
+			err = errors.Join(err, r.removeTree(filepath.Join(root, entry.Name())))
 		}
 	}
 	return err

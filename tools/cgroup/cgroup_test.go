@@ -3,11 +3,16 @@
 package cgroup
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func write(t *testing.T, path, content string) {
@@ -87,13 +92,14 @@ func TestDelegate(t *testing.T) {
 }
 
 func TestRemoveIn(t *testing.T) {
+	r := remover{rmdir: unix.Rmdir}
 	root := t.TempDir()
 	for _, path := range []string{"lab.one./pods/a/b", "lab.two.", "other/lab.one."} {
 		if err := os.MkdirAll(filepath.Join(root, path), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := removeIn(root, "lab."); err != nil {
+	if err := r.removeIn(root, "lab."); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(root)
@@ -105,7 +111,47 @@ func TestRemoveIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(root, "lab.busy.", "process"), "1")
-	if err := removeIn(root, "lab."); err == nil || !strings.Contains(err.Error(), "lab.busy.") {
+	if err := r.removeIn(root, "lab."); err == nil || !strings.Contains(err.Error(), "lab.busy.") {
 		t.Errorf("got %v, want which cgroup stays", err)
+	}
+}
+
+// TestRemoveWaitsForTheKernel: a cgroup whose last process has just ended is busy for a while.
+func TestRemoveWaitsForTheKernel(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		busy time.Duration
+		took time.Duration
+		want error
+	}{
+		{"free", 0, 0, nil},
+		{"busy for a while", 3 * time.Second, 3 * time.Second, nil},
+		{"busy for ever", time.Hour, busyTimeout, unix.EBUSY},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			busy := func(string) error {
+				if time.Since(began) < test.busy {
+					return unix.EBUSY
+				}
+				return nil
+			}
+			r := remover{busy, began.Add(busyTimeout)}
+			if err := r.removeTree("cgroup-that-is-not-there"); err != nil {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			for _, path := range []string{"one", "another"} { // both together take no longer
+				if err := r.remove(path); !errors.Is(err, test.want) {
+					t.Errorf("%s: %v, want %v", test.name, err, test.want)
+				}
+			}
+			if took := time.Since(began); took < test.took || took > test.took+time.Second {
+				t.Errorf("%s: took %s, want %s", test.name, took, test.took)
+			}
+		})
+	}
+	other := remover{func(string) error { return unix.EPERM }, time.Now().Add(time.Hour)}
+	if err := other.remove("one"); !errors.Is(err, unix.EPERM) {
+		t.Errorf("got %v at once, want %v", err, unix.EPERM)
 	}
 }

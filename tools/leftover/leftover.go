@@ -26,7 +26,7 @@ import (
 
 const (
 	// dying is how long the processes of a cluster that was killed may take to end.
-	dying = 30 * time.Second
+	dying = 3 * time.Minute
 	retry = 200 * time.Millisecond
 )
 

@@ -37,8 +37,8 @@ import (
 const (
 	// startTimeout bounds the wait for each part of a node; on an idle machine none takes a second.
 	startTimeout = 2 * time.Minute
-	// stopTimeout bounds the end of a machine, whose processes are killed.
-	stopTimeout = 20 * time.Second
+	// stopTimeout bounds the end of a machine, whose processes are killed. The kernel takes its time when the disk is busy.
+	stopTimeout = 3 * time.Minute
 	pollEvery   = 50 * time.Millisecond
 )
 
