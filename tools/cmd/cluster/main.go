@@ -31,6 +31,7 @@ flags:
 
 func main() {
 	var o cluster.Options
+	note := flag.String("note", "", "`folder` for the kubeconfig, and where commands find the cluster that runs (default: dist/cluster of the repository)")
 	flag.IntVar(&o.Workers, "workers", 2, "`number` of nodes beside the one of the control plane")
 	flag.StringVar(&o.Client, "client", "", "network `namespace` that reaches load balancers, or host for this machine (default: one of its own)")
 	flag.BoolVar(&o.Built, "built", false, "build nothing: cluster build has just done that, as a user who has a compiler")
@@ -46,17 +47,20 @@ func main() {
 	flag.Parse()
 	// What is told is the cluster's; log lines of libraries are not.
 	klog.SetLogger(logr.Discard())
-	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error { return run(ctx, o, flag.Args()) }))
+	os.Exit(program.Run("cluster", os.Stderr, func(ctx context.Context) error { return run(ctx, o, *note, flag.Args()) }))
 }
 
-func run(ctx context.Context, o cluster.Options, args []string) error {
+func run(ctx context.Context, o cluster.Options, note string, args []string) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
+	if note == "" {
+		note = cluster.NoteFolder(root)
+	}
 	o.Root, o.Progress = root, func(line string) { fmt.Println(" ", line) }
 	if len(args) == 0 {
-		return serve(ctx, o)
+		return serve(ctx, o, note)
 	}
 	switch strings.Join(args, " ") {
 	case "build":
@@ -64,15 +68,15 @@ func run(ctx context.Context, o cluster.Options, args []string) error {
 	case "clean":
 		return clean()
 	}
-	return change(ctx, cluster.NoteFolder(root), args)
+	return change(ctx, note, args)
 }
 
-func serve(ctx context.Context, o cluster.Options) error {
+func serve(ctx context.Context, o cluster.Options, folder string) error {
 	c, err := cluster.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	note, err := c.Announce(cluster.NoteFolder(o.Root))
+	note, err := c.Announce(folder)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
