@@ -26,25 +26,16 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	note := t.TempDir() // not where somebody's make cluster has its own
 	p, err := process.Start(t.Context(), process.Spec{
-		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1"},
+		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1", "--note=" + note},
 		Dir: root, LogPath: filepath.Join(t.TempDir(), "log"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cluster runs", func(context.Context) error {
-		select {
-		case <-p.Done():
-			t.Fatal(p.Err())
-		default:
-		}
-		if !strings.Contains(p.Tail(), "until Ctrl-C") {
-			return fmt.Errorf("it says %s", p.Tail())
-		}
-		return nil
-	})
-	r, err := cluster.Find(cluster.NoteFolder(root))
+	awaitRunning(t, p)
+	r, err := cluster.Find(note)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +55,7 @@ func TestKilledClusterLeavesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := cluster.Find(cluster.NoteFolder(root)); err == nil {
+	if _, err := cluster.Find(note); err == nil {
 		t.Error("the cluster that was killed is found")
 	}
 }

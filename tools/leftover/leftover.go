@@ -93,10 +93,12 @@ func sweep(in folder.Place, path string, networks func() (removed []string, err 
 		return fmt.Errorf("sweeping: %w", err)
 	}
 	deadline := time.Now().Add(dying)
-	for {
+	for there := true; ; {
 		_, err := networks()
-		if err == nil {
-			err = f.Remove()
+		if there {
+			// Also when there is trouble with a network: that may be another cluster's, which nobody can remove.
+			failed := f.Remove()
+			there, err = failed != nil, errors.Join(err, failed)
 		}
 		if err == nil || time.Now().After(deadline) {
 			return err

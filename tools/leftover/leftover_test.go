@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/folder"
 )
@@ -64,6 +66,28 @@ func TestSweep(t *testing.T) {
 	if tries != 2 {
 		t.Errorf("tried %d times, want again after the first failed, and not once more", tries)
 	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its files after the sweep: %v", err)
+	}
+}
+
+// TestSweepThoughAnotherCannotBeCleaned removes its own files, although the network of another cluster stays for ever, and says so in the end.
+func TestSweepThoughAnotherCannotBeCleaned(t *testing.T) {
+	in := elsewhere(t)
+	path := filepath.Join(in.Parent, in.Prefix+"killed")
+	if err := errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "lock"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	stuck := errors.New("another's namespace is busy")
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := sweep(in, path, func() ([]string, error) { return nil, stuck }); !errors.Is(err, stuck) {
+			t.Errorf("got %v, want %v", err, stuck)
+		}
+		if took := time.Since(began); took < dying || took > dying+time.Second {
+			t.Errorf("gave up after %s, want %s", took, dying)
+		}
+	})
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its files after the sweep: %v", err)
 	}
