@@ -221,12 +221,14 @@ func (p *program) interrupt(t *testing.T) {
 			t.Errorf("while it runs, no %s of it is seen: %s", kind, left)
 		}
 	}
+	began := time.Now()
 	if err := p.running.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.running.Wait(); err != nil {
 		t.Errorf("it ends with %v", err)
 	}
+	t.Logf("%5.1fs  Ctrl-C", time.Since(began).Seconds())
 	// The sweeper is the last, as it sees that there is nothing to do.
 	eventually(t, "nothing is left", func(context.Context) error {
 		if left := traces(t, p.remote); left != "" {
