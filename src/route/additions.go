@@ -15,6 +15,7 @@ import (
 // additions gives Nodes the routes they lack, and says on each how it is.
 func (c *Controller) additions(ctx context.Context, nodes []*corev1.Node, d demand, p plan, result *outcome) {
 	wanting := d.wanting()
+	result.adding = time.Now()
 	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
 		return !wanting[node.Name] && len(p.warnings[node.Name]) == 0 && p.unserved[node.Name] == ""
 	})
@@ -66,7 +67,7 @@ const haste = 5 * time.Second
 func (c *Controller) leaves(o *outcome) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.started >= parallel && time.Since(o.began) >= haste && c.changes.Load() != o.seen {
+	if o.started >= parallel && time.Since(o.adding) >= haste && c.changes.Load() != o.seen {
 		o.cut = true
 	}
 	if !o.cut {
@@ -94,7 +95,7 @@ func (d demand) wanting() map[string]bool {
 // stays so when a table cannot be filled and another one has the same route, as when a subnet comes to use one more table: its pods are
 // reached as well as before.
 func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p plan, result *outcome) (lacking, warnings []notice) {
-	lacking, warnings = slices.Concat(d.notices[node.Name], p.refused[node.Name]), slices.Clone(p.warnings[node.Name])
+	lacking, warnings = slices.Clone(d.notices[node.Name]), slices.Clone(p.warnings[node.Name])
 	note := func(why notice, table string, destination netip.Prefix) {
 		if available(node).status == corev1.ConditionFalse && p.elsewhere(table, destination) {
 			warnings = append(warnings, why)
@@ -103,6 +104,7 @@ func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p p
 		lacking = append(lacking, why)
 	}
 	if why := p.unserved[node.Name]; why != "" {
+		result.later(maxRetryDelay) // the cloud may show its subnet or table later, and nothing else brings a look where nobody looks for drift
 		unserved := notice{reasonNoTable, why}
 		if available(node).status == corev1.ConditionFalse {
 			warnings = append(warnings, unserved)
@@ -111,6 +113,10 @@ func (c *Controller) lacks(ctx context.Context, node *corev1.Node, d demand, p p
 		}
 	}
 	for _, one := range p.conflicts[node.Name] {
+		if one.nowhere {
+			lacking = append(lacking, one.notice)
+			continue
+		}
 		note(one.notice, one.table, one.destination)
 	}
 	for _, o := range p.additions[node.Name] {

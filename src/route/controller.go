@@ -173,7 +173,8 @@ func (c *Controller) serve(ctx context.Context, trigger string) {
 	if err != nil {
 		pause := c.memory.failed(look, notice{})
 		klog.FromContext(ctx).Error(err, "The routes of the cloud cannot be compared with the Nodes; nothing is removed meanwhile, and it is tried again", "after", pause)
-		c.queue.AddAfter(trigger, pause)
+		result.later(pause) // or sooner, where a Node could not even say that it waits
+		c.queue.AddAfter(trigger, result.retry)
 		return
 	}
 	c.memory.succeeded(look)

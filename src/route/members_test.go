@@ -202,3 +202,23 @@ func TestUnserved(t *testing.T) {
 		wantIs(r, "condition at the end", r.condition("b"), "False RouteCreated")
 	})
 }
+
+// TestOwnRouteOfAnUnsureNode: when its machine got another address while no process ran, and another machine has the old one, its route is as
+// good as a stranger's. That is told, and over when somebody removes it.
+func TestOwnRouteOfAnUnsureNode(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.set(func(p *plain) { p.posing = "x" })
+		r.join(node("x", "10.0.0.7", "10.244.5.0/24"))
+		r.start()
+		r.process.End()
+		r.changeNode("x", func(n *corev1.Node) { n.Status.Addresses = node("x", "10.0.0.8").Status.Addresses })
+		r.start()
+		wantIs(r, "routes", r.has(), "main 10.244.5.0/24 by 10.0.0.7")
+		wantIs(r, "events", r.told(), "Warning RouteConflict")
+		wantIs(r, "condition", r.condition("x"), unavailable)
+		r.cloud.loses("main", "10.244.5.0/24")
+		r.later()
+		wantIs(r, "routes without it", r.has(), "main 10.244.5.0/24 by 10.0.0.8")
+		wantIs(r, "condition without it", r.condition("x"), created)
+	})
+}

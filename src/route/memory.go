@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
@@ -217,12 +218,12 @@ func (m *memory) wish(node types.UID, wanted state) {
 	}
 }
 
-// hasWish says whether the routes of a Node were compared, or waited for.
+// hasWish says whether the routes of a Node were compared, or waited for and that was written: a patch may have failed.
 func (m *memory) hasWish(node types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, known := m.wishes[node]
-	return known
+	one, known := m.wishes[node]
+	return known && (one.wanted.status == corev1.ConditionFalse || !one.written.IsZero())
 }
 
 // content says whether a Node's condition is as it should be. It is not, as long as nobody knows how it should be.

@@ -18,8 +18,8 @@ func (d demand) before() *before {
 	return &before{wants: d.oversized, tables: make([]int, len(d.oversized))}
 }
 
-// look counts in one more table.
-func (b *before) look(table Table, present map[netip.Prefix][]Found) {
+// look counts in one more table, in which they lead where they should.
+func (b *before) look(p *plan, table Table, present map[netip.Prefix][]Found) {
 	if !table.Used {
 		return
 	}
@@ -27,20 +27,24 @@ func (b *before) look(table Table, present map[netip.Prefix][]Found) {
 	for at, w := range b.wants {
 		if slices.ContainsFunc(present[w.destination], w.leads) {
 			b.tables[at]++
+			p.right[w.destination] = append(p.right[w.destination], table.ID)
 		}
 	}
 }
 
 // refuse tells of networks that are too large: a kubelet chooses what its Node registers with, and is not to have the pods of others. What
-// is there stays, for it may be a living Node's only way. One that has all its routes does not lack any.
+// is there stays, for it may be a living Node's only way: a Node that has its route in some of the tables is told as one is that a table
+// refuses, and one that has it in all of them does not lack any.
 func (p *plan) refuse(b *before) {
 	for at, w := range b.wants {
-		told := p.refused
-		if b.used > 0 && b.tables[at] == b.used {
-			told = p.warnings
-		}
-		told[w.node.Name] = append(told[w.node.Name], notice{reasonLarge, fmt.Sprintf(
+		why := notice{reasonLarge, fmt.Sprintf(
 			"No route to %s is made, and one that is there stays as it is: the network is larger than any that nodes of this cluster are given, and others may have parts of it. "+
-				"If that is not meant, find out who set it, delete this Node, and let it register again; if it is, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", w.destination)})
+				"If that is not meant, find out who set it, delete this Node, and let it register again; if it is, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", w.destination)}
+		if b.used > 0 && b.tables[at] == b.used {
+			p.warnings[w.node.Name] = append(p.warnings[w.node.Name], why)
+			continue
+		}
+		// Of two Nodes with the same network one may have it in a table, and the other in none.
+		p.conflicts[w.node.Name] = append(p.conflicts[w.node.Name], conflict{nowhere: b.tables[at] == 0, destination: w.destination, notice: why})
 	}
 }

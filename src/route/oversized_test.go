@@ -1,6 +1,7 @@
 package route
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,25 @@ func TestTooLargeFromBefore(t *testing.T) {
 		r.later()
 		wantIs(r, "routes without it", r.has(), "main 10.244.1.0/24 by 10.0.0.3, main 10.244.2.0/24 by 10.0.0.4")
 		wantIs(r, "condition without it", r.condition("b"), unavailable)
+	})
+}
+
+// TestTooLargeAndOneMoreTable: a Node that has its route in one table stays available when another one comes into use, and one without
+// any lacks it, although another Node has the same network.
+func TestTooLargeAndOneMoreTable(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.shortest = podcidr.Masks{IPv4: 20}
+		r.cloud.byHand("main", "10.244.0.0/17", "10.0.0.1")
+		r.join(node("a", "10.0.0.1", "10.244.0.0/17"), node("same", "10.0.0.2", "10.244.0.0/17"), node("c", "10.0.0.3", "10.244.200.0/24"))
+		r.start()
+		r.cloud.set(func(p *plain) {
+			p.tables = append(p.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
+		})
+		r.join(node("d", "10.0.1.3", "10.244.201.0/24"))
+		<-time.After(time.Hour)
+		wantIs(r, "routes of others", strings.Contains(r.has(), "side 10.244.200.0/24 by 10.0.0.3"), true)
+		wantIs(r, "condition with a route in one table", r.condition("a"), created)
+		wantIs(r, "condition without one", r.condition("same"), unavailable)
 	})
 }
 

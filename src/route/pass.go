@@ -29,10 +29,10 @@ type outcome struct {
 	full    map[string]bool // tables that take no more routes
 	done    map[verb]int    // writes that succeeded
 	lacking int             // Nodes that lack a route at the end
-	began   time.Time
-	seen    int64 // changes of Nodes that came before it
-	started int   // Nodes whose routes it began to make
-	cut     bool  // some routes are left to the next pass
+	adding  time.Time       // when it began to make routes
+	seen    int64           // changes of Nodes that came before it
+	started int             // Nodes whose routes it began to make
+	cut     bool            // some routes are left to the next pass
 }
 
 // later asks for another pass after a pause.
@@ -75,7 +75,7 @@ func (o *outcome) isFull(table string) bool {
 
 // pass compares once and writes what differs. The error is that it could not be compared: nothing was written then.
 func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error) {
-	result := &outcome{full: map[string]bool{}, done: map[verb]int{}, began: time.Now(), seen: c.changes.Load()}
+	result := &outcome{full: map[string]bool{}, done: map[verb]int{}, seen: c.changes.Load()}
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return result, fmt.Errorf("listing nodes: %w", err)

@@ -91,12 +91,10 @@ type plan struct {
 	// additions are creations and changes, by the name of the Node that needs them.
 	additions map[string][]operation
 	removals  []operation
-	// conflicts are routes of others where those of Nodes should be, by the Node's name.
+	// conflicts are why Nodes get no route in a table, by the Node's name: one of others is there, or their network is too large.
 	conflicts map[string][]conflict
 	// warnings are what else Nodes' owners should know, by the Node's name.
 	warnings map[string][]notice
-	// refused are why Nodes get no routes to networks that are too large, by the Node's name.
-	refused map[string][]notice
 	// unserved are why Nodes may not reach pods of others, by the Node's name.
 	unserved map[string]string
 	// right are the tables in which a destination leads where it should.
@@ -108,11 +106,12 @@ type plan struct {
 	strangers []pair
 }
 
-// conflict is a route of somebody else, in a table, where that to a destination should be.
+// conflict is why there is no route to a destination in a table, as one of somebody else.
 type conflict struct {
 	notice
 	table       string
 	destination netip.Prefix
+	nowhere     bool // no table has it for the Node
 }
 
 // planOf compares.
@@ -120,7 +119,7 @@ func planOf(view View, d demand, k knowledge) plan {
 	p := plan{
 		unserved:  view.Unserved,
 		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{}, owned: map[pair]bool{},
-		right: map[netip.Prefix][]string{}, refused: map[string][]notice{},
+		right: map[netip.Prefix][]string{},
 	}
 	wanted := d.wanted()
 	old := d.before()
@@ -133,7 +132,7 @@ func planOf(view View, d demand, k knowledge) plan {
 				p.inside(table, f, d)
 			}
 		}
-		old.look(table, present)
+		old.look(&p, table, present)
 		staying := map[netip.Prefix]kept{}
 		for _, w := range d.wants {
 			if slices.ContainsFunc(present[w.destination], w.leads) {
@@ -173,7 +172,7 @@ func (p *plan) bypass(table Table) {
 
 func (p *plan) conflict(node string, table Table, destination netip.Prefix, has string) {
 	p.conflicts[node] = append(p.conflicts[node], conflict{table: table.ID, destination: destination, notice: notice{reasonConflict, fmt.Sprintf(
-		"Route table %s %s, which is none of this cluster's nodes. It is not touched. Remove it, or give the pods of this Node another network.", table.Name, has)}})
+		"Route table %s %s, which is none of this cluster's nodes. It is not touched. Remove it, be it an older one of this Node, or give the pods of this Node another network.", table.Name, has)}})
 }
 
 // elsewhere says whether a destination leads where it should in another table.
