@@ -3,6 +3,6 @@
 // `make test` does not, because it needs root.
 //
 // Tests with a cluster of their own: TestCluster is the chart, TestOverlay the overlay, TestUpgrade a chart of before that is upgraded and
-// removed. Each has one thing after another proven. dist/e2e has the story of each; when one fails, also all logs, and what the API
-// server, the cloud and the kernel knew in the end.
+// removed. Each has one thing after another proven. dist/e2e has the story of each; when a proof fails, also all logs, and what the API
+// server, the cloud and the kernel knew then, in a folder of the proof, and in the end.
 package e2etest

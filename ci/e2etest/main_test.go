@@ -78,6 +78,8 @@ func (l *lab) prove(t *testing.T, all ...proof) {
 				result := map[bool]string{true: "FAILED", false: "ok"}[t.Failed()]
 				l.report.say(fmt.Sprintf("%6.1fs  %s: %s", time.Since(began).Seconds(), one.name, result))
 			})
+			// Before what the proof made is removed, which is what its failure is about.
+			defer func() { l.report.collect(t, filepath.Base(t.Name())) }()
 			one.prove(t, l)
 		})
 	}
@@ -119,8 +121,12 @@ func begin(t *testing.T, o cluster.Options) *lab {
 			t.Error(err)
 		}
 	})
+	l.report.about(l.gather)
 	// Before the cluster is closed.
-	t.Cleanup(func() { l.report.collect(t, l) })
+	t.Cleanup(func() {
+		l.report.collect(t, "")
+		l.report.about(nil)
+	})
 	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -24,20 +24,28 @@ import (
 // report is the folder with what helps to find out why a proof failed.
 type report struct {
 	folder string
-	mu     sync.Mutex
-	story  bytes.Buffer
+
+	mu    sync.Mutex
+	story *os.File
+	// untold is why the story is not complete.
+	untold error
+	// gather writes what there is to know about the cluster into a folder; nil while there is no cluster.
+	gather func(ctx context.Context, folder string) error
 }
 
-// newReport empties the folder of a test.
+// newReport empties the folder of a test, and begins its story: it is there also when the cluster does not start, or the test is killed.
 func newReport(t *testing.T, root string) *report {
 	t.Helper()
 	r := &report{folder: filepath.Join(root, "dist", "e2e", t.Name())}
 	if err := errors.Join(os.RemoveAll(r.folder), os.MkdirAll(r.folder, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	// Also when the cluster does not start.
+	var err error
+	if r.story, err = os.Create(r.file("story.txt")); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := os.WriteFile(r.file("story.txt"), r.told(), 0o644); err != nil {
+		if err := errors.Join(r.untold, r.story.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -49,28 +57,51 @@ func (r *report) file(name string) string { return filepath.Join(r.folder, name)
 func (r *report) say(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.story.WriteString(line + "\n")
+	if _, err := r.story.WriteString(line + "\n"); err != nil {
+		r.untold = err
+	}
 }
 
-func (r *report) told() []byte {
+func (r *report) told() (string, error) {
+	story, err := os.ReadFile(r.file("story.txt"))
+	return string(story), err
+}
+
+// about sets how to learn about the cluster; nil, when it is closed.
+func (r *report) about(gather func(ctx context.Context, folder string) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return bytes.Clone(r.story.Bytes())
+	r.gather = gather
 }
 
 // collectLimit bounds how long a cluster that is broken may take to say why.
 const collectLimit = 30 * time.Second
 
-// collect writes logs, and what the API server, the cloud and the kernel know, if something failed.
-func (r *report) collect(t *testing.T, l *lab) {
+// collect writes logs, and what the API server, the cloud and the kernel know, if something failed: into the folder of that name in that of
+// the test, which is the one of the test where it is empty.
+func (r *report) collect(t *testing.T, name string) {
 	t.Helper()
 	if !t.Failed() {
 		return
 	}
-	if err := l.gather(context.WithoutCancel(t.Context()), r.folder); err != nil {
+	if err := r.keep(context.WithoutCancel(t.Context()), name); err != nil {
 		t.Errorf("collecting what helps to find out why: %v", err)
 	}
-	t.Logf("logs, events, what the cloud did and what the kernel has are in %s", r.folder)
+	t.Logf("logs, events, what the cloud did and what the kernel has are in %s", r.file(name))
+}
+
+// keep writes what there is to know about the cluster, if there is one.
+func (r *report) keep(ctx context.Context, name string) error {
+	r.mu.Lock()
+	gather := r.gather
+	r.mu.Unlock()
+	if gather == nil {
+		return nil
+	}
+	if err := os.MkdirAll(r.file(name), 0o755); err != nil {
+		return err
+	}
+	return gather(ctx, r.file(name))
 }
 
 // gather writes what there is to know about a cluster. What cannot be had does not keep it from the rest.
@@ -178,8 +209,8 @@ func reported(t *testing.T, l *lab) {
 			t.Errorf("%s has %d bytes, and not %q (%v)", want.file, len(content), want.says, err)
 		}
 	}
-	if story := string(l.report.told()); !strings.Contains(story, "Node worker-1 has been started") {
-		t.Errorf("the story does not say what happened:\n%s", story)
+	if story, err := l.report.told(); !strings.Contains(story, "Node worker-1 has been started") {
+		t.Errorf("the story does not say what happened: %v\n%s", err, story)
 	}
 }
 
