@@ -30,8 +30,6 @@ const selectManager = "k8s-app=cloud-controller-manager"
 const (
 	clients = 4
 	pace    = 10 * time.Millisecond
-	// lag is how long after it was told a load balancer may send to a target that was taken away, on a machine that is busy.
-	lag = 100 * time.Millisecond
 )
 
 // load asks all the time.
@@ -47,7 +45,32 @@ type load struct {
 // failure is a request that was not served.
 type failure struct {
 	began, ended time.Time
-	err          error
+	// from is where its connection came from; invalid where there was none.
+	from netip.AddrPort
+	err  error
+}
+
+// cuts are the connections that load balancers have ended because their targets were taken away: when, by client.
+type cuts struct {
+	mu   sync.Mutex
+	last map[netip.AddrPort]time.Time
+}
+
+func (c *cuts) add(client netip.AddrPort) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		c.last = map[netip.AddrPort]time.Time{}
+	}
+	c.last[client] = time.Now()
+}
+
+// explain says whether a request failed because its target was taken away. A port is used again later.
+func (c *cuts) explain(f failure) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, found := c.last[f.from]
+	return found && at.After(f.began) && at.Before(f.ended)
 }
 
 // underLoad asks an address all the time, each request on a connection of its own, until calm.
@@ -64,8 +87,8 @@ func (l *lab) underLoad(t *testing.T, address netip.Addr) *load {
 			for ctx.Err() == nil {
 				// Not ctx: a request that was begun is not one that failed.
 				began := time.Now()
-				_, err := l.ask(context.WithoutCancel(ctx), address)
-				d.count(began, err)
+				_, from, err := l.askFrom(context.WithoutCancel(ctx), address)
+				d.count(failure{began, time.Now(), from, err})
 				<-time.After(pace)
 			}
 		})
@@ -73,18 +96,19 @@ func (l *lab) underLoad(t *testing.T, address netip.Addr) *load {
 	return d
 }
 
-func (d *load) count(began time.Time, err error) {
+// count counts a request, which has failed if it has an error.
+func (d *load) count(f failure) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err != nil {
-		d.failed = append(d.failed, failure{began, time.Now(), err})
+	if f.err != nil {
+		d.failed = append(d.failed, f)
 		return
 	}
 	d.served++
 }
 
-// calm ends the load, and wants that every request was served, but for those that were under way at a moment which ends connections.
-func (d *load) calm(t *testing.T, except ...time.Time) {
+// calm ends the load, and wants that every request was served, but for those whose failure somebody explains.
+func (d *load) calm(t *testing.T, explain ...func(failure) bool) {
 	t.Helper()
 	d.stop()
 	d.running.Wait()
@@ -93,10 +117,10 @@ func (d *load) calm(t *testing.T, except ...time.Time) {
 	}
 	all := len(d.failed)
 	d.failed = slices.DeleteFunc(d.failed, func(f failure) bool {
-		return slices.ContainsFunc(except, func(moment time.Time) bool { return f.began.Before(moment.Add(lag)) && f.ended.After(moment.Add(-lag)) })
+		return slices.ContainsFunc(explain, func(explains func(failure) bool) bool { return explains(f) })
 	})
 	for _, f := range d.failed[:min(5, len(d.failed))] {
-		t.Errorf("the request from %s to %s: %v", f.began.Format(time.StampMilli), f.ended.Format(time.StampMilli), f.err)
+		t.Errorf("the request of %s from %s to %s: %v", f.from, f.began.Format(time.StampMilli), f.ended.Format(time.StampMilli), f.err)
 	}
 	t.Logf("%d requests were served, %d ended with their target, %d failed", d.served, all-len(d.failed), len(d.failed))
 }

@@ -9,9 +9,7 @@ import (
 	"net/netip"
 	"path"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -27,8 +25,8 @@ import (
 const taintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
 // retired proves that a node leaves as its owner wants it to: traffic goes elsewhere, first while it is only excluded, then when it is
-// drained to be removed. No request fails but those that are under way through the node when the cloud stops sending to it, which ends
-// established connections. Then its machine is switched off and deleted in the cloud, and another one takes its place, whose pods are
+// drained to be removed. No request fails but those whose connections the load balancer itself ends: the ones through the node that are under
+// way when the cloud stops sending to it. Then its machine is switched off and deleted in the cloud, and another one takes its place, whose pods are
 // reached by new routes.
 func retired(t *testing.T, l *lab) {
 	t.Helper()
@@ -60,13 +58,7 @@ func retired(t *testing.T, l *lab) {
 	l.hasEvent(t, "worker-2", "DeletingNode")
 	l.wantRoutes(t, "control-plane", "worker-1")
 	d.serves(t)
-	var left []time.Time
-	for _, write := range l.Cloud().Writes() {
-		if strings.HasSuffix(write.Operation, "/attachments") {
-			left = append(left, write.Time)
-		}
-	}
-	d.calm(t, left...)
+	d.calm(t, l.cuts.explain)
 	l.replaced(t)
 	l.leadsTo(t, address, "worker-1", "worker-2")
 }

@@ -28,6 +28,7 @@ const (
 type lab struct {
 	*cluster.Cluster
 	report *report
+	cuts   cuts
 	// root is the folder of the repository, archive is the image of the cloud controller manager that was built there.
 	root, archive string
 	// before are the Nodes as they were when nothing was installed yet.
@@ -111,7 +112,7 @@ func begin(t *testing.T, o cluster.Options) *lab {
 	l := &lab{report: newReport(t, root), root: root, archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar")}
 	began := time.Now()
 	o.Root, o.Bare, o.FailureLogs = root, true, l.report.file("logs")
-	o.NodeMonitorGracePeriod, o.HealthSecond = monitorGrace, healthSecond
+	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add
 	o.Progress = func(line string) { l.report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) }
 	if l.Cluster, err = cluster.Start(t.Context(), o); err != nil {
 		t.Fatal(err)

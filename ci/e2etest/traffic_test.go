@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,10 +184,32 @@ func (l *lab) addressesOf(t *testing.T, namespace, name string, kinds ...func(ne
 
 // ask asks port 80 of an address over HTTP, from the client's namespace, on a connection of its own.
 func (l *lab) ask(ctx context.Context, address netip.Addr) (testserver.Answer, error) {
-	var answer testserver.Answer
+	answer, _, err := l.askFrom(ctx, address)
+	return answer, err
+}
+
+// askFrom is ask for who wants to know where the connection came from, which is invalid when there was none.
+func (l *lab) askFrom(ctx context.Context, address netip.Addr) (answer testserver.Answer, from netip.AddrPort, err error) {
+	var local atomic.Value // the transport does not wait for a connection that comes too late
+	answer, err = askOver(ctx, address, func(ctx context.Context, network, at string) (net.Conn, error) {
+		conn, err := l.Client().DialContext(ctx, network, at)
+		if err == nil {
+			from := conn.LocalAddr().(*net.TCPAddr).AddrPort()
+			local.Store(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
+		}
+		return conn, err
+	})
+	from, _ = local.Load().(netip.AddrPort)
+	return answer, from, err
+}
+
+// askOver is ask over a connection that dial makes.
+func askOver(ctx context.Context, address netip.Addr, dial func(ctx context.Context, network, at string) (net.Conn, error)) (
+	answer testserver.Answer, err error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: l.Client().DialContext}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(address, 80).String()+"/", nil)
 	if err != nil {
 		return answer, err

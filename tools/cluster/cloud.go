@@ -26,7 +26,8 @@ const headerTimeout = 10 * time.Second
 func (c *Cluster) startCloud(ctx context.Context) (err error) {
 	c.machines = newMachines(c)
 	c.plane, err = netns.New(netns.Options{
-		Client: c.options.Client, OnMachine: c.machines.happened, Proxy: proxy.Options{Logger: c.log(), Second: c.options.HealthSecond},
+		Client: c.options.Client, OnMachine: c.machines.happened,
+		Proxy: proxy.Options{Logger: c.log(), Second: c.options.HealthSecond, OnCut: c.options.OnCut},
 	})
 	if err != nil {
 		return err

@@ -88,6 +88,9 @@ type Options struct {
 	FailureLogs string
 	// HealthSecond is how long a second of a load balancer's health checks takes. Default: a second.
 	HealthSecond time.Duration
+	// OnCut hears of every connection that a load balancer ends because its target was taken away: the client's address and port. It
+	// may be nil, and must not block.
+	OnCut func(client netip.AddrPort)
 	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of Kubernetes.
 	NodeMonitorGracePeriod time.Duration
 }

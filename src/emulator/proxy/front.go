@@ -115,7 +115,7 @@ func (f *front) listen(at netip.AddrPort) error {
 func (f *front) update(l traffic.Listener) {
 	f.settings.Store(&l)
 	f.pool.set(f.reached(l.Group))
-	f.sessions.closeUnless(f.pool.has)
+	f.sessions.closeUnless(f.pool.has, f.proxy.onCut)
 }
 
 func (f *front) close() {

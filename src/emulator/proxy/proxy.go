@@ -42,6 +42,10 @@ type Options struct {
 	// notice a target that just died; tests that want to see which targets are
 	// chosen cannot have that.
 	OneTarget bool
+	// OnCut hears of every connection that is ended because its target was
+	// taken away: the client's address and port. It is called before the client
+	// can notice, and must not block or call the proxy. It may be nil.
+	OnCut func(client netip.AddrPort)
 }
 
 // Proxy serves load balancers.
@@ -51,6 +55,7 @@ type Proxy struct {
 	second  time.Duration
 	// oneTarget is Options.OneTarget.
 	oneTarget bool
+	onCut     func(client netip.AddrPort)
 	ctx       context.Context
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
@@ -76,9 +81,12 @@ func New(o Options) *Proxy {
 	if o.Second == 0 {
 		o.Second = time.Second
 	}
+	if o.OnCut == nil {
+		o.OnCut = func(netip.AddrPort) {}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Proxy{
-		sockets: o.Sockets, log: o.Logger, second: o.Second, oneTarget: o.OneTarget,
+		sockets: o.Sockets, log: o.Logger, second: o.Second, oneTarget: o.OneTarget, onCut: o.OnCut,
 		ctx: ctx, cancel: cancel, fronts: map[string]map[endpoint]*front{},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,29 @@ const patience = 10 * time.Second
 type plane struct {
 	*Proxy
 	network netip.Prefix
+	cuts    cuts
+}
+
+// cuts are the clients that are said to have lost their targets.
+type cuts struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (c *cuts) add(client netip.AddrPort) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, client.String())
+}
+
+// take returns them sorted, and forgets them.
+func (c *cuts) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.all
+	c.all = nil
+	slices.Sort(all)
+	return all
 }
 
 func newPlane(t *testing.T) *plane {
@@ -35,7 +59,8 @@ func newPlane(t *testing.T) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plane{New(Options{Second: 5 * time.Millisecond}), network}
+	p := &plane{network: network}
+	p.Proxy = New(Options{Second: 5 * time.Millisecond, OnCut: p.cuts.add})
 	t.Cleanup(func() {
 		p.Close()
 		if err := hold.Close(); err != nil {
@@ -283,6 +308,28 @@ func TestConnectionsSurviveOtherChanges(t *testing.T) {
 	p.Serve(service(p, 8080, two.target))
 	if got, err := conn.line(); err == nil {
 		t.Errorf("after its target went: %q, want an error", got)
+	}
+}
+
+// TestCutConnectionsAreTold: those whose target was taken away, before their clients notice, and no others.
+func TestCutConnectionsAreTold(t *testing.T) {
+	p := newPlane(t)
+	one, two := startBackend(t, p, 1), startBackend(t, p, 2)
+	p.Serve(service(p, 8080, one.target))
+	lost := []string{greeted(t, p, 8080, p.at(100)).LocalAddr().String(), greeted(t, p, 8080, p.at(101)).LocalAddr().String()}
+	slices.Sort(lost)
+	p.Serve(service(p, 8080, one.target, two.target))
+	if got := p.cuts.take(); len(got) > 0 {
+		t.Errorf("when a target is added, %v are said to have lost theirs", got)
+	}
+	p.Serve(service(p, 8080, two.target))
+	if got := p.cuts.take(); !slices.Equal(got, lost) {
+		t.Errorf("%v are said to have lost their target, want %v", got, lost)
+	}
+	greeted(t, p, 8080, p.at(100))
+	p.Remove("lb-1")
+	if got := p.cuts.take(); len(got) > 0 {
+		t.Errorf("when the load balancer went, %v are said to have lost their targets", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/netip"
 	"sync"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
@@ -8,6 +9,8 @@ import (
 
 // session is a connection, or a UDP client's exchange with its target.
 type session struct {
+	// client is who has connected; it is not known of an exchange.
+	client netip.AddrPort
 	target traffic.Target
 	// end ends the session from outside; it may be called more than once.
 	end func()
@@ -50,14 +53,19 @@ func (s *sessions) remove(one *session) {
 	delete(s.open, one)
 }
 
-// closeUnless closes the sessions whose target is not wanted any more.
-func (s *sessions) closeUnless(wanted func(traffic.Target) bool) {
+// closeUnless closes the sessions whose target is not wanted any more, and tells
+// before of each that is a connection.
+func (s *sessions) closeUnless(wanted func(traffic.Target) bool, cut func(client netip.AddrPort)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for one := range s.open {
-		if one.target != (traffic.Target{}) && !wanted(one.target) {
-			one.end()
+		if one.target == (traffic.Target{}) || wanted(one.target) {
+			continue
 		}
+		if one.client.IsValid() {
+			cut(one.client)
+		}
+		one.end()
 	}
 }
 

@@ -40,7 +40,7 @@ func (f *front) serveTCP(listener *net.TCPListener) {
 func (f *front) handle(client *net.TCPConn) {
 	source := client.RemoteAddr().(*net.TCPAddr).AddrPort()
 	source = netip.AddrPortFrom(source.Addr().Unmap(), source.Port())
-	one := &session{end: func() { reset(client) }}
+	one := &session{client: source, end: func() { reset(client) }}
 	if !f.allows(source.Addr()) || !f.sessions.add(one, f.settings.Load().MaxConnections) {
 		reset(client)
 		return
@@ -55,6 +55,7 @@ func (f *front) handle(client *net.TCPConn) {
 	f.sessions.use(one, target, func() { reset(client); reset(upstream) })
 	if !f.pool.has(target) {
 		// It was detached while we connected.
+		f.proxy.onCut(source)
 		reset(client)
 	}
 	f.relay(client, upstream)
