@@ -34,12 +34,15 @@ const (
 
 // load asks all the time.
 type load struct {
+	say     func(string)
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu     sync.Mutex
 	served int
 	failed []failure
+	// slowest is how long the slowest request took that was served.
+	slowest time.Duration
 }
 
 // failure is a request that was not served.
@@ -77,7 +80,7 @@ func (c *cuts) explain(f failure) bool {
 func (l *lab) underLoad(t *testing.T, address netip.Addr) *load {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	d := &load{stop: stop}
+	d := &load{say: l.report.say, stop: stop}
 	t.Cleanup(func() {
 		stop()
 		d.running.Wait()
@@ -87,7 +90,7 @@ func (l *lab) underLoad(t *testing.T, address netip.Addr) *load {
 			for ctx.Err() == nil {
 				// Not ctx: a request that was begun is not one that failed.
 				began := time.Now()
-				_, from, err := l.askFrom(context.WithoutCancel(ctx), address)
+				_, from, err := l.askFrom(context.WithoutCancel(ctx), address, loadLimit)
 				d.count(failure{began, time.Now(), from, err})
 				<-time.After(pace)
 			}
@@ -105,6 +108,7 @@ func (d *load) count(f failure) {
 		return
 	}
 	d.served++
+	d.slowest = max(d.slowest, f.ended.Sub(f.began))
 }
 
 // calm ends the load, and wants that every request was served, but for those whose failure somebody explains.
@@ -122,7 +126,8 @@ func (d *load) calm(t *testing.T, explain ...func(failure) bool) {
 	for _, f := range d.failed[:min(5, len(d.failed))] {
 		t.Errorf("the request of %s from %s to %s: %v", f.from, f.began.Format(time.StampMilli), f.ended.Format(time.StampMilli), f.err)
 	}
-	t.Logf("%d requests were served, %d ended with their target, %d failed", d.served, all-len(d.failed), len(d.failed))
+	d.say(fmt.Sprintf("%d requests were served, the slowest in %s; %d ended with their target, %d failed",
+		d.served, d.slowest.Round(time.Millisecond), all-len(d.failed), len(d.failed)))
 }
 
 // serves wants that requests go on being served.

@@ -30,8 +30,13 @@ const (
 	portProxied = 8081
 )
 
-// answerLimit bounds one request; on an idle machine it takes a millisecond.
-const answerLimit = 3 * time.Second
+const (
+	// answerLimit bounds one request; on an idle machine it takes a millisecond.
+	answerLimit = 3 * time.Second
+	// loadLimit bounds one of those that may not fail. A load balancer tries the next target where one is silent for 3 s, and a machine that
+	// is busy has such moments: who waits no longer than that takes them for a failure.
+	loadLimit = 30 * time.Second
+)
 
 // eventually waits until check is content.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
@@ -184,12 +189,14 @@ func (l *lab) addressesOf(t *testing.T, namespace, name string, kinds ...func(ne
 
 // ask asks port 80 of an address over HTTP, from the client's namespace, on a connection of its own.
 func (l *lab) ask(ctx context.Context, address netip.Addr) (testserver.Answer, error) {
-	answer, _, err := l.askFrom(ctx, address)
+	answer, _, err := l.askFrom(ctx, address, answerLimit)
 	return answer, err
 }
 
-// askFrom is ask for who wants to know where the connection came from, which is invalid when there was none.
-func (l *lab) askFrom(ctx context.Context, address netip.Addr) (answer testserver.Answer, from netip.AddrPort, err error) {
+// askFrom is ask for who wants to know where the connection came from, which is invalid when there was none, and has a limit of its own.
+func (l *lab) askFrom(ctx context.Context, address netip.Addr, limit time.Duration) (answer testserver.Answer, from netip.AddrPort, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	var local atomic.Value // the transport does not wait for a connection that comes too late
 	answer, err = askOver(ctx, address, func(ctx context.Context, network, at string) (net.Conn, error) {
 		conn, err := l.Client().DialContext(ctx, network, at)
@@ -207,8 +214,6 @@ func (l *lab) askFrom(ctx context.Context, address netip.Addr) (answer testserve
 func askOver(ctx context.Context, address netip.Addr, dial func(ctx context.Context, network, at string) (net.Conn, error)) (
 	answer testserver.Answer, err error,
 ) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(address, 80).String()+"/", nil)
 	if err != nil {
