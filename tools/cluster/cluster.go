@@ -86,7 +86,7 @@ type Options struct {
 	Values map[string]any
 	// FailureLogs is a folder that gets the logs when the start fails, which removes everything else. Empty: they are lost.
 	FailureLogs string
-	// HealthSecond is how long a second of a load balancer's health checks takes. Default: a second.
+	// HealthSecond is how long a second between two health checks of a load balancer takes. Default: a second.
 	HealthSecond time.Duration
 	// OnCut hears of every connection that a load balancer ends because its target was taken away: the client's address and port. It
 	// may be nil, and must not block.

@@ -23,7 +23,7 @@ type prober struct {
 	sockets Sockets
 	// source is the address that checks come from: the load balancer's.
 	source netip.Addr
-	// second is how long a second of a check takes.
+	// second is how long a second between two checks takes.
 	second time.Duration
 }
 
@@ -47,7 +47,8 @@ func (p prober) scaled(d time.Duration) time.Duration {
 
 // once checks a target once.
 func (p prober) once(ctx context.Context, check traffic.HealthCheck, target netip.Addr) error {
-	ctx, cancel := context.WithTimeout(ctx, p.scaled(check.Timeout))
+	// A shorter second makes nobody answer sooner, so it does not shorten this.
+	ctx, cancel := context.WithTimeout(ctx, max(check.Timeout, p.scaled(check.Timeout)))
 	defer cancel()
 	at := netip.AddrPortFrom(target, check.Port)
 	switch check.Protocol {

@@ -22,7 +22,7 @@ func TestHealthChecks(t *testing.T) {
 			startHealth(t, protocol, p.at(2), port)
 			lb := service(p, 8080, one.target, two.target)
 			lb.Listeners[0].Group.Health = &traffic.HealthCheck{
-				Protocol: protocol, Port: port, Path: "/healthz", Period: 5 * time.Second, Timeout: 200 * time.Second,
+				Protocol: protocol, Port: port, Path: "/healthz", Period: 5 * time.Second, Timeout: 4 * time.Second,
 				UnhealthyThreshold: 2, HealthyThreshold: 2,
 			}
 			p.Serve(lb)

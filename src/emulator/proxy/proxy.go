@@ -33,9 +33,9 @@ type Options struct {
 	Sockets Sockets
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
-	// Second is how long a second of a health check takes; tests make it
-	// shorter, because the API allows no period below 5 seconds. Zero means a
-	// real second.
+	// Second is how long a second between two health checks takes; tests make
+	// it shorter, because the API allows no period below 5 seconds. How long a
+	// target may take to answer it only makes longer. Zero means a real second.
 	Second time.Duration
 	// OneTarget resets a connection that the chosen target does not take.
 	// Otherwise the other usable targets are tried, so that clients do not

@@ -140,12 +140,17 @@ func TestHealthCheckTimesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() })
-	check := traffic.HealthCheck{Port: silent.Addr().(*net.TCPAddr).AddrPort().Port(), Timeout: time.Second}
-	probe := prober{sockets: Host{}, source: p.at(200), second: 50 * time.Millisecond}
+	check := traffic.HealthCheck{Port: silent.Addr().(*net.TCPAddr).AddrPort().Port(), Timeout: 50 * time.Millisecond}
+	probe := prober{sockets: Host{}, source: p.at(200), second: time.Millisecond}
 	for protocol, good := range map[string]bool{"tcp": true, "http": false} {
 		check.Protocol = protocol
+		began := time.Now()
 		if err := probe.once(t.Context(), check, p.at(1)); (err == nil) != good {
 			t.Errorf("%s: %v, want success %t", protocol, err, good)
+		}
+		// However short the time between two checks is, a target has as long as the API says.
+		if took := time.Since(began); !good && took < check.Timeout {
+			t.Errorf("%s: it was given up after %s, want %s", protocol, took, check.Timeout)
 		}
 	}
 	check.Protocol, check.Path = "http", "\x7f"
