@@ -203,6 +203,10 @@ func rolledOut(t *testing.T, l *lab) {
 	d.calm(t)
 }
 
+// drain is how long a server goes on serving after it was asked to end: until every node has heard that nobody is to be led to it, also on
+// a machine that is busy.
+const drain = 25 * time.Second
+
 // servers is a Deployment of two servers that go on serving for as long as it takes until nobody is led to them.
 func servers() *appsv1.Deployment {
 	labels := map[string]string{"app": "server"}
@@ -214,8 +218,9 @@ func servers() *appsv1.Deployment {
 				MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
 			}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				TerminationGracePeriodSeconds: ptr.To(int64((2 * drain).Seconds())),
 				Containers: []corev1.Container{{
-					Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"serve", "--drain=8s"},
+					Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"serve", "--drain=" + drain.String()},
 					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
 						HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(portHTTP)},
 					}},
