@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
@@ -80,6 +81,7 @@ func (l *lab) drained(t *testing.T, namespace string, address netip.Addr) {
 	if _, err := l.API().CoreV1().Nodes().Patch(t.Context(), "worker-2", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { l.uncordon(t, "worker-2") }) // if its machine was not replaced below
 	l.leadsTo(t, address, "worker-1")
 	pods, err := l.API().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=worker-2"})
 	if err != nil {
@@ -92,6 +94,25 @@ func (l *lab) drained(t *testing.T, namespace string, address netip.Addr) {
 		}
 	}
 	l.deployed(t, namespace)
+}
+
+// uncordon lets pods run on a node again; one that is gone needs none of it.
+func (l *lab) uncordon(t *testing.T, name string) {
+	t.Helper()
+	ctx, nodes := context.WithoutCancel(t.Context()), l.API().CoreV1().Nodes()
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Spec.Unschedulable = false
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == taintToBeDeleted })
+		_, err = nodes.Update(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
 }
 
 // shutDown waits until a Node says that its machine is switched off.

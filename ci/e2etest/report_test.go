@@ -177,6 +177,7 @@ func write(folder, name string, what any) error {
 func reported(t *testing.T, l *lab) {
 	t.Helper()
 	folder := t.TempDir()
+	l.awaitWeb(t, l.expose(t, l.runServers(t, "worker-1"), portHTTP), "worker-1") // something has to be there
 	if err := l.gather(t.Context(), folder); err != nil {
 		t.Fatal(err)
 	}
