@@ -5,11 +5,14 @@ package e2etest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // Where these are set, TestEvidence is the one that fails: in this folder, and in this way.
@@ -21,6 +24,7 @@ const (
 // The ways to fail.
 const (
 	wayFails = "fails"
+	wayHangs = "hangs"
 )
 
 // TestEvidence runs itself as a test that fails, and wants that what helps to find out why is kept as it was at that moment: before the
@@ -38,6 +42,47 @@ func TestEvidence(t *testing.T) {
 		}
 		wantEvidence(t, folder, "a_proof", "a proof: FAILED")
 	})
+	t.Run("a test that is ended by a signal", func(t *testing.T) {
+		folder := t.TempDir()
+		c := hangsIn(t, folder)
+		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Wait()
+		if ended, failed := errors.AsType[*exec.ExitError](err); !failed || ended.ExitCode() != 1 {
+			t.Errorf("the test that gets a signal ends with %v", err)
+		}
+		wantEvidence(t, folder, cutShort, `the signal "terminated"`)
+	})
+	t.Run("a test that takes too long", func(t *testing.T) {
+		folder := t.TempDir()
+		c := hangsIn(t, folder, "-test.timeout="+(shortMargin+2*time.Second).String())
+		err := c.Wait()
+		if ended, failed := errors.AsType[*exec.ExitError](err); !failed || ended.ExitCode() != 2 {
+			t.Errorf("the test that takes too long ends with %v", err)
+		}
+		wantEvidence(t, folder, cutShort, "its time limit is near")
+	})
+}
+
+// shortMargin is that of a test which consists of one file.
+const shortMargin = 5 * time.Second
+
+// hangsIn is a test that hangs, when it does.
+func hangsIn(t *testing.T, folder string, flags ...string) *exec.Cmd {
+	t.Helper()
+	c := failsIn(t, folder, wayHangs, flags...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the proof has begun", func(context.Context) error {
+		told, err := os.ReadFile(filepath.Join(folder, "dist", "e2e", "TestEvidence", "story.txt"))
+		if err == nil && !strings.Contains(string(told), begun) {
+			err = fmt.Errorf("the story is %q", told)
+		}
+		return err
+	})
+	return c
 }
 
 // failsIn is the program of this test, once more.
@@ -61,10 +106,14 @@ func wantEvidence(t *testing.T, folder, name, story string) {
 	}
 }
 
+// begun is what a proof says when there is something to keep.
+const begun = "the proof has begun"
+
 // failing is a proof that fails, in a cluster that consists of one file.
-func failing(t *testing.T, folder, _ string) {
+func failing(t *testing.T, folder, way string) {
 	t.Helper()
 	l := &lab{report: newReport(t, folder)}
+	l.report.guard(t, shortMargin)
 	made := filepath.Join(folder, "made")
 	l.report.about(func(_ context.Context, to string) error {
 		content, err := os.ReadFile(made)
@@ -80,7 +129,10 @@ func failing(t *testing.T, folder, _ string) {
 				t.Error(err)
 			}
 		})
-		l.report.say("the proof has begun")
+		l.report.say(begun)
+		if way == wayHangs {
+			<-t.Context().Done()
+		}
 		t.Fatal("it fails")
 	}})
 }

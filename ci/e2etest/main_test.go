@@ -114,7 +114,7 @@ func begin(t *testing.T, o cluster.Options) *lab {
 	o.Root, o.Bare, o.FailureLogs = root, true, l.report.file("logs")
 	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add
 	o.Progress = func(line string) { l.report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) }
-	if l.Cluster, err = cluster.Start(t.Context(), o); err != nil {
+	if l.Cluster, err = cluster.Start(l.report.guard(t, margin), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

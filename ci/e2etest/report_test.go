@@ -90,6 +90,12 @@ func (r *report) collect(t *testing.T, name string) {
 	t.Logf("logs, events, what the cloud did and what the kernel has are in %s", r.file(name))
 }
 
+func (r *report) hasCluster() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gather != nil
+}
+
 // keep writes what there is to know about the cluster, if there is one.
 func (r *report) keep(ctx context.Context, name string) error {
 	r.mu.Lock()

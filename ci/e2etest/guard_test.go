@@ -1,0 +1,82 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// margin is how long before its time limit a test is taken for one that hangs: several times what collecting may take.
+	margin = 2 * time.Minute
+	// cutShort is the folder for what is collected then.
+	cutShort = "cut-short"
+)
+
+// guard has everything kept also when the test is ended from outside, after which no cleanup runs: shortly before its time limit, and at a
+// signal. That signal then ends the program. The context ends, too; whoever starts a cluster with it keeps the logs.
+func (r *report) guard(t *testing.T, margin time.Duration) context.Context {
+	t.Helper()
+	ctx, end := context.WithCancelCause(t.Context())
+	g := guard{report: r, end: end, over: make(chan struct{}), signals: make(chan os.Signal, 1)}
+	signal.Notify(g.signals, os.Interrupt, syscall.SIGTERM)
+	if limit, limited := t.Deadline(); limited {
+		g.late = time.After(time.Until(limit.Add(-margin)))
+	}
+	var watching sync.WaitGroup
+	watching.Go(g.watch)
+	t.Cleanup(func() {
+		close(g.over)
+		watching.Wait()
+		signal.Stop(g.signals)
+		end(nil)
+	})
+	return ctx
+}
+
+// guard waits for what ends a test from outside.
+type guard struct {
+	report  *report
+	end     context.CancelCauseFunc
+	over    chan struct{} // is closed when the test and its cleanups are done
+	late    <-chan time.Time
+	signals chan os.Signal
+}
+
+func (g guard) watch() {
+	for {
+		select {
+		case <-g.over:
+			return
+		case <-g.late:
+			g.keep("its time limit is near")
+		case s := <-g.signals:
+			signal.Ignore(syscall.SIGPIPE) // whoever reads what the test says may be gone
+			g.keep(fmt.Sprintf("somebody has sent the signal %q", s))
+			os.Exit(1)
+		}
+	}
+}
+
+// keep ends what is being started, which keeps its own logs, or else collects what there is to know.
+func (g guard) keep(why string) {
+	g.report.say("the test is cut short: " + why)
+	g.end(fmt.Errorf("the test is cut short: %s", why))
+	if !g.report.hasCluster() {
+		select {
+		case <-g.over:
+		case <-time.After(collectLimit):
+		}
+		return
+	}
+	if err := g.report.keep(context.Background(), cutShort); err != nil {
+		g.report.say(fmt.Sprintf("not everything could be collected: %v", err))
+	}
+}
