@@ -9,16 +9,20 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
@@ -257,30 +261,71 @@ const outage = 40 * time.Second
 func cloudAway(t *testing.T, l *lab) {
 	t.Helper()
 	namespace, address, d := l.webUnderLoad(t)
+	eventually(t, "only this load balancer is left", func(context.Context) error {
+		if n := len(l.Cloud().State().LoadBalancers); n != 1 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+	nodes := l.unharmed(t)
+	before := time.Now()
 	id, err := l.Cloud().Inject(fault.Rule{Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusServiceUnavailable}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Cloud().ClearFaults(id) })
 	wanted := l.wish(t, namespace, portHTTP, named("wanted"))
-	before := time.Now()
 	<-time.After(outage)
-	for _, write := range l.Cloud().Writes() {
-		if write.Time.After(before) && write.Identity != "" {
+	for _, write := range l.writesSince(before) {
+		if write.Identity != "" {
 			t.Errorf("%s %s came through, which is no outage", write.Operation, write.Identity)
 		}
 	}
-	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(nodes.Items) != 3 {
-		t.Errorf("%d nodes and %v, want all 3", len(nodes.Items), err)
-	}
-	for _, node := range nodes.Items {
-		if !isReady(&node) || len(node.Spec.Taints) > 1 {
-			t.Errorf("node %s has come to harm: taints %v", node.Name, node.Spec.Taints)
-		}
+	if diff := cmp.Diff(nodes, l.unharmed(t)); diff != "" {
+		t.Errorf("in the outage the nodes became others, -before +after:\n%s", diff)
 	}
 	l.Cloud().ClearFaults(id)
 	l.awaitWeb(t, l.addressOf(t, namespace, wanted), "worker-1", "worker-2")
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 	d.calm(t)
+	// What an outage was taken for may be acted upon when it is over.
+	for _, write := range l.writesSince(before) {
+		if strings.HasPrefix(write.Operation, http.MethodDelete+" ") {
+			t.Errorf("%s %s was called, and nothing was to be deleted", write.Operation, write.Path)
+		}
+	}
+	if diff := cmp.Diff(nodes, l.unharmed(t)); diff != "" {
+		t.Errorf("after the outage the nodes became others, -before +after:\n%s", diff)
+	}
+}
+
+// writesSince are the requests of the cloud's log that changed something, or meant to, from a moment on.
+func (l *lab) writesSince(moment time.Time) []emulator.Write {
+	return slices.DeleteFunc(l.Cloud().Writes(), func(w emulator.Write) bool { return w.Time.Before(moment) })
+}
+
+// unharmed wants all nodes to be ready, without a taint but that which the control plane was given, and with their routes. It returns the
+// identities of the Nodes by name.
+func (l *lab) unharmed(t *testing.T) map[string]types.UID {
+	t.Helper()
+	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 3 {
+		t.Errorf("%d nodes and %v, want all 3", len(nodes.Items), err)
+	}
+	identities := map[string]types.UID{}
+	for _, node := range nodes.Items {
+		identities[node.Name] = node.UID
+		var taints, want []string
+		for _, taint := range node.Spec.Taints {
+			taints = append(taints, taint.Key)
+		}
+		if node.Name == cluster.ControlPlane {
+			want = []string{labelControlPlane}
+		}
+		if !isReady(&node) || !slices.Equal(taints, want) {
+			t.Errorf("node %s has come to harm: ready %t, taints %v, want %v", node.Name, isReady(&node), taints, want)
+		}
+	}
+	l.wantRoutes(t, cluster.ControlPlane, "worker-1", "worker-2")
+	return identities
 }
