@@ -130,7 +130,7 @@ func (d *load) calm(t *testing.T, explain ...func(failure) bool) {
 	for _, f := range d.failed[:min(5, len(d.failed))] {
 		t.Errorf("the request of %s from %s to %s: %v", f.from, f.began.Format(time.StampMilli), f.ended.Format(time.StampMilli), f.err)
 	}
-	d.say(fmt.Sprintf("%d requests were served, the slowest in %s; %d ended with their target, %d failed",
+	d.say(fmt.Sprintf("         %d requests were served, the slowest in %s; %d ended with their target, %d failed",
 		d.served, d.slowest.Round(time.Millisecond), all-len(d.failed), len(d.failed)))
 }
 
@@ -171,7 +171,7 @@ func managerReplaced(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	another := l.expose(t, namespace, portHTTP, named("another"))
-	t.Logf("%s after the old one was deleted, the next one had made a load balancer", time.Since(began).Round(time.Second/10))
+	l.report.measured(began, "the old one was deleted, the next one had made a load balancer")
 	l.awaitWeb(t, another, "worker-1", "worker-2")
 	d.calm(t)
 }
@@ -285,7 +285,10 @@ func cloudAway(t *testing.T, l *lab) {
 		t.Errorf("in the outage the nodes became others, -before +after:\n%s", diff)
 	}
 	l.Cloud().ClearFaults(id)
-	l.awaitWeb(t, l.addressOf(t, namespace, wanted), "worker-1", "worker-2")
+	over := time.Now()
+	another := l.addressOf(t, namespace, wanted)
+	l.report.measured(over, "the outage, a Service that was made during it had its load balancer")
+	l.awaitWeb(t, another, "worker-1", "worker-2")
 	l.awaitWeb(t, address, "worker-1", "worker-2")
 	d.calm(t)
 	// What an outage was taken for may be acted upon when it is over.

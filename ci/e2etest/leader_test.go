@@ -57,7 +57,7 @@ func leaderKilled(t *testing.T, l *lab) {
 	if killed == 0 || took > takeover {
 		t.Errorf("%d processes were killed, and the next Service had an address after %s, want %s at most", killed, took, takeover)
 	}
-	t.Logf("%s after the leader was killed, the standby had made a load balancer", took.Round(time.Second/10))
+	l.report.measured(began, "the leader was killed, the standby had made a load balancer")
 	l.awaitWeb(t, another, "worker-1", "worker-2")
 	l.standDown(t, "worker-1")
 	d.calm(t)

@@ -62,6 +62,11 @@ func (r *report) say(line string) {
 	}
 }
 
+// measured tells a figure: the output of proofs that pass is thrown away, the story is kept.
+func (r *report) measured(since time.Time, what string) {
+	r.say(fmt.Sprintf("         %s after %s", time.Since(since).Round(time.Second/10), what))
+}
+
 func (r *report) told() (string, error) {
 	story, err := os.ReadFile(r.file("story.txt"))
 	return string(story), err
@@ -218,6 +223,10 @@ func reported(t *testing.T, l *lab) {
 	}
 	if story, err := l.report.told(); !strings.Contains(story, "Node worker-1 has been started") {
 		t.Errorf("the story does not say what happened: %v\n%s", err, story)
+	}
+	l.report.measured(time.Now().Add(-90*time.Second), "nothing: this is how figures are told")
+	if story, err := l.report.told(); !strings.HasSuffix(story, "1m30s after nothing: this is how figures are told\n") {
+		t.Errorf("the story does not say what was measured: %v\n%s", err, story)
 	}
 }
 

@@ -49,7 +49,7 @@ func rotated(t *testing.T, l *lab) {
 		}
 		return nil
 	})
-	t.Logf("%s after the Secret was changed, it was in use", time.Since(began).Round(time.Second/10))
+	l.report.measured(began, "the Secret was changed, it was in use")
 
 	// From now on, whoever knows only the old secret gets nothing: neither a new token, nor anything for one of before.
 	l.Cloud().ExpireBearers()
