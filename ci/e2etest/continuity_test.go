@@ -4,7 +4,6 @@ package e2etest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -137,18 +136,28 @@ func (d *load) calm(t *testing.T, explain ...func(failure) bool) {
 // serves wants that requests go on being served.
 func (d *load) serves(t *testing.T) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := d.more(ctx, clients); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// more waits until so many more requests have been served.
+func (d *load) more(ctx context.Context, n int) error {
 	count := func() int {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return d.served
 	}
-	before := count()
-	eventually(t, "more requests are served", func(context.Context) error {
-		if count() < before+clients {
-			return errors.New("none is")
+	for before := count(); count() < before+n; {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d more requests that are served: %w", n, context.Cause(ctx))
+		case <-time.After(pace):
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // webUnderLoad runs servers on both workers, behind a load balancer that is under load.

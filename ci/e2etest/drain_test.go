@@ -43,8 +43,10 @@ func retired(t *testing.T, l *lab) {
 		return err
 	})
 	d := l.underLoad(t, address)
-	l.excluded(t, address)
-	l.drained(t, namespace, address)
+	c := l.counts(t, namespace, "worker-2")
+	c.busy(t, d)
+	l.excluded(t, address, c, d)
+	l.drained(t, namespace, address, c, d)
 	d.serves(t)
 
 	if err := l.Cloud().StopMachine("worker-2"); err != nil {
@@ -65,17 +67,19 @@ func retired(t *testing.T, l *lab) {
 }
 
 // excluded proves that a node gets no traffic while it has the label, and gets it again without.
-func (l *lab) excluded(t *testing.T, address netip.Addr) {
+func (l *lab) excluded(t *testing.T, address netip.Addr, c counter, d *load) {
 	t.Helper()
 	l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, new("true"))
 	t.Cleanup(func() { l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, nil) }) // if it was not reached below
 	l.leadsTo(t, address, "worker-1")
+	c.silent(t, d)
 	l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, nil)
 	l.leadsTo(t, address, "worker-1", "worker-2")
+	c.busy(t, d)
 }
 
 // drained does what the cluster autoscaler does with a node: taint it, and evict its pods.
-func (l *lab) drained(t *testing.T, namespace string, address netip.Addr) {
+func (l *lab) drained(t *testing.T, namespace string, address netip.Addr, c counter, d *load) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":true,"taints":[{"key":%q,"value":"1700000000","effect":"NoSchedule"}]}}`, taintToBeDeleted)
 	if _, err := l.API().CoreV1().Nodes().Patch(t.Context(), "worker-2", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -83,6 +87,7 @@ func (l *lab) drained(t *testing.T, namespace string, address netip.Addr) {
 	}
 	t.Cleanup(func() { l.uncordon(t, "worker-2") }) // if its machine was not replaced below
 	l.leadsTo(t, address, "worker-1")
+	c.silent(t, d)
 	pods, err := l.API().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=worker-2"})
 	if err != nil {
 		t.Fatal(err)
