@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,7 +75,7 @@ func sender(t *testing.T, answer testserver.Answer) netip.Addr {
 }
 
 // local proves that a pod sees who has sent a packet to its node. That is the load balancer, which is a proxy; with the policy Cluster
-// it would be a node.
+// it is a node.
 func local(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1")
@@ -85,6 +86,10 @@ func local(t *testing.T, l *lab) {
 	if got := sender(t, answer); got != address {
 		t.Errorf("the server saw %s, want the load balancer's %s", got, address)
 	}
+	far := l.expose(t, namespace, portHTTP, named("far"))
+	if got := sender(t, l.awaitWeb(t, far, "worker-1")); got == far || !l.isNodes(t, got) {
+		t.Errorf("with the policy Cluster the server saw %s, want an address of a node", got)
+	}
 	// The pod moves, and the traffic with it.
 	l.runServer(t, namespace, "worker-2")
 	l.serversReady(t, namespace, "worker-2")
@@ -94,6 +99,20 @@ func local(t *testing.T, l *lab) {
 	if got := sender(t, l.awaitWeb(t, address, "worker-2")); got != address {
 		t.Errorf("the server saw %s, want the load balancer's %s", got, address)
 	}
+}
+
+// isNodes says whether an address is that of a node: of its machine, or that which it has in the network of its pods, the first one.
+func (l *lab) isNodes(t *testing.T, address netip.Addr) bool {
+	t.Helper()
+	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
+		return internal(&node, address.Is4()) == address.String() || slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
+			return netip.MustParsePrefix(cidr).Addr().Next() == address
+		})
+	})
 }
 
 func proxyProtocol(t *testing.T, l *lab) {
