@@ -168,9 +168,13 @@ func (s *space) carry(name string) error {
 	})
 }
 
-// patiently waits for the kernel, for 5 seconds at most.
+// kernelPatience bounds a wait for the kernel. It takes milliseconds, but may be
+// late where many programs share few cores.
+const kernelPatience = time.Minute
+
+// patiently waits for the kernel.
 func patiently(otherwise string, done func() bool) error {
-	for range 5000 {
+	for began := time.Now(); time.Since(began) < kernelPatience; {
 		if done() {
 			return nil
 		}
