@@ -170,19 +170,30 @@ func (l *lab) webUnderLoad(t *testing.T) (namespace string, address netip.Addr, 
 }
 
 // managerReplaced proves that nobody notices when the pod of the cloud controller manager is deleted at once, and tells how soon another
-// one works.
+// one works. It has work to do meanwhile: a node is excluded, and a Deployment is replaced.
 func managerReplaced(t *testing.T, l *lab) {
 	t.Helper()
-	namespace, _, d := l.webUnderLoad(t)
+	namespace, address, d := l.deploymentUnderLoad(t)
+	c := l.counts(t, namespace, "worker-2")
+	c.busy(t, d)
 	old := l.manager(t)
 	began := time.Now()
 	if err := l.API().CoreV1().Pods(cluster.Namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
 	}
+	l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, new("true"))
+	t.Cleanup(func() { l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, nil) }) // if it was not reached below
+	l.rollOut(t, namespace)
 	another := l.expose(t, namespace, portHTTP, named("another"))
 	l.report.measured(began, "the old one was deleted, the next one had made a load balancer")
-	l.awaitWeb(t, another, "worker-1", "worker-2")
-	d.calm(t)
+	l.leadsTo(t, address, "worker-1")
+	c.silent(t, d)
+	l.label(t, "worker-2", corev1.LabelNodeExcludeBalancers, nil)
+	l.leadsTo(t, address, "worker-1", "worker-2")
+	c.busy(t, d)
+	l.deployed(t, namespace)
+	l.serves(t, another)
+	d.calm(t, l.cuts.explain)
 }
 
 func named(name string) func(*corev1.Service) { return func(s *corev1.Service) { s.Name = name } }
@@ -190,30 +201,45 @@ func named(name string) func(*corev1.Service) { return func(s *corev1.Service) {
 // rolledOut proves that a Deployment behind a load balancer is replaced without a request that fails.
 func rolledOut(t *testing.T, l *lab) {
 	t.Helper()
-	namespace := l.namespace(t)
-	deployments := l.API().AppsV1().Deployments(namespace)
-	if _, err := deployments.Create(t.Context(), servers(), metav1.CreateOptions{}); err != nil {
+	namespace, _, d := l.deploymentUnderLoad(t)
+	d.serves(t)
+	l.rollOut(t, namespace)
+	l.deployed(t, namespace)
+	d.serves(t)
+	d.calm(t)
+}
+
+// deploymentUnderLoad runs a Deployment behind a load balancer that is under load.
+func (l *lab) deploymentUnderLoad(t *testing.T) (namespace string, address netip.Addr, d *load) {
+	t.Helper()
+	namespace = l.namespace(t)
+	if _, err := l.API().AppsV1().Deployments(namespace).Create(t.Context(), servers(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	l.deployed(t, namespace)
-	address := l.expose(t, namespace, portHTTP)
+	address = l.expose(t, namespace, portHTTP)
+	l.leadsTo(t, address, "worker-1", "worker-2")
+	l.serves(t, address)
+	return namespace, address, l.underLoad(t, address)
+}
+
+// serves waits until somebody answers at an address.
+func (l *lab) serves(t *testing.T, address netip.Addr) {
+	t.Helper()
 	eventually(t, "the load balancer serves", func(ctx context.Context) error {
 		_, err := l.ask(ctx, address)
 		return err
 	})
-	d := l.underLoad(t, address)
-	d.serves(t)
-	current, err := deployments.Get(t.Context(), "servers", metav1.GetOptions{})
-	if err != nil {
+}
+
+// rollOut begins to replace the pods of the Deployment.
+func (l *lab) rollOut(t *testing.T, namespace string) {
+	t.Helper()
+	const patch = `{"spec":{"template":{"metadata":{"annotations":{"again":"yes"}}}}}`
+	deployments := l.API().AppsV1().Deployments(namespace)
+	if _, err := deployments.Patch(t.Context(), "servers", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	current.Spec.Template.Annotations = map[string]string{"again": "yes"}
-	if _, err := deployments.Update(t.Context(), current, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	l.deployed(t, namespace)
-	d.serves(t)
-	d.calm(t)
 }
 
 // drain is how long a server goes on serving after it was asked to end: until every node has heard that nobody is to be led to it, also on
@@ -231,7 +257,7 @@ func servers() *appsv1.Deployment {
 				MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
 			}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-				TerminationGracePeriodSeconds: ptr.To(int64((2 * drain).Seconds())),
+				TerminationGracePeriodSeconds: new(int64((2 * drain).Seconds())),
 				Containers: []corev1.Container{{
 					Name: "server", Image: cluster.GuestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"serve", "--drain=" + drain.String()},
 					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{

@@ -31,18 +31,7 @@ const taintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // reached by new routes.
 func retired(t *testing.T, l *lab) {
 	t.Helper()
-	namespace := l.namespace(t)
-	if _, err := l.API().AppsV1().Deployments(namespace).Create(t.Context(), servers(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	l.deployed(t, namespace)
-	address := l.expose(t, namespace, portHTTP)
-	l.leadsTo(t, address, "worker-1", "worker-2")
-	eventually(t, "the load balancer serves", func(ctx context.Context) error {
-		_, err := l.ask(ctx, address)
-		return err
-	})
-	d := l.underLoad(t, address)
+	namespace, address, d := l.deploymentUnderLoad(t)
 	c := l.counts(t, namespace, "worker-2")
 	c.busy(t, d)
 	l.excluded(t, address, c, d)
