@@ -151,6 +151,19 @@ func (l *lab) kernelRoutes(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
+// noBalancerAddress is the error that the kernel of the VPC's router has an address of a load balancer: those are on its loopback interface.
+func (l *lab) noBalancerAddress(ctx context.Context) error {
+	router, err := l.router()
+	if err != nil {
+		return err
+	}
+	output, err := exec.CommandContext(ctx, "nsenter", "--net="+router, "ip", "-brief", "address", "show", "dev", "lo", "scope", "global").Output()
+	if err == nil && len(output) > 0 {
+		err = fmt.Errorf("it has %s", output)
+	}
+	return err
+}
+
 // router is the network namespace of the VPC's router.
 func (l *lab) router() (path string, err error) {
 	routers, err := filepath.Glob(strings.TrimSuffix(l.Client().Path(), "client") + "vpc[0-9]*")

@@ -180,6 +180,7 @@ func nothingLeft(t *testing.T, l *lab) {
 		}
 		return nil
 	})
+	eventually(t, "the router has no address of a load balancer", l.noBalancerAddress)
 	eventually(t, "no Service has a finalizer", func(ctx context.Context) error {
 		services, err := l.API().CoreV1().Services("").List(ctx, metav1.ListOptions{})
 		if err != nil {

@@ -187,8 +187,8 @@ func uninstalled(t *testing.T, l *lab) {
 	l.again(t)
 }
 
-// uninstalledTooSoon proves that nothing breaks when Services were forgotten: the load balancer serves, the finalizer and a condition say
-// what is left, and installing it again finishes what was begun.
+// uninstalledTooSoon proves that nothing breaks when Services were forgotten: the load balancer serves, the finalizer and the status say what
+// is left, and installing it again finishes what was begun.
 func uninstalledTooSoon(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1")
@@ -210,6 +210,9 @@ func uninstalledTooSoon(t *testing.T, l *lab) {
 	}
 	if state := l.Cloud().State(); len(state.LoadBalancers) != 1 {
 		t.Errorf("the cloud has %d load balancers, want the one that nobody deletes", len(state.LoadBalancers))
+	}
+	if l.noBalancerAddress(t.Context()) == nil {
+		t.Error("the router has no address of the load balancer that nobody deletes")
 	}
 	l.awaitWeb(t, address, "worker-1")
 	l.again(t)
