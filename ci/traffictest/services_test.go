@@ -38,8 +38,12 @@ func (s *scene) changeNodePort(t *testing.T) {
 	})
 	release()
 	told := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error { return leads(lb, changes, nextNodePort) })
-	s.more(t, s.side, told.ended)
-	s.refusedWithin(t, period{began, told.ended})
+	// The targets with the new node port are new ones, and those get no connections until they have answered a health check.
+	eventually(t, "the new targets are in use", func(context.Context) error { return s.allHealthy(t, s.webLB, "a", "b", "c") })
+	inUse := time.Now()
+	t.Logf("the new targets were in use %s after the cloud was told of them", inUse.Sub(told.ended))
+	s.more(t, s.side, inUse)
+	s.refusedWithin(t, period{began, inUse})
 	for _, gap := range gaps(s.witness.since(s.webLB, began), stays, changes) {
 		t.Error(gap)
 	}
@@ -69,7 +73,7 @@ func (s *scene) refusedWithin(t *testing.T, allowed period) {
 	for _, f := range unexcused(outside, departures(s.witness.since(s.webLB, s.began), changes, s.names)) {
 		t.Errorf("a connection to the port that changes failed, outside of %s to %s: %v", allowed.from.Format(clock), allowed.to.Format(clock), f)
 	}
-	t.Logf("%d connections to the port that changes failed within %s, until the cloud was told", len(inside), allowed.to.Sub(allowed.from))
+	t.Logf("%d connections to the port that changes failed within %s, until the cloud used the new targets", len(inside), allowed.to.Sub(allowed.from))
 }
 
 // hasFailed wants the load to have met refusals: a check that has never seen one proves nothing.

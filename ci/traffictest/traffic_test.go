@@ -54,8 +54,8 @@ type scene struct {
 //     connections to a target with it. Connections live for a millisecond here, so it is one of a thousand.
 //   - A connection to a port whose node port changes, between the change in Kubernetes and the moment at which the cloud sends to the new
 //     one. Kubernetes has no order for this: nodes answer on the new node port, and no more on the old one, as soon as they hear of the
-//     Service, as does the manager. So no target is healthy until the cloud is told. The period is measured, and connections may fail in
-//     it only; the port has its listener and its targets all the time.
+//     Service, as does the manager. So no target is healthy until the cloud is told, and has checked the new ones. The period is
+//     measured, and connections may fail in it only; the port has its listener and its targets all the time.
 func TestTraffic(t *testing.T) {
 	s := newScene(t)
 	for _, step := range []struct {
