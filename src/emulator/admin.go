@@ -159,10 +159,8 @@ func (l *listener) summarise(status traffic.ListenerStatus) ListenerState {
 		Served: texts(status.Served), Problem: status.Problem, Targets: []TargetState{},
 	}
 	health := map[string]traffic.Health{}
-	for _, target := range status.Targets { // of each machine one for each of its addresses: the worst counts
-		if health[target.Machine] != traffic.Unhealthy {
-			health[target.Machine] = target.Health
-		}
+	for _, target := range status.Targets { // of each machine one for each of its addresses
+		health[target.Machine] = health[target.Machine].Worst(target.Health)
 	}
 	for _, target := range l.group.traffic().Targets {
 		state := TargetState{Machine: target.Machine, Address: target.Address.String(), Health: string(traffic.Unchecked)}

@@ -157,11 +157,9 @@ func (f *front) addTo(status traffic.ListenerStatus) traffic.ListenerStatus {
 // withTarget adds what a front thinks of a target. Fronts that disagree about one make it as bad as the worst of them says.
 func withTarget(targets []traffic.TargetStatus, one traffic.TargetStatus) []traffic.TargetStatus {
 	at := slices.IndexFunc(targets, func(t traffic.TargetStatus) bool { return t.Machine == one.Machine && t.Address == one.Address })
-	switch {
-	case at < 0:
+	if at < 0 {
 		return append(targets, one)
-	case one.Health == traffic.Unhealthy:
-		targets[at].Health = one.Health
 	}
+	targets[at].Health = targets[at].Health.Worst(one.Health)
 	return targets
 }

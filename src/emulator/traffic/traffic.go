@@ -105,6 +105,15 @@ const (
 	Unchecked Health = "unchecked"
 )
 
+// Worst is the health of a target that is checked in two ways, of which this and
+// other are the results: sick in one of them is sick. The zero Health is none yet.
+func (h Health) Worst(other Health) Health {
+	if h == Unhealthy {
+		return h
+	}
+	return other
+}
+
 // Status is what a data plane serves for one load balancer.
 type Status struct {
 	Listeners []ListenerStatus
