@@ -110,14 +110,19 @@ func TestMoreThanAtOnce(t *testing.T) {
 	})
 }
 
-// TestSlowClouds: a Node that says nothing says within seconds that it waits, and is served at the end; one that says that it has its routes
-// is not asked again.
-func TestSlowClouds(t *testing.T) {
-	for name, slowed := range map[string]func(*plain){
+// slowness makes a cloud slow, each in one thing.
+func slowness() map[string]func(*plain) {
+	return map[string]func(*plain){
 		"machines": func(p *plain) { p.placing = 25 * time.Second },
 		"look":     func(p *plain) { p.looking = 25 * time.Second },
 		"creation": func(p *plain) { p.making = 25 * time.Second },
-	} {
+	}
+}
+
+// TestSlowClouds: a Node that says nothing says within seconds that it waits, and is served at the end; one that says that it has its routes
+// is not asked again.
+func TestSlowClouds(t *testing.T) {
+	for name, slowed := range slowness() {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
@@ -140,11 +145,7 @@ func TestSlowClouds(t *testing.T) {
 // TestNodesThatJoinSlowClouds: one that joins, or is initialised, while a pass waits for the cloud says soon that it waits, with one patch; so does one that joins
 // while nobody looks because the last looks failed.
 func TestNodesThatJoinSlowClouds(t *testing.T) {
-	for name, slowed := range map[string]func(*plain){
-		"machines": func(p *plain) { p.placing = 25 * time.Second },
-		"look":     func(p *plain) { p.looking = 25 * time.Second },
-		"creation": func(p *plain) { p.making = 25 * time.Second },
-	} {
+	for name, slowed := range slowness() {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				fresh := node("fresh", "10.0.0.9", "10.244.9.0/24")
