@@ -13,21 +13,14 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 )
 
-// As root, machines are namespaces until the command ends. An ordinary user is
-// told what is missing.
+// Machines are namespaces until the command ends.
 func TestNamespaces(t *testing.T) {
+	roottest.Need(t, "nft")
 	name := "cmd" + strings.ToLower(rand.Text()[:6])
-	args := []string{"--data-plane=netns", "--netns-name=" + name, "--machines=1"}
-	if os.Geteuid() != 0 {
-		var output, log bytes.Buffer
-		if err := execute(t.Context(), &output, &log, args...); err == nil || !strings.Contains(err.Error(), "only root may make network namespaces") {
-			t.Errorf("for an ordinary user: %v, want that only root may", err)
-		}
-		return
-	}
-	s := start(t, args...)
+	s := start(t, "--data-plane=netns", "--netns-name="+name, "--machines=1")
 	if s.Namespaces != name+"-" || s.Client != namespace.Folder+"/"+name+"-client" || s.Subnet != emulator.DefaultSubnet || s.Network != "" {
 		t.Errorf("ready file %+v, want where the namespaces are", s.Ready)
 	}
@@ -49,6 +42,22 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
+func TestNamespacesNeedRoot(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"serve": {[]string{"--data-plane=netns"}, "only root may make network namespaces"},
+		"clean": {[]string{"clean"}, "removing what emulators left: only root may"},
+	} {
+		var output, log bytes.Buffer
+		err := roottest.AsUser(func() error { return execute(t.Context(), &output, &log, tt.args...) })
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s as an ordinary user: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
 // The help has the networks that the data plane takes by itself.
 func TestHelpTellsTheClientNetworks(t *testing.T) {
 	var output, log bytes.Buffer
@@ -58,9 +67,7 @@ func TestHelpTellsTheClientNetworks(t *testing.T) {
 }
 
 func TestNamespacesNeedANameAndAClient(t *testing.T) {
-	if os.Geteuid() != 0 { // what an ordinary user is told comes first, see above
-		return
-	}
+	roottest.Need(t, "nft") // which is checked first
 	for flag, want := range map[string]string{
 		"--netns-client-networks=x": `--netns-client-networks: netip.ParsePrefix("x")`, "--netns-client-networks=203.0.113.0/31": "client network 203.0.113.0/31",
 		"--netns-name=Upper": "use a letter and then letters and digits", "--netns-client=nobody": `opening network namespace "nobody"`,
@@ -74,14 +81,8 @@ func TestNamespacesNeedANameAndAClient(t *testing.T) {
 
 // What a killed emulator left is removed.
 func TestClean(t *testing.T) {
+	roottest.Need(t)
 	var output, log bytes.Buffer
-	clean := func() error { return execute(t.Context(), &output, &log, "clean") }
-	if os.Geteuid() != 0 {
-		if err := clean(); err == nil || !strings.Contains(err.Error(), "only root may") {
-			t.Errorf("for an ordinary user: %v, want that only root may", err)
-		}
-		return
-	}
 	dead := "dead" + strings.ToLower(rand.Text()[:6])
 	const runs = "/run/thalassa-emulator"
 	if err := errors.Join(os.MkdirAll(runs, 0o755), os.WriteFile(filepath.Join(runs, dead), nil, 0o644)); err != nil {
@@ -90,7 +91,7 @@ func TestClean(t *testing.T) {
 	if _, err := namespace.Create(dead + "-one"); err != nil {
 		t.Fatal(err)
 	}
-	if err := clean(); err != nil {
+	if err := execute(t.Context(), &output, &log, "clean"); err != nil {
 		t.Fatal(err)
 	}
 	// Another test's emulator may have been faster, and be at it still.

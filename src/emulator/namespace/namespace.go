@@ -70,7 +70,7 @@ func mountNew(path string) error {
 // is removed.
 func shareFolder() error {
 	if err := os.MkdirAll(Folder, 0o755); err != nil {
-		return fmt.Errorf("making the folder of network namespaces: %w", err)
+		return fmt.Errorf("making the folder of network namespaces (it needs root): %w", err)
 	}
 	share := func() error { return unix.Mount("", Folder, "none", unix.MS_SHARED|unix.MS_REC, "") }
 	err := share()

@@ -19,23 +19,19 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"go.uber.org/goleak"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // asRoot runs a test with a namespace of its own, in which the loopback interface
-// is up, if it is root who tests. An ordinary user gets an error, and that is
-// what is tested then.
+// is up. It needs root.
 func asRoot(t *testing.T, test func(n *Namespace)) {
 	t.Helper()
+	roottest.Need(t)
 	name := "test" + strings.ToLower(rand.Text()[:8])
 	n, err := Create(name)
-	if os.Geteuid() != 0 {
-		if err == nil || !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("Create for an ordinary user: %v, want that it may not", err)
-		}
-		return
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +51,16 @@ func asRoot(t *testing.T, test func(n *Namespace)) {
 		t.Fatal(err)
 	}
 	test(n)
+}
+
+func TestCreateNeedsRoot(t *testing.T) {
+	err := roottest.AsUser(func() error {
+		_, err := Create("test" + strings.ToLower(rand.Text()[:8]))
+		return err
+	})
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "it needs root") {
+		t.Errorf("Create for an ordinary user: %v, want that it needs root", err)
+	}
 }
 
 // where is the namespace that a goroutine is in.

@@ -27,6 +27,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
@@ -71,10 +72,10 @@ type cloud struct {
 	events chan Event
 }
 
-// asRoot runs a test with a cloud if it is root who tests. An ordinary user gets
-// an error that says so, and that is what is tested then.
+// asRoot runs a test with a cloud. It needs root and nft.
 func asRoot(t *testing.T, test func(c *cloud), adjust ...func(*emulator.Config, *Options)) {
 	t.Helper()
+	roottest.Need(t, "nft")
 	events := make(chan Event, 1000)
 	options := Options{Proxy: proxy.Options{Second: 5 * time.Millisecond, OneTarget: true}, OnMachine: func(e Event) { events <- e }}
 	cfg := emulator.Config{Seed: emulator.DualStackSeed()}
@@ -82,12 +83,6 @@ func asRoot(t *testing.T, test func(c *cloud), adjust ...func(*emulator.Config, 
 		f(&cfg, &options)
 	}
 	plane, err := New(options)
-	if os.Geteuid() != 0 {
-		if err == nil || !strings.Contains(err.Error(), "only root may make network namespaces") {
-			t.Errorf("New for an ordinary user: %v, want that only root may", err)
-		}
-		return
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
@@ -222,12 +223,11 @@ func TestRequirements(t *testing.T) {
 
 func TestCheckLooksAtThisMachine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	err := Check()
-	if err == nil || !strings.Contains(err.Error(), "the program nft is missing") {
-		t.Errorf("without any program: %v", err)
-	}
-	if os.Geteuid() != 0 && !strings.Contains(err.Error(), "only root may make network namespaces") {
-		t.Errorf("as an ordinary user: %v", err)
+	err := roottest.AsUser(Check)
+	for _, part := range []string{"the program nft is missing", "only root may make network namespaces"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("as an ordinary user without any program: %v, want %q", err, part)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic/traffictest"
 )
 
@@ -225,10 +226,8 @@ func TestTwoPlanes(t *testing.T) {
 // A client's namespace that the plane was given gets what it needs, and nothing
 // stays.
 func TestLentClient(t *testing.T) {
-	var client *space
-	if os.Geteuid() == 0 {
-		client = lent(t)
-	}
+	roottest.Need(t, "nft")
+	client := lent(t)
 	asRoot(t, func(c *cloud) {
 		one := c.machine("one", "")
 		c.serve(one, 8080)
@@ -248,11 +247,7 @@ func TestLentClient(t *testing.T) {
 		if got := interfaces(t, client); !slices.Equal(got, []string{loopback}) {
 			t.Errorf("the client has %v, want its own alone", got)
 		}
-	}, func(_ *emulator.Config, o *Options) {
-		if client != nil {
-			o.Client = client.Name()
-		}
-	})
+	}, func(_ *emulator.Config, o *Options) { o.Client = client.Name() })
 }
 
 // What is outside of the plane's namespaces stays as it is.

@@ -86,21 +86,23 @@ const (
 	mostChance  = 0.4
 )
 
-// chaos are disturbances of any call, one for each seed from 1.
-func chaos(seeds int) []disturbance {
+// chaos are disturbances of any call, one for each seed after the first ones
+// that are skipped.
+func (s Scenario) chaos(seeds int) []disturbance {
 	var all []disturbance
-	for seed := 1; seed <= seeds; seed++ {
-		all = append(all, disturbance{name: fmt.Sprintf("seed-%d", seed), at: anything(uint64(seed))})
+	for n := range uint64(seeds) {
+		seed := s.Skip + n + 1
+		all = append(all, disturbance{name: fmt.Sprintf("seed-%d", seed), at: anything(seed, s.Overlap)})
 	}
 	return all
 }
 
 // anything draws a chance and a choice of mishaps once, and for each call
 // whether one of them befalls it.
-func anything(seed uint64) func(int, call) *mishap {
+func anything(seed uint64, overlap bool) func(int, call) *mishap {
 	random := rand.New(rand.NewPCG(seed, 0))
 	chance := leastChance + random.Float64()*(mostChance-leastChance)
-	choice := mixture(random)
+	choice := mixture(random, overlap)
 	return func(n int, _ call) *mishap {
 		if n > chaosCalls || random.Float64() >= chance {
 			return nil
@@ -110,8 +112,11 @@ func anything(seed uint64) func(int, call) *mishap {
 }
 
 // mixture is some of the mishaps, crashes and handovers, at least one.
-func mixture(random *rand.Rand) []*mishap {
+func mixture(random *rand.Rand, overlap bool) []*mishap {
 	all := append(append(mishaps(), deaths()...), relief())
+	if overlap {
+		all = append(all, overtaking())
+	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:1+random.IntN(len(all))]
 }

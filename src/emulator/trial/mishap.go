@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -34,10 +35,11 @@ type mishap struct {
 type end int
 
 const (
-	never    end = iota
-	unheard      // before the cloud heard of the call
-	unspoken     // after the cloud did what was asked, before anybody heard of it
-	relieved     // with its work, which is told to end while the cloud does what was asked
+	never     end = iota
+	unheard       // before the cloud heard of the call
+	unspoken      // after the cloud did what was asked, before anybody heard of it
+	relieved      // with its work, which is told to end while the cloud does what was asked
+	overtaken     // at once, and the cloud does what was asked later, when the next process is at work
 )
 
 // slowness is how long a slow answer takes, and lateness how long a deletion
@@ -52,8 +54,9 @@ const (
 const hourglass = 7 * time.Second
 
 var (
-	errDied     = errors.New("the process has ended")
-	errRelieved = errors.New("the process is told to end")
+	errDied      = errors.New("the process has ended")
+	errOvertaken = fmt.Errorf("%w before its write arrived", errDied)
+	errRelieved  = errors.New("the process is told to end")
 )
 
 // mishaps are all that a process survives.
@@ -105,6 +108,9 @@ func deaths() []*mishap {
 // relief is how a process ends in good order.
 func relief() *mishap { return &mishap{name: "during", ends: relieved} }
 
+// overtaking is how a process ends whose latest write is still on its way.
+func overtaking() *mishap { return &mishap{name: "overtaken", ends: overtaken, only: call.write} }
+
 // hasBody says that the answer had content that can be lost.
 func hasBody(c call) bool { return c.size > 0 }
 
@@ -136,13 +142,9 @@ func relieve(request *http.Request, forward func(*http.Request) (answer, error))
 		}
 		return forward(request)
 	}
-	late := request.Clone(context.WithoutCancel(request.Context()))
-	if request.Body != nil {
-		body, err := io.ReadAll(request.Body)
-		if err != nil {
-			return answer{}, err
-		}
-		late.Body = io.NopCloser(bytes.NewReader(body))
+	late, err := detached(request)
+	if err != nil {
+		return answer{}, err
 	}
 	type result struct {
 		answer
@@ -162,6 +164,36 @@ func relieve(request *http.Request, forward func(*http.Request) (answer, error))
 	}
 }
 
+// detached is a copy of a request that does not end with whoever makes it.
+func detached(request *http.Request) (*http.Request, error) {
+	late := request.Clone(context.WithoutCancel(request.Context()))
+	if request.Body != nil {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			return nil, err
+		}
+		late.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return late, nil
+}
+
+// overtake makes the call later, when nobody waits for it any more.
+func overtake(request *http.Request, forward func(*http.Request) (answer, error)) (answer, error) {
+	late, err := detached(request)
+	if err != nil {
+		return answer{}, err
+	}
+	go func() {
+		<-time.After(slowness)
+		_, _ = forward(late)
+	}()
+	return answer{}, errOvertaken
+}
+
+// Overtaken says that a call of a process failed because that has ended, and
+// that the cloud does later what the call asks for.
+func Overtaken(err error) bool { return errors.Is(err, errOvertaken) }
+
 // befall makes the call, which goes wrong. Earlier is what the same question was
 // answered the last time; nil when it was not asked yet.
 func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*http.Request) (answer, error)) (answer, error) {
@@ -170,6 +202,9 @@ func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*ht
 	}
 	if m.ends == relieved {
 		return relieve(request, forward)
+	}
+	if m.ends == overtaken {
+		return overtake(request, forward)
 	}
 	if m.repeats && earlier != nil {
 		return *earlier, nil

@@ -286,7 +286,7 @@ func TestSample(t *testing.T) {
 
 func TestSeedsRepeat(t *testing.T) {
 	draw := func(seed uint64) string {
-		at, drawn := anything(seed), ""
+		at, drawn := anything(seed, false), ""
 		for n := 1; n <= chaosCalls+50; n++ {
 			m := at(n, call{})
 			if m == nil {
@@ -313,5 +313,61 @@ func TestSeedsRepeat(t *testing.T) {
 	}
 	if !lies {
 		t.Error("20 seeds never draw a crash and a list that lacks something")
+	}
+}
+
+// TestOvertaken ends the process at once; the cloud does the write when the next process is at work.
+func TestOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, heard := time.Now(), make(chan time.Duration, 1)
+		forward := func(request *http.Request) (answer, error) {
+			body, err := io.ReadAll(request.Body)
+			if err != nil || string(body) != "write" || request.Context().Err() != nil {
+				t.Errorf("body %q, error %v, context %v", body, err, request.Context().Err())
+			}
+			heard <- time.Since(began)
+			return answer{}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cloud.test/", strings.NewReader("write"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := overtaking().befall(request, nil, forward); !Overtaken(err) || time.Since(began) != 0 {
+			t.Errorf("the process: error %v after %s", err, time.Since(began))
+		}
+		cancel()
+		if after := <-heard; after != slowness {
+			t.Errorf("the cloud hears of it after %s, want %s", after, slowness)
+		}
+	})
+}
+
+// TestEveryMishapIsDrawn counts in how many of some seeds each way to disturb a write occurs, so that none disappears.
+func TestEveryMishapIsDrawn(t *testing.T) {
+	const seeds, least = 200, 50
+	for _, overlap := range []bool{false, true} {
+		drawn := map[string]int{}
+		for seed := range uint64(seeds) {
+			at, seen := anything(seed, overlap), map[string]bool{}
+			for n := 1; n <= chaosCalls; n++ {
+				if m := at(n, call{method: http.MethodPost}); m != nil && !seen[m.name] {
+					seen[m.name] = true
+					drawn[m.name]++
+				}
+			}
+		}
+		all := append(append(mishaps(), deaths()...), relief())
+		if overlap {
+			all = append(all, overtaking())
+		}
+		for _, m := range all {
+			if drawn[m.name] < least {
+				t.Errorf("overlap %t: %s is drawn by %d of %d seeds, want %d", overlap, m.name, drawn[m.name], seeds, least)
+			}
+		}
+		if len(drawn) != len(all) {
+			t.Errorf("overlap %t: %d of %d are drawn", overlap, len(drawn), len(all))
+		}
 	}
 }

@@ -199,7 +199,7 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 	a, err := m.befall(request, earlier, p.forward)
 	p.finish(number, a, err)
 	p.guard.look(fmt.Sprintf("after %scall %02d", p.caller, number+1))
-	if m.ends == unheard || m.ends == unspoken {
+	if m.ends == unheard || m.ends == unspoken || m.ends == overtaken {
 		p.end(errDied)
 	}
 	if err != nil {

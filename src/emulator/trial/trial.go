@@ -29,6 +29,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"os"
 	"regexp"
@@ -37,6 +38,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
@@ -80,6 +82,12 @@ type Scenario struct {
 	// Environment is what repeating a trial takes besides its name, because the
 	// scenario was made of it: "TRIAL_SEED=7".
 	Environment string
+	// Skip is how many seeds Chaos leaves out: scenarios that are made of seeds
+	// meet other disturbances.
+	Skip uint64
+	// Overlap says that Chaos may also end a process whose latest write is on its
+	// way: the cloud does it when the next process is at work.
+	Overlap bool
 	// Neighbour works in the same cloud at the same time; nil is nobody. Neither
 	// may write to what the other made, and both must finish.
 	Neighbour *Neighbour
@@ -124,6 +132,8 @@ const (
 	seedVariable = "TRIAL_SEED"
 	// livesVariable says how many lives there are.
 	livesVariable = "TRIAL_LIVES"
+	// timeVariable says for how long more of them are begun.
+	timeVariable = "TRIAL_TIME"
 )
 
 // Sample is Faults with only n of its trials, for a scenario that makes most of
@@ -151,9 +161,10 @@ func Seed(t *testing.T) (seed uint64, environment string) {
 	return seed, environment
 }
 
-// Seeds are those of random lives: as many as the environment variable
-// TRIAL_LIVES says, or some, from TRIAL_SEED or 1 on.
-func Seeds(t *testing.T, some int) (seeds []uint64) {
+// Seeds are those of random lives, from TRIAL_SEED or 1 on: as many as the
+// environment variable TRIAL_LIVES says, or some. With a duration in TRIAL_TIME
+// they go on until that is over, and there are at least as many.
+func Seeds(t *testing.T, some int) iter.Seq[uint64] {
 	t.Helper()
 	first, _ := Seed(t)
 	text := cmp.Or(os.Getenv(livesVariable), strconv.Itoa(some))
@@ -161,17 +172,26 @@ func Seeds(t *testing.T, some int) (seeds []uint64) {
 	if err != nil {
 		t.Fatalf("%s=%s: use a whole number", livesVariable, text)
 	}
-	for n := range lives {
-		seeds = append(seeds, first+n)
+	text = cmp.Or(os.Getenv(timeVariable), "0s")
+	during, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("%s=%s: use a duration such as 60s", timeVariable, text)
 	}
-	return seeds
+	began := time.Now()
+	return func(yield func(uint64) bool) {
+		for n := uint64(0); n < lives || time.Since(began) < during; n++ {
+			if !yield(first + n) {
+				return
+			}
+		}
+	}
 }
 
 // Chaos lets any call fail in any way, with a chance and out of a choice of
 // ways that come from a seed, for as many seeds.
 func Chaos(t *testing.T, s Scenario, seeds int) {
 	t.Helper()
-	s.each(t, testPackage(), func([]call) []disturbance { return chaos(seeds) })
+	s.each(t, testPackage(), func([]call) []disturbance { return s.chaos(seeds) })
 }
 
 // disturbance is what happens to the work in one trial.

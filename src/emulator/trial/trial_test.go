@@ -130,7 +130,7 @@ func TestChaosFindsBugs(t *testing.T) {
 		t.Run(string(b), func(t *testing.T) {
 			const seeds = 100
 			for seed := range seeds {
-				of := func([]call) []disturbance { return chaos(seed + 1)[seed:] }
+				of := func([]call) []disturbance { return Scenario{}.chaos(seed + 1)[seed:] }
 				if len(found(t, scenario(b, false), of, func(string) bool { return true })) > 0 {
 					return
 				}
@@ -222,12 +222,20 @@ func TestOrganisationsNeedCredentials(t *testing.T) {
 }
 
 func TestSeedsOfLives(t *testing.T) {
-	if got := Seeds(t, 2); !slices.Equal(got, []uint64{1, 2}) {
+	if got := slices.Collect(Seeds(t, 2)); !slices.Equal(got, []uint64{1, 2}) {
 		t.Errorf("the seeds are %v", got)
 	}
 	t.Setenv(seedVariable, "7")
 	t.Setenv(livesVariable, "3")
-	if got := Seeds(t, 2); !slices.Equal(got, []uint64{7, 8, 9}) {
+	if got := slices.Collect(Seeds(t, 2)); !slices.Equal(got, []uint64{7, 8, 9}) {
 		t.Errorf("of three lives from seed 7 on the seeds are %v", got)
+	}
+	t.Setenv(timeVariable, "10ms")
+	if got := len(slices.Collect(Seeds(t, 2))); got <= 3 {
+		t.Errorf("in 10 ms, in which nothing is done, there are only %d lives", got)
+	}
+	t.Setenv(timeVariable, "1ns")
+	if got := slices.Collect(Seeds(t, 2)); !slices.Equal(got, []uint64{7, 8, 9}) {
+		t.Errorf("of three lives, although the time is over, the seeds are %v", got)
 	}
 }
