@@ -48,7 +48,7 @@ func (i Info) Agent() string { return fmt.Sprintf("%s (%s; %s)", i.Version, i.Re
 func (i Info) Collector(prefix string) prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: prefix + "_build_info",
-		Help: "Which build of the program this is; the value is always 1.",
+		Help: "Build of the program. The value is always 1.",
 		ConstLabels: prometheus.Labels{
 			"version": i.Version, "revision": i.Revision, "committed": i.Committed, "go_version": runtime.Version(),
 		},

@@ -30,7 +30,7 @@ func TestString(t *testing.T) {
 
 func TestCollector(t *testing.T) {
 	info := Info{Version: "v1.2.3", Revision: "0123abc", Committed: "2026-11-21T10:00:00Z"}
-	want := `# HELP some_program_build_info Which build of the program this is; the value is always 1.
+	want := `# HELP some_program_build_info Build of the program. The value is always 1.
 # TYPE some_program_build_info gauge
 some_program_build_info{committed="2026-11-21T10:00:00Z",go_version="` + runtime.Version() + `",revision="0123abc",version="v1.2.3"} 1
 `

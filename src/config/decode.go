@@ -39,7 +39,7 @@ func Decode(r io.Reader, target any) (*File, error) {
 	}
 	f := &File{
 		target: reflect.ValueOf(target).Elem(),
-		lines:  map[string]int{}, given: map[string]bool{}, origins: map[string]string{}, aliases: map[string]string{},
+		lines:  map[string]int{}, given: map[string]bool{}, numbers: map[string]string{}, origins: map[string]string{}, aliases: map[string]string{},
 	}
 	f.decodeStruct("", resolve(document.Content[0]), f.target)
 	return f, nil
@@ -90,11 +90,17 @@ func (f *File) decodeValue(path string, node *yaml.Node, target reflect.Value) {
 		f.decodeMap(path, node, target)
 	case reflect.String:
 		if kind := kindOf(node); kind != kindText {
+			f.noteDigits(path, node)
 			f.report(path, node.Line, kind, wantText)
 		} else if node.Value != "" {
 			target.SetString(node.Value)
 		}
 	case reflect.Bool:
+		if older, meant := oldBool(node); meant {
+			target.SetBool(older)
+			f.Warn(path, fmt.Sprintf("found %s, which is taken as %t; write %t", node.Value, older, older))
+			return
+		}
 		if kindOf(node) != kindBool {
 			f.report(path, node.Line, describe(node), "want true or false")
 			return
@@ -125,6 +131,29 @@ func (f *File) decodeMap(path string, node *yaml.Node, target reflect.Value) {
 	})
 	target.Set(decoded)
 }
+
+// oldBool reads what YAML 1.1 takes for a boolean and YAML 1.2 for text, if it has no quotes.
+func oldBool(node *yaml.Node) (value, meant bool) {
+	if node.Kind != yaml.ScalarNode || node.Style != 0 || node.Tag != "!!str" {
+		return false, false
+	}
+	switch node.Value {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
+		return true, true
+	case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return false, true
+	}
+	return false, false
+}
+
+// noteDigits remembers a whole number without quotes where text is wanted, as it is written.
+func (f *File) noteDigits(path string, node *yaml.Node) {
+	if node.Kind == yaml.ScalarNode && node.Style == 0 && node.Tag == "!!int" && !strings.ContainsFunc(node.Value, notDigit) {
+		f.numbers[path] = node.Value
+	}
+}
+
+func notDigit(r rune) bool { return r < '0' || r > '9' }
 
 // wholeNumber reads 30 and 30.0, but not 30.5.
 func wholeNumber(node *yaml.Node) (int64, bool) {

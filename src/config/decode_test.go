@@ -76,6 +76,36 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeWarns: what YAML 1.1 takes for a boolean is accepted without quotes, in the ways that it has, and with a warning.
+func TestDecodeWarns(t *testing.T) {
+	for text, want := range map[string]struct {
+		value    bool
+		warning  string
+		problems []string
+	}{
+		"yes":   {true, "insecure: found yes, which is taken as true; write true", nil},
+		"On":    {true, "insecure: found On, which is taken as true; write true", nil},
+		"n":     {false, "insecure: found n, which is taken as false; write false", nil},
+		"OFF":   {false, "insecure: found OFF, which is taken as false; write false", nil},
+		"true":  {true, "", nil},
+		`"yes"`: {false, "", []string{"insecure: found text, want true or false"}},
+		"yEs":   {false, "", []string{"insecure: found text, want true or false"}},
+		"1":     {false, "", []string{"insecure: found 1, want true or false"}},
+	} {
+		var got sample
+		file, err := Decode(strings.NewReader("insecure: "+text), &got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Insecure != want.value || strings.Join(file.Warnings(), "\n") != want.warning {
+			t.Errorf("%s: %t with the warnings %q, want %+v", text, got.Insecure, file.Warnings(), want)
+		}
+		if diff := cmp.Diff(want.problems, file.Problems().Lines()); diff != "" {
+			t.Errorf("%s: problems (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 func TestDecodeRefusesWhatIsNoDocument(t *testing.T) {
 	for name, tt := range map[string]struct{ yaml, want string }{
 		"empty":         {"", "the file is empty"},

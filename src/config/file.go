@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,8 @@ type File struct {
 	origins  map[string]string // the environment variables that values came from, by path
 	aliases  map[string]string // how keys appear in problems that do not look like keys, by path
 	problems Problems
+	numbers  map[string]string // whole numbers without quotes where text is wanted, by path
+	warnings []string
 }
 
 // Given says whether the file gives the key at path a value. Null and empty text are none; a value of a wrong type is one.
@@ -34,6 +37,14 @@ func (f *File) Problems() Problems { return f.problems.sorted() }
 
 // Err is nil when nothing is wrong, else the Problems.
 func (f *File) Err() error { return f.Problems().Err() }
+
+// Warn notes what is accepted at path and should be written in another way. The message repeats no value that may be a secret.
+func (f *File) Warn(path, message string) {
+	f.warnings = append(f.warnings, path+": "+message)
+}
+
+// Warnings returns what is accepted and should be written in another way, one line each.
+func (f *File) Warnings() []string { return slices.Clone(f.warnings) }
 
 // shownAs is how a path appears in problems.
 func (f *File) shownAs(path string) string {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,8 @@ type Key struct {
 	Required bool
 	// Secret values are never shown.
 	Secret bool
+	// Digits accepts a whole number without quotes as the text that it is written as, with a warning.
+	Digits bool
 }
 
 // Types of values, as users read them.
@@ -126,6 +129,9 @@ func (f *File) Apply(keys []Key, getenv func(string) string) {
 		if !value.IsValid() {
 			continue // Describe tells
 		}
+		if key.Digits {
+			f.acceptDigits(key.Path, value)
+		}
 		if text := f.environment(key, getenv); text != "" {
 			value.SetString(text)
 			f.origins[key.Path] = key.Environment
@@ -137,6 +143,17 @@ func (f *File) Apply(keys []Key, getenv func(string) string) {
 		key.Rule.check(f, key.Path, value)
 		f.complete(key)
 	}
+}
+
+// acceptDigits takes a number without quotes at path as text.
+func (f *File) acceptDigits(path string, value reflect.Value) {
+	text, found := f.numbers[path]
+	if !found || value.Kind() != reflect.String {
+		return
+	}
+	value.SetString(text)
+	f.problems = slices.DeleteFunc(f.problems, func(p Problem) bool { return p.Path == path && p.Want == wantText })
+	f.Warn(path, "found a number, which is taken as text; put it in quotes")
 }
 
 // complete says of a value of the wrong type what else is wanted: "5s" for seconds needs the unit more than the type.

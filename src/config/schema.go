@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -118,17 +119,21 @@ func (e Entry) textSchema() Schema {
 }
 
 func (r Rule) mappingSchema() Schema {
-	names, values := Schema{}, Schema{"type": "string"}
-	if r.Keys != "" {
-		names["pattern"] = completely(r.Keys)
-	}
-	if r.Reserved != "" {
-		names["not"] = Schema{"pattern": "^" + strings.ReplaceAll(r.Reserved, ".", `\.`)}
-	}
+	values := Schema{"type": "string"}
 	if r.Pattern != "" {
 		values["pattern"] = completely(r.Pattern)
 	}
-	return Schema{"type": []string{"object", "null"}, "propertyNames": names, "additionalProperties": values}
+	s := Schema{"type": []string{"object", "null"}, "additionalProperties": values}
+	if r.Keys == "" && r.Reserved == "" {
+		return s
+	}
+	// Not propertyNames: validators report those without saying which key of which mapping they mean.
+	names := map[string]any{completely(cmp.Or(r.Keys, ".*")): values}
+	if r.Reserved != "" {
+		names["^"+strings.ReplaceAll(r.Reserved, ".", `\.`)] = false
+	}
+	s["patternProperties"], s["additionalProperties"] = names, false
+	return s
 }
 
 // sentence is what an editor shows beside the key.

@@ -12,6 +12,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,19 +63,18 @@ type Desired struct {
 	Targets             Targets
 }
 
-// Desire returns what the Service should have, with the given targets, and what its owner should know about ports that cannot be served: a
-// sentence for each, and nothing about the others.
+// Desire returns what the Service should have, with the given targets, and sentences for its owner about the ports that cannot be served.
 func Desire(owner Owner, service *corev1.Service, targets Targets) (desired Desired, problems []string) {
 	desired = Desired{Owner: owner, Targets: targets}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
 	}
+	var closed []string
 	for _, port := range service.Spec.Ports {
 		key := Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}
 		if port.NodePort == 0 {
 			desired.Unserved = append(desired.Unserved, key)
-			problems = append(problems, fmt.Sprintf("port %d of Service %s has no node port, and load balancers reach pods through node ports: "+
-				"set spec.allocateLoadBalancerNodePorts to true", port.Port, owner))
+			closed = append(closed, strconv.Itoa(int(port.Port)))
 			continue
 		}
 		desired.Ports = append(desired.Ports, Port{Key: key, Name: port.Name, TargetPort: port.NodePort})
@@ -81,5 +82,17 @@ func Desire(owner Owner, service *corev1.Service, targets Targets) (desired Desi
 	slices.SortFunc(desired.Ports, func(a, b Port) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
+	if len(closed) > 0 {
+		problems = append(problems, withoutNodePort(owner, closed))
+	}
 	return desired, problems
+}
+
+// withoutNodePort is one sentence about all ports of a Service that have no node port.
+func withoutNodePort(owner Owner, ports []string) string {
+	subject := fmt.Sprintf("port %s of Service %s has no node port", ports[0], owner)
+	if len(ports) > 1 {
+		subject = fmt.Sprintf("ports %s of Service %s have no node ports", strings.Join(ports, ", "), owner)
+	}
+	return subject + ", and the load balancer reaches pods through node ports: set spec.allocateLoadBalancerNodePorts to true"
 }

@@ -46,14 +46,18 @@ func TestChooseTargets(t *testing.T) {
 		{"none", nil, Targets{}},
 		{"sorted, once each", []*corev1.Node{node("b"), node("a"), node("b")}, Targets{Identities: []string{"a", "b"}, Names: []string{"a", "b"}}},
 		{"not ready stays", []*corev1.Node{node("a", notReady)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
-		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
-		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
-		{"being deleted", []*corev1.Node{node("a", deleting), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"excluded by label", []*corev1.Node{node("a", excluded), node("b")},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"}, ExcludedNames: []string{"a"}}},
+		{"marked by the autoscaler", []*corev1.Node{node("a", scalingDown), node("b")},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"}, ExcludedNames: []string{"a"}}},
+		{"being deleted", []*corev1.Node{node("a", deleting), node("b")},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"}, ExcludedNames: []string{"a"}}},
 		{"without network is joining", []*corev1.Node{node("b", noNetwork), node("a")},
 			Targets{Identities: []string{"a"}, Names: []string{"a"}, Joining: []string{"b"}, JoiningNames: []string{"b"}, Incomplete: true}},
 		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"}, Names: []string{"a"}}},
 		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
 		{"somebody else's", []*corev1.Node{node("b", foreign), node("a", foreign)}, Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
+		{"excluded, without network", []*corev1.Node{node("a", noNetwork, excluded)}, Targets{}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},
 	}
 	for _, tt := range tests {
@@ -68,6 +72,8 @@ func TestChooseTargets(t *testing.T) {
 // TestTargetsOn: with policy Local only nodes with a ready endpoint are targets, and none at all is "not known" unless no node is left.
 func TestTargetsOn(t *testing.T) {
 	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Incomplete: true, Unidentified: []string{"c"}}
+	withExcluded := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Joining: []string{"id-3"}, JoiningNames: []string{"j"}, Incomplete: true,
+		Excluded: []string{"id-7", "id-8"}, ExcludedNames: []string{"x", "y"}}
 	tests := []struct {
 		name  string
 		nodes Targets
@@ -77,7 +83,16 @@ func TestTargetsOn(t *testing.T) {
 		{"one of two", all, []string{"b"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}}},
 		{"one is not identified", all, []string{"b", "c"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"c"}}},
 		{"no endpoint", all, nil, Targets{Incomplete: true, Endless: true}},
-		{"all on nodes that are leaving", all, []string{"x"}, Targets{Incomplete: true}},
+		{"all on nodes that are not there", all, []string{"x"}, Targets{Incomplete: true, Elsewhere: true}},
+		{"one on a node that is excluded", withExcluded, []string{"b", "x"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}}},
+		{"all on nodes that are excluded", withExcluded, []string{"x", "z"}, Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
+		{"on one that is excluded, and one that is joining", withExcluded, []string{"x", "j"},
+			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, Joining: []string{"id-3"}, JoiningNames: []string{"j"}, Incomplete: true, LastResort: true}},
+		{"every node is excluded", Targets{Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"x"},
+			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
+		{"every node is excluded, and the endpoint is on none", Targets{Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"y"}, Targets{}},
+		{"only nodes match that are excluded", Targets{Incomplete: true, Unmatched: true, Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"x"},
+			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
 		{"no endpoint and no node", Targets{}, nil, Targets{Endless: true}},
 		{"no node", Targets{}, []string{"x"}, Targets{}},
 		{"nobody knows the nodes", Targets{Incomplete: true}, []string{"x"}, Targets{Incomplete: true}},
@@ -225,6 +240,11 @@ func TestDesire(t *testing.T) {
 	_, problems = Desire(owner, service, Targets{})
 	if len(problems) != 1 || !strings.Contains(problems[0], "port 443 of Service shop/web") || !strings.Contains(problems[0], "allocateLoadBalancerNodePorts") {
 		t.Errorf("problems without node port = %v, want one that names the port, the Service and the field to set", problems)
+	}
+	service.Spec.Ports[1].NodePort = 0
+	_, problems = Desire(owner, service, Targets{})
+	if len(problems) != 1 || !strings.Contains(problems[0], "ports 443, ") {
+		t.Errorf("problems of two ports without node ports = %v, want one", problems)
 	}
 }
 

@@ -48,8 +48,14 @@ type Comparison struct {
 	// HandsOver says, in a sentence for the Service's owner, that the load balancer is not deleted but left to others, and to whom; "" when
 	// it is deleted. It is only meaningful in what Remaining returns.
 	HandsOver string
+	// Left says, in sentences for the Service's owner, what stays in the cloud when the load balancer is removed, because it may belong to
+	// others, or is used by them; "" when nothing does. It is only meaningful in what Remaining returns.
+	Left string
 	// Status is the addresses under which the load balancer serves; without any while it does not.
 	Status corev1.LoadBalancerStatus
+	// Health is what is known about the health of targets behind a load balancer that is ready, in a sentence for people that changes only
+	// when something of that is not as it was; "" says nothing.
+	Health string
 	// State is the cloud's word for how the load balancer is ("ready"); "" when there is none.
 	State string
 	// Machines are the identities of the machines that the load balancer is to lead to, sorted: the targets that are usable.
@@ -73,6 +79,16 @@ func AlreadyTold(err error) error {
 	}
 	return Told{err}
 }
+
+// Lasting is why something that differs is not in a plan, where only a change of the Service can end that. The Service is not tried again
+// before it changes.
+type Lasting struct{ error }
+
+// Unwrap returns the reason.
+func (l Lasting) Unwrap() error { return l.error }
+
+// UntilChanged marks an error as one that lasts until the Service changes.
+func UntilChanged(err error) error { return Lasting{err} }
 
 // Wait is something that the cloud is busy with, or has failed at.
 type Wait struct {

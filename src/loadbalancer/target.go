@@ -37,6 +37,13 @@ type Targets struct {
 	Unmatched bool
 	// Endless says that the Service wants only nodes with an endpoint that is ready, and there is no such endpoint.
 	Endless bool
+	// Excluded are machines of nodes that are excluded, marked for removal or being deleted, with the nodes in ExcludedNames. They are no
+	// targets, but for a Service that wants only nodes with a ready endpoint and has ready endpoints on no others. Sorted.
+	Excluded, ExcludedNames []string
+	// LastResort says that the targets are such machines.
+	LastResort bool
+	// Elsewhere says that all ready endpoints of such a Service are on nodes that the cluster does not have, so that the set is not known.
+	Elsewhere bool
 	// Unread says that the Service wants only nodes with an endpoint that is ready, and nobody can read where endpoints are. The set is
 	// empty and incomplete then.
 	Unread bool
@@ -50,10 +57,13 @@ type Targets struct {
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	for _, node := range nodes {
+		identity, ours := identify(node)
 		if !Eligible(node) {
+			if ours && !WithoutNetwork(node) {
+				targets.Excluded, targets.ExcludedNames = append(targets.Excluded, identity), append(targets.ExcludedNames, node.Name)
+			}
 			continue
 		}
-		identity, ours := identify(node)
 		if !ours {
 			targets.Incomplete = true
 			targets.Unidentified = append(targets.Unidentified, node.Name)
@@ -68,6 +78,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	slices.Sort(targets.Unidentified)
 	targets.Identities, targets.Names = order(targets.Identities, targets.Names)
 	targets.Joining, targets.JoiningNames = order(targets.Joining, targets.JoiningNames)
+	targets.Excluded, targets.ExcludedNames = order(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
 	return targets
 }
@@ -94,22 +105,27 @@ func order(identities, names []string) (sortedIdentities, sortedNames []string) 
 	return sortedIdentities, sortedNames
 }
 
-// On returns the targets of a Service whose externalTrafficPolicy is Local: those on the nodes with an endpoint that is ready. Where
-// there is no such endpoint, no node is better than another, and the set is not known.
+// On returns the targets of a Service whose externalTrafficPolicy is Local: those on the nodes with an endpoint that is ready. Where all
+// ready endpoints are on excluded nodes, these are the targets: no other node answers. Where there is no ready endpoint, no node is better
+// than another, and the set is not known.
 func (t Targets) On(ready map[string]bool) Targets {
 	if len(ready) == 0 {
 		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, Endless: true}
 	}
-	if t.None() { // no endpoint makes known what is not
+	excluded, excludedNames := on(ready, t.Excluded, t.ExcludedNames)
+	if t.None() && len(excluded) == 0 { // no endpoint makes known what is not
+		t.Excluded, t.ExcludedNames = nil, nil
 		return t
 	}
 	var local Targets
 	local.Identities, local.Names = on(ready, t.Identities, t.Names)
 	local.Joining, local.JoiningNames = on(ready, t.Joining, t.JoiningNames)
 	_, local.Unidentified = on(ready, t.Unidentified, t.Unidentified)
-	// All endpoints may be on nodes that are leaving.
-	leaving := len(local.Identities) == 0 && len(t.Identities) > 0
-	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || leaving
+	if len(local.Identities) == 0 {
+		local.Identities, local.Names, local.LastResort = excluded, excludedNames, len(excluded) > 0
+	}
+	local.Elsewhere = local.None() && len(t.Identities) > 0
+	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || local.Elsewhere
 	return local
 }
 

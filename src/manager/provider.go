@@ -21,6 +21,7 @@ package manager
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	cloudprovider "k8s.io/cloud-provider"
@@ -78,11 +79,14 @@ type Networker interface {
 
 // Drainer is a cloud that can finish what it has begun.
 type Drainer interface {
-	// Drain starts no further write to the cloud and returns when the write in
-	// flight is finished, or with an error when the context ends first. It is
-	// called once, after the controllers and the stop channel of Initialize were
-	// told to stop; the lease is still held meanwhile.
+	// Drain sends nothing more to the cloud, repeats nothing, and returns when
+	// the writes that were sent are finished, or with an error when the context
+	// ends first. It is called once, after the controllers and the stop channel of
+	// Initialize were told to stop; the lease is still held meanwhile.
 	Drain(ctx context.Context) error
+	// DrainTimeout is the longest time that Drain takes. It does not change, and
+	// the pod's grace period must be at least [Grace] of it.
+	DrainTimeout() time.Duration
 }
 
 // Measurer is a cloud that has metrics.

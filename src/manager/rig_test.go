@@ -76,6 +76,7 @@ type testCloud struct {
 	nodes    corelisters.NodeLister
 	stop     <-chan struct{}
 	drain    func(context.Context) error
+	takes    time.Duration // a write, at most
 }
 
 // Collectors makes the test cloud's metric; every process has one of its own.
@@ -110,6 +111,8 @@ func (c *testCloud) EnsureLoadBalancer(_ context.Context, _ string, service *cor
 func (c *testCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return c, !c.DisableLoadBalancers
 }
+
+func (c *testCloud) DrainTimeout() time.Duration { return c.takes }
 
 func (c *testCloud) Drain(ctx context.Context) error {
 	select {

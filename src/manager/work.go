@@ -19,13 +19,41 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 )
 
-// drainTimeout bounds how long the process finishes what it has begun. With
-// giving back the lease it fits into the 30 s Kubernetes grants a pod by default.
-const drainTimeout = 20 * time.Second
+const (
+	// minDrainTimeout is how long the process has at least to finish what it has
+	// begun: the controllers write to Kubernetes as well.
+	minDrainTimeout = 20 * time.Second
+	// joinMargin is how much longer than the cloud's last write that may take.
+	joinMargin = 5 * time.Second
+	// exitMargin is for what comes after giving the lease back: the last events
+	// and the servers.
+	exitMargin = 5 * time.Second
+)
+
+// drainWithin bounds how long the process finishes what it has begun, for a
+// cloud whose writes take up to so long.
+func drainWithin(write time.Duration) time.Duration {
+	return max(minDrainTimeout, write+joinMargin)
+}
+
+// Grace is how long the process takes to stop at most, for a cloud whose
+// [Drainer] takes up to so long. A pod's terminationGracePeriodSeconds must not
+// be less.
+func Grace(write time.Duration) time.Duration {
+	return drainWithin(write) + lease.ReleaseTimeout + exitMargin
+}
+
+// drainTimeout is drainWithin for the cloud of the process.
+func (p *process) drainTimeout() time.Duration {
+	if drainer, ok := p.cloud.(Drainer); ok {
+		return drainWithin(drainer.DrainTimeout())
+	}
+	return minDrainTimeout
+}
 
 // work is what only the leader does: the cloud's background work and the
 // controllers, until ctx ends or one of them cannot go on. It returns when all
-// of it has ended; if something is still under way after drainTimeout, its error
+// of it has ended; if something is still under way after its drainTimeout, the error
 // wraps lease.ErrBusy.
 func (p *process) work(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
@@ -39,7 +67,7 @@ func (p *process) work(ctx context.Context) error {
 		err = nil // told to stop, perhaps before all were up
 	}
 	stop()
-	klog.FromContext(ctx).Info("Finishing what is under way", "within", drainTimeout)
+	klog.FromContext(ctx).Info("Finishing what is under way", "within", p.drainTimeout())
 	return errors.Join(err, p.finish(context.WithoutCancel(ctx), crew))
 }
 
@@ -151,17 +179,17 @@ func pause(ctx context.Context, interval time.Duration) {
 
 // finish waits until the cloud and all controllers have ended.
 func (p *process) finish(ctx context.Context, crew *crew) error {
-	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.drainTimeout())
 	defer cancel()
 	var err error
 	if drainer, ok := p.cloud.(Drainer); ok {
-		err = drain(ctx, drainer)
+		err = drain(ctx, drainer, p.drainTimeout())
 	}
 	return errors.Join(err, crew.join(ctx))
 }
 
-// drain does not trust the cloud to heed its context.
-func drain(ctx context.Context, drainer Drainer) error {
+// drain does not trust the cloud to heed its context, which ends within a while.
+func drain(ctx context.Context, drainer Drainer, within time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- drainer.Drain(ctx) }()
 	select {
@@ -171,6 +199,6 @@ func drain(ctx context.Context, drainer Drainer) error {
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: the write in flight did not finish within %s", lease.ErrBusy, drainTimeout)
+		return fmt.Errorf("%w: the write in flight did not finish within %s", lease.ErrBusy, within)
 	}
 }

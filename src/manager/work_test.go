@@ -19,6 +19,8 @@ type drainer func(context.Context) error
 
 func (d drainer) Drain(ctx context.Context) error { return d(ctx) }
 
+func (d drainer) DrainTimeout() time.Duration { return 0 }
+
 func TestDrainIsBounded(t *testing.T) {
 	tests := map[string]struct {
 		drain drainer
@@ -28,17 +30,17 @@ func TestDrainIsBounded(t *testing.T) {
 		"at once":    {func(context.Context) error { return nil }, 0, ""},
 		"in time":    {func(context.Context) error { <-time.After(19 * time.Second); return nil }, 19 * time.Second, ""},
 		"with error": {func(context.Context) error { return errors.New("cut") }, 0, "still busy: finishing the write in flight: cut"},
-		"never":      {func(ctx context.Context) error { <-ctx.Done(); <-time.After(time.Second); return nil }, drainTimeout, "the write in flight did not finish within 20s"},
-		"too late":   {func(context.Context) error { <-time.After(time.Hour); return nil }, drainTimeout, "the write in flight did not finish within 20s"},
+		"never":      {func(ctx context.Context) error { <-ctx.Done(); <-time.After(time.Second); return nil }, minDrainTimeout, "the write in flight did not finish within 20s"},
+		"too late":   {func(context.Context) error { <-time.After(time.Hour); return nil }, minDrainTimeout, "the write in flight did not finish within 20s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), drainTimeout)
+				ctx, cancel := context.WithTimeout(t.Context(), minDrainTimeout)
 				defer cancel()
 				defer func() { <-time.After(2 * time.Hour) }() // what is late ends as well
 				start := time.Now()
-				err := drain(ctx, test.drain)
+				err := drain(ctx, test.drain, minDrainTimeout)
 				if took := time.Since(start); took != test.took {
 					t.Errorf("took %s, want %s", took, test.took)
 				}
@@ -69,8 +71,8 @@ func TestCrewJoins(t *testing.T) {
 	}{
 		"nobody":       {nil, 0, ""},
 		"in time":      {map[string]loop{"a": ends(time.Second), "b": ends(2 * time.Second)}, 2 * time.Second, ""},
-		"late":         {map[string]loop{"a": ends(0), "c": ends(time.Hour), "b": ends(time.Hour)}, drainTimeout, "did not end in time: b, c"},
-		"at the limit": {map[string]loop{"a": ends(drainTimeout - 1)}, drainTimeout - 1, ""},
+		"late":         {map[string]loop{"a": ends(0), "c": ends(time.Hour), "b": ends(time.Hour)}, minDrainTimeout, "did not end in time: b, c"},
+		"at the limit": {map[string]loop{"a": ends(minDrainTimeout - 1)}, minDrainTimeout - 1, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +86,7 @@ func TestCrewJoins(t *testing.T) {
 				if err := crew.wait(working); err != nil {
 					t.Errorf("wait: %v", err)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), drainTimeout)
+				ctx, cancel := context.WithTimeout(t.Context(), minDrainTimeout)
 				defer cancel()
 				defer func() { <-time.After(2 * time.Hour) }() // what is late ends as well
 				start := time.Now()

@@ -52,11 +52,11 @@ func (a *allowance) young(now time.Time) bool { return now.Sub(a.began) < a.wind
 func (a *allowance) text(now time.Time) string {
 	switch {
 	case a.share == 0:
-		return "no Node is ever removed (maxRemovals is 0), as configured"
+		return "no Node is ever deleted, because maxRemovals is 0"
 	case a.young(now):
-		return fmt.Sprintf("no more than one Node is removed in the first %s of a process, which does not know what was removed before it began", a.window)
+		return fmt.Sprintf("at most one Node is deleted in the first %s after the program starts, because it does not know which Nodes were deleted before", a.window)
 	}
-	return fmt.Sprintf("no more than %d %% of the Nodes may be removed within %s, as configured (maxRemovals, removalWindow)", a.share, a.window)
+	return fmt.Sprintf("no more than %d %% of the Nodes may be deleted within %s (maxRemovals, removalWindow)", a.share, a.window)
 }
 
 // spend counts a removal.

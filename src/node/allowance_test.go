@@ -83,9 +83,9 @@ func TestRemovalCountsOnce(t *testing.T) {
 func TestAllowanceSays(t *testing.T) {
 	now := time.Now()
 	for want, a := range map[string]allowance{
-		"maxRemovals is 0":    {window: time.Minute},
-		"20 % of the Nodes":   {share: 20, window: time.Minute, began: now.Add(-time.Hour)},
-		"first 1m0s of a pro": {share: 20, window: time.Minute, began: now},
+		"maxRemovals is 0":         {window: time.Minute},
+		"20 % of the Nodes":        {share: 20, window: time.Minute, began: now.Add(-time.Hour)},
+		"first 1m0s after the pro": {share: 20, window: time.Minute, began: now},
 	} {
 		if text := a.text(now); !strings.Contains(text, want) {
 			t.Errorf("text %q, want %q in it", text, want)

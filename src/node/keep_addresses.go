@@ -26,7 +26,7 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 	if chooses {
 		preferred, err := helpers.GetNodeAddressesFromNodeIP(chosen, wanted)
 		if err != nil {
-			d.problems = append(d.problems, Problem{Reason: InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node asks for the address %q with --node-ip, which its machine does not have in the cloud: its addresses are %s, and the Node says no others once it is initialised. Correct the kubelet's --node-ip, or give the machine that address.",
+			d.problems = append(d.problems, Problem{Reason: InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node sets the address %q with --node-ip, which its machine does not have in the cloud. The addresses of the machine are %s, and only these are set on the Node. Correct the kubelet's --node-ip, or give the machine that address.",
 				chosen, inWords(wanted))})
 			chooses, preferred = false, confirmed(node.Status.Addresses, wanted)
 		}

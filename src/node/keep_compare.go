@@ -13,6 +13,7 @@ import (
 
 // difference is what of a Node is not as its machine wants it. What is nil or empty stays.
 type difference struct {
+	machine     string // provider ID of the machine that the Node is to have alone once it is written; "": it has it already
 	providerID  string
 	labels      map[string]*string // nil removes one
 	annotations map[string]*string
@@ -56,9 +57,9 @@ func (d *difference) obstacle(node *corev1.Node, machine Machine) *Problem {
 	case at >= 0:
 		return &d.problems[at]
 	case node.Spec.ProviderID == "" && machine.ProviderID == "":
-		return &Problem{Reason: MachineNotFound, Message: "The cloud found a machine for this Node and gave no provider ID for it, without which nothing else can refer to it. Set spec.providerID of the Node."}
+		return &Problem{Reason: MachineNotFound, Message: "The cloud found a machine for this Node, but returned no provider ID. Set spec.providerID of the Node."}
 	case !hasIP:
-		return &Problem{Reason: MachineNoAddress, Message: "The cloud shows no address for the machine of this Node. It is looked at again by itself; if that lasts, connect the machine to the cluster's network."}
+		return &Problem{Reason: MachineNoAddress, Message: "The machine of this Node has no address in the cloud. It is retried automatically; if the problem persists, connect the machine to the cluster's network."}
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
 		value := wanted[key]
 		switch {
 		case len(validation.IsValidLabelValue(value)) > 0:
-			d.complain("The cloud says %q for the label %s, which no label can say. The label stays as it is.", value, key)
+			d.complain("The cloud says %q for the label %s, which is not a valid value of a label. The label does not change.", value, key)
 		case node.Labels[key] != value:
 			d.labels[key] = &value
 		}
@@ -102,7 +103,7 @@ func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
 func (d *difference) compareExtras(node *corev1.Node, machine Machine) {
 	before, genuine := recorded(node, d.domain)
 	if !genuine {
-		d.complain("Somebody else has changed the annotation %s of this Node, or the label %s, so it is not known any more which labels and taints were set because its machine asked for them. Both are written anew; what the machine does not ask for any more has to be removed by hand.",
+		d.complain("The annotation %s of this Node, or the label %s, was changed by another program or user. Therefore it is unknown which labels and taints were copied from its machine. Both are written again. Remove labels and taints by hand that the machine does not have any more.",
 			d.domain+appliedSuffix, sealKey(d.domain))
 	}
 	labels := d.mergeLabels(node, machine, before.Labels)
@@ -142,7 +143,7 @@ func (d *difference) mergeLabels(node *corev1.Node, machine Machine, before map[
 		d.labels[key] = nil
 	}
 	for _, key := range m.foreign {
-		d.complain("The machine of this Node asks for the label %s=%s, but somebody else has set it to %q, which stays. Remove it from the Node to get the machine's.",
+		d.complain("The machine of this Node requests the label %s=%s, but another program or user set it to %q. The label does not change. To use the machine's value, remove the label from the Node.",
 			key, wanted[key], node.Labels[key])
 	}
 	return m.applied
@@ -161,7 +162,7 @@ func (d *difference) mergeTaints(node *corev1.Node, machine Machine, before map[
 	}
 	m := merge(have, wanted, before)
 	for _, key := range m.foreign {
-		d.complain("The machine of this Node asks for the taint %s with the value %q, but somebody else has set it to %q, which stays. Remove it from the Node to get the machine's.",
+		d.complain("The machine of this Node requests the taint %s with the value %q, but another program or user set it to %q. The taint does not change. To use the machine's value, remove the taint from the Node.",
 			key, wanted[key], have[key])
 	}
 	d.retaint(node, m)
@@ -194,7 +195,7 @@ func (d *difference) effective(taint corev1.Taint) bool {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 		return true
 	}
-	d.complain("The machine of this Node asks for the taint %s with the effect %q, which there is not. Use %s, %s or %s.",
+	d.complain("The machine of this Node requests the taint %s with the effect %q, which does not exist. Use %s, %s or %s.",
 		taint.Key, taint.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 	return false
 }
@@ -203,13 +204,13 @@ func (d *difference) effective(taint corev1.Taint) bool {
 func (d *difference) permitted(kind, key, value string) bool {
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
-		d.complain("The machine of this Node asks for the %s %q with the value %q, which Kubernetes does not take: %s.", kind, key, value, wrong[0])
+		d.complain("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not allow: %s.", kind, key, value, wrong[0])
 		return false
 	case key == d.domain+"/"+keepName:
-		d.complain("The machine of this Node asks for the %s %s, by which people keep a Node. Set it on the Node itself.", kind, key)
+		d.complain("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be set in this way. Set it on the Node itself.", kind, key)
 		return false
 	case kubernetesOwn(key):
-		d.complain("The machine of this Node asks for the %s %s, which is Kubernetes' own: of its domains only %s/ can be set so.", kind, key, roleDomain)
+		d.complain("The machine of this Node requests the %s %s, which is reserved for Kubernetes. Of the reserved domains, only %s/ can be set in this way.", kind, key, roleDomain)
 		return false
 	}
 	return true

@@ -29,12 +29,12 @@ func newKeepMetrics(k *Keeper) *keepMetrics {
 	}
 	return &keepMetrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: keepSubsystem, Name: "patches_total",
-			Help: "Writes to Nodes: with the Node itself or with its status."}, []string{"part", "result"}),
+			Help: "Number of writes to Nodes, by part: the Node itself or its status."}, []string{"part", "result"}),
 		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: keepSubsystem, Name: "look_timestamp_seconds",
-			Help: "When the latest complete look at all Nodes ended; 0 before the first."}),
+			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 before the first check."}),
 		shown:     newNodeCensus(k),
-		untainted: delay("cloud_provider_taint_removal_delay_seconds", "How long after its creation a Node lost the taint of those that are not initialised."),
-		synced:    delay("initial_node_sync_delay_seconds", "How long after its creation a Node was initialised."),
+		untainted: delay("cloud_provider_taint_removal_delay_seconds", "Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),
+		synced:    delay("initial_node_sync_delay_seconds", "Time from the creation of a Node until it was initialised, in seconds."),
 	}
 }
 
@@ -70,8 +70,8 @@ func newNodeCensus(k *Keeper) nodeCensus {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(keepSubsystem+"_"+name, help, labels, nil)
 	}
-	return nodeCensus{k, desc("uninitialised", "Nodes that wait to be initialised, or cannot be."),
-		desc("problems", "Nodes that could not be made what they should be, or not entirely, by the reason of their event.", "reason")}
+	return nodeCensus{k, desc("uninitialised", "Number of Nodes that are not initialised."),
+		desc("problems", "Number of Nodes that could not be updated completely, by the reason of their event.", "reason")}
 }
 
 // Describe implements prometheus.Collector.

@@ -17,6 +17,7 @@ import (
 func (k *Keeper) serve(ctx context.Context, name string) {
 	node, err := k.nodes.Get(name)
 	if err != nil || node.DeletionTimestamp != nil || k.foreign(node) {
+		k.release(name)
 		k.queue.Forget(name)
 		k.told.Forget(name)
 		k.newest.forget(name)
@@ -33,9 +34,9 @@ func (k *Keeper) serve(ctx context.Context, name string) {
 		k.queue.AddAfter(name, conflictDelay)
 	case isProblem && !waiting(node):
 		k.queue.Forget(name)
-		klog.FromContext(ctx).V(1).Info("A Node stays as it is", "node", name, "reason", problem.Message)
+		klog.FromContext(ctx).V(1).Info("A Node does not change", "node", name, "reason", problem.Message)
 	default:
-		klog.FromContext(ctx).Error(err, "Work on a Node failed; it is tried again", "node", name, "uninitialised", waiting(node))
+		klog.FromContext(ctx).Error(err, "Syncing a Node failed; it is retried", "node", name, "uninitialised", waiting(node))
 		k.queue.AddRateLimited(name)
 	}
 }
@@ -50,7 +51,7 @@ func guest(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiti
 
 // sync makes one Node what it should be, and tells what stands in the way.
 func (k *Keeper) sync(ctx context.Context, node *corev1.Node) error {
-	d, err := k.difference(ctx, node)
+	d, err := k.claimed(ctx, node)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -58,9 +59,12 @@ func (k *Keeper) sync(ctx context.Context, node *corev1.Node) error {
 		k.tell(node, err, d.problems)
 		return err
 	}
-	after, err := k.writer.write(ctx, node, d, func(node *corev1.Node) (difference, error) { return k.difference(ctx, node) })
+	after, err := k.writer.write(ctx, node, d, func(node *corev1.Node) (difference, error) { return k.claimed(ctx, node) })
 	k.tell(node, refused(err), d.problems)
 	if err != nil {
+		if notWritten(err) {
+			k.release(node.Name)
+		}
 		return err
 	}
 	k.newest.wrote(after)
@@ -75,12 +79,47 @@ func (k *Keeper) sync(ctx context.Context, node *corev1.Node) error {
 // worth an event.
 func refused(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		return &Problem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refuses what this Node should say of its machine: %v. Look at the roles of the cloud controller manager, and at admission policies and webhooks.", err)}
+		return &Problem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refused the update of this Node: %v. Check the roles of the cloud controller manager, admission policies and webhooks.", err)}
 	}
 	return nil
 }
 
-// difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours.
+// notWritten says that the API server has certainly not made a write.
+func notWritten(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+}
+
+// release ends the claim of a Node that was not written: it has the machine that it says, if any.
+func (k *Keeper) release(name string) {
+	k.tenants.release(name, func() string {
+		node, err := k.nodes.Get(name)
+		if err != nil {
+			return ""
+		}
+		return node.Spec.ProviderID
+	})
+}
+
+// claimed is difference for a Node that is about to be written: the machine is its own from now on.
+func (k *Keeper) claimed(ctx context.Context, node *corev1.Node) (difference, error) {
+	d, err := k.difference(ctx, node)
+	if err != nil || d.machine == "" {
+		return d, err
+	}
+	if other := k.tenants.claim(node.Name, d.machine); other != "" {
+		return difference{}, taken(d.machine, other)
+	}
+	return d, nil
+}
+
+// taken says that another Node has the machine already.
+func taken(machine, other string) *Problem {
+	return &Problem{Reason: MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, provider ID or annotation by which the machine of this Node is found.",
+		machine, other)}
+}
+
+// difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours. It changes nothing: looks
+// at all Nodes call it for Nodes that they do not write.
 func (k *Keeper) difference(ctx context.Context, node *corev1.Node) (difference, error) {
 	machine, err := k.find(ctx, node)
 	if !concerns(node, machine, err) {
@@ -94,9 +133,9 @@ func (k *Keeper) difference(ctx context.Context, node *corev1.Node) (difference,
 		return difference{}, problem
 	}
 	if d.providerID != "" || waiting(node) {
-		if other := k.tenants.claim(node.Name, machine.ProviderID); other != "" {
-			return difference{}, &Problem{Reason: MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, is already that of Node %s. If it is not there any more under that name, delete that Node; otherwise correct what this one is found by.",
-				machine.ProviderID, other)}
+		d.machine = machine.ProviderID
+		if other := k.tenants.taken(node.Name, d.machine); other != "" {
+			return difference{}, taken(d.machine, other)
 		}
 	}
 	return d, nil

@@ -20,13 +20,32 @@ func (t *tenants) settle(node, machine string) {
 func (t *tenants) claim(node, machine string) (other string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if other = t.otherOf(node, machine); other == "" {
+		t.move(node, machine)
+	}
+	return other
+}
+
+// taken returns another Node that says that it runs on the machine, "" if there is none. It claims nothing.
+func (t *tenants) taken(node, machine string) (other string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.otherOf(node, machine)
+}
+
+// release ends a claim that came to nothing: what counts is what the Node says, which is read while nobody else notes anything.
+func (t *tenants) release(node string, says func() string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.move(node, says())
+}
+
+// otherOf wants mu held.
+func (t *tenants) otherOf(node, machine string) (other string) {
 	for name := range t.nodes[machine] {
 		if name != node && (other == "" || name < other) {
 			other = name
 		}
-	}
-	if other == "" {
-		t.move(node, machine)
 	}
 	return other
 }

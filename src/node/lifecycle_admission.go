@@ -16,9 +16,9 @@ const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
 // What Nodes are told that stay.
 const (
-	dryRunText   = "it would be removed, but this is a dry run, as configured"
-	witnessText  = "the cloud shows no machine of any Node, so it may be the wrong place to look; if its machine is really gone, delete the Node by hand, or start a machine of the cluster"
-	replacedText = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If the Node does not become ready: delete it, and restart the kubelet of that machine, which registers it anew"
+	dryRunText   = "it would be deleted, but dryRun is set"
+	witnessText  = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if its machine was really deleted, delete the Node by hand, or start a machine of the cluster"
+	replacedText = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If the Node does not become ready, delete it and restart the kubelet of that machine, which registers the Node again"
 )
 
 func (l *Lifecycle) keptText() string {
@@ -90,7 +90,7 @@ func (l *Lifecycle) stays(ctx context.Context, s *subject) (why reason, text str
 	}
 	switch id, err := l.provider.Namesake(ctx, s.node); {
 	case err != nil:
-		return blockedNoAnswer, fmt.Sprintf("it is not known whether another machine has its name: %v", err)
+		return blockedNoAnswer, fmt.Sprintf("the cloud did not answer whether another machine has its name: %v", err)
 	case id != "":
 		return blockedReplaced, fmt.Sprintf(replacedText, id)
 	}
@@ -114,11 +114,11 @@ func (l *Lifecycle) halt(ripe []*subject, missing int, now time.Time) {
 	if l.stopped.stale(limit, now) {
 		l.stopped = telling{limit, now}
 		l.recorder.Eventf(ripe[0].node, corev1.EventTypeWarning, reasonRemovalsStopped,
-			"The machines of %d Nodes are missing, those of %s, and %d Nodes were removed lately. None is removed until these are fewer: %s. If machines are missing for no reason, look at the cloud's API and the credentials; if they are really gone, delete the Nodes by hand, or allow more removals",
+			"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer machines are missing: %s. If machines are missing without a reason, check the cloud's API and the credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
 			missing, named(ripe), len(l.allowance.spent), limit)
 	}
 	for _, s := range ripe {
-		l.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would go", limit))
+		l.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would be deleted", limit))
 	}
 }
 

@@ -64,7 +64,7 @@ func (l *Lifecycle) doubts(ctx context.Context, subjects []*subject) (why string
 		ready++
 	}
 	if len(absent) > 0 && (len(absent) == ready || len(absent) > maxStrange && 2*len(absent) > ready) {
-		return fmt.Sprintf("the cloud shows no machine for %s, and these are ready: if it is the right cloud, correct or delete these Nodes", named(absent)), false
+		return fmt.Sprintf("the cloud shows no machine for %s, although these Nodes are ready: check that it is the right cloud; if it is, correct or delete these Nodes", named(absent)), false
 	}
 	return l.askForStrange(ctx, absent, 2*len(absent) < ready)
 }
@@ -88,7 +88,7 @@ func (l *Lifecycle) askForStrange(ctx context.Context, absent []*subject, few bo
 	if len(left) == 0 {
 		return "", false
 	}
-	return fmt.Sprintf("the cloud shows no machine for %s, and these are ready; they are asked for, a few at a time", named(left)), true
+	return fmt.Sprintf("the cloud shows no machine for %s, although these Nodes are ready; each of these machines is being checked, a few at a time", named(left)), true
 }
 
 // askStrange asks for the machine of a ready Node which the list lacks. It is false when the machine is where lists should show it.

@@ -66,7 +66,7 @@ func (l *Lifecycle) calm(subjects []*subject) {
 		switch {
 		case s.step == strange:
 			known.blocked = ""
-			l.tell(s, reasonStateUnknown, string(s.sight.state), "The cloud says of this Node's machine something that is not known here, so the Node stays as it is: a newer version may know it")
+			l.tell(s, reasonStateUnknown, string(s.sight.state), "The state of this Node's machine is not known to this version, so the Node does not change. Check whether a newer version supports it")
 		case s.sight.err != nil && !s.ready(): // nothing is known now
 			if !s.sight.kept && s.sight.at.Sub(s.history.dark) >= max(darkLimit, l.behaviour.GracePeriod) {
 				dark = append(dark, s)
@@ -99,7 +99,7 @@ func (l *Lifecycle) despair(dark []*subject) {
 	}
 	l.unlit = telling{"", now}
 	l.recorder.Eventf(first.node, corev1.EventTypeWarning, reasonNotRemoved,
-		"These Nodes are not ready, and for %s nobody could say how their machines are, so they stay as they are: %s. The cloud's answer: %v",
+		"These Nodes are not ready, and the state of their machines has been unknown for %s, so the Nodes do not change: %s. The cloud's answer: %v",
 		now.Sub(first.history.dark).Round(time.Minute), named(dark), first.sight.err)
 }
 
@@ -114,7 +114,7 @@ func (l *Lifecycle) note(s *subject, why reason) {
 // hold notes why the Node is not removed now. When that passes, it is due.
 func (l *Lifecycle) hold(s *subject, why reason, text string) {
 	l.note(s, why)
-	l.tell(s, reasonNotRemoved, string(why), "Its machine is missing, but the Node is not removed: "+text)
+	l.tell(s, reasonNotRemoved, string(why), "The machine of this Node is missing, but the Node is not deleted: "+text)
 }
 
 // block is hold, and begins anew.

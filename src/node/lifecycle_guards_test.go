@@ -115,9 +115,9 @@ func TestDryRun(t *testing.T) {
 		r.want("calls in an hour", strings.HasSuffix(r.sky.calls(), "1 vouches, 1 confirms"), true)
 		r.want("would be removed", testutil.ToFloat64(r.life.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
 		r.want("blocked", r.blocked(blockedDryRun), 1.0)
-		r.toldOnce("dry run")
+		r.toldOnce("dryRun is set")
 		r.pass(skyAge + lifeSoon)
-		r.toldOnce("dry run")
+		r.toldOnce("dryRun is set")
 	})
 }
 

@@ -45,19 +45,19 @@ type lifecycleMetrics struct {
 func newLifecycleMetrics() *lifecycleMetrics {
 	m := &lifecycleMetrics{
 		removals: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleSubsystem, Name: "removals_total",
-			Help: "Removals of Nodes whose machine is gone."}, []string{"result"}),
+			Help: "Number of deletions of Nodes whose machine does not exist, by result."}, []string{"result"}),
 		blocked: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleSubsystem, Name: "deletions_blocked_total",
-			Help: "How often a Node whose machine is missing was not removed, by the reason why; the same reason in a row counts once."}, []string{"reason"}),
+			Help: "Number of times that a Node whose machine is missing was not deleted, by reason. The same reason in a row counts once."}, []string{"reason"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "deletions_blocked",
-			Help: "Nodes that are not removed although their machine is missing, or because nobody knows how it is, by the reason why."}, []string{"reason"}),
+			Help: "Number of Nodes that are not deleted although their machine is missing or its state is unknown, by reason."}, []string{"reason"}),
 		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "nodes",
-			Help: "Nodes by what follows from them and their machines."}, []string{"state"}),
+			Help: "Number of Nodes, by the state of the Node and its machine."}, []string{"state"}),
 		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: lifecycleSubsystem, Name: "look_timestamp_seconds",
-			Help: "When the latest complete pass over all Nodes ended; 0 before the first."}),
+			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 before the first check."}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: lifecycleLibrary, Name: "monitor_nodes_duration_seconds",
-			Help: "How long passes over all Nodes took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}), // the library's
+			Help: "Duration of checks of all Nodes, in seconds.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}), // the library's
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: lifecycleLibrary, Name: "cloud_provider_calls_total",
-			Help: "Machines that were asked for by their identity."}, []string{"operation", "result"}),
+			Help: "Number of requests for a machine by its identity."}, []string{"operation", "result"}),
 	}
 	for _, why := range reasons() { // so that an increase from nothing is seen, too
 		m.blocked.WithLabelValues(string(why))

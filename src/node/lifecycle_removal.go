@@ -51,7 +51,7 @@ func (l *Lifecycle) remove(ctx context.Context, subjects, witnesses []*subject) 
 	}
 	l.proofs++
 	if err := l.provider.Vouch(ctx, called(witnesses, l.proofs)); err != nil {
-		l.blockAll(batch, blockedNotVouched, fmt.Sprintf("it is not certain that the right cloud was asked with good credentials: %v", err))
+		l.blockAll(batch, blockedNotVouched, fmt.Sprintf("it is not certain that the credentials and the configured cloud are correct: %v", err))
 		return
 	}
 	second := time.Now() // and no sooner: a list that began before the credentials were found good proves nothing
@@ -86,11 +86,11 @@ func (l *Lifecycle) secondLook(ctx context.Context, batch []*subject, second tim
 func (l *Lifecycle) agreed(s *subject, state State, err error) bool {
 	switch {
 	case errors.Is(err, ErrElsewhere):
-		l.block(s, blockedContradicted, fmt.Sprintf("its machine is there, but not where it is looked for: %v", err))
+		l.block(s, blockedContradicted, fmt.Sprintf("its machine exists, but not in the configured VPC: %v", err))
 	case err != nil:
-		l.block(s, blockedNoAnswer, fmt.Sprintf("the cloud was asked again, and there was no answer: %v", err))
+		l.block(s, blockedNoAnswer, fmt.Sprintf("the cloud did not answer the second request: %v", err))
 	case state != Gone:
-		l.block(s, blockedContradicted, fmt.Sprintf("its machine was missing, but asked again the cloud says that it is %s", state))
+		l.block(s, blockedContradicted, fmt.Sprintf("its machine was missing from the list, but a second request shows that it is %s", state))
 	}
 	return err == nil && state == Gone
 }
@@ -125,7 +125,7 @@ func (l *Lifecycle) conclude(ctx context.Context, s *subject) error {
 		return nil
 	}
 	if away { // it was not counted among those that go
-		l.block(s, blockedContradicted, "its machine was in another network a moment ago")
+		l.block(s, blockedContradicted, "its machine was in another network at the last check")
 		return nil
 	}
 	fresh, err := l.read(ctx, s.node.Name)
@@ -138,7 +138,7 @@ func (l *Lifecycle) conclude(ctx context.Context, s *subject) error {
 	case isKept(fresh, l.behaviour.Domain):
 		l.block(s, blockedKept, l.keptText())
 	case differs(s, fresh):
-		l.block(s, blockedReported, "it changed just now; there may be a kubelet")
+		l.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")
 	case l.behaviour.DryRun:
 		l.spend(fresh)
 		l.metrics.removed(removalDryRun)
@@ -172,14 +172,14 @@ func (l *Lifecycle) delete(ctx context.Context, s *subject, fresh *corev1.Node) 
 	case err == nil:
 		klog.FromContext(ctx).Info("Node removed, because its machine is gone", "node", klog.KObj(fresh), "providerID", fresh.Spec.ProviderID)
 		l.recorder.Eventf(fresh, corev1.EventTypeNormal, reasonDeleting,
-			"Deleting Node %s: its machine %s is gone, as two lists and the cloud itself say", fresh.Name, fresh.Spec.ProviderID)
+			"Deleting Node %s: its machine %s does not exist, as two lists and a request for it confirmed", fresh.Name, fresh.Spec.ProviderID)
 		l.metrics.removed(removalDone)
 		delete(l.records, fresh.UID)
 	case apierrors.IsNotFound(err): // somebody else was faster
 		l.allowance.refund(fresh.UID)
 	case apierrors.IsConflict(err):
 		l.allowance.refund(fresh.UID)
-		l.block(s, blockedReported, "it changed just now; there may be a kubelet")
+		l.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")
 	default:
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown { // it was refused
 			l.allowance.refund(fresh.UID)
@@ -187,7 +187,7 @@ func (l *Lifecycle) delete(ctx context.Context, s *subject, fresh *corev1.Node) 
 		l.metrics.removed(removalFailed)
 		l.anew(s)
 		l.note(s, blockedKubernetes)
-		l.tell(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf("Deleting Node %s, whose machine is gone: %v; it is tried again", fresh.Name, err))
+		l.tell(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf("Deleting Node %s, whose machine does not exist: %v; it is retried automatically", fresh.Name, err))
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (l *Lifecycle) retaint(ctx context.Context, subjects []*subject) {
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it changed meanwhile; the next pass looks at it again
 		case err != nil:
-			klog.FromContext(ctx).Error(err, "Shutdown taint not changed; it is tried again", "node", klog.KObj(s.node))
+			klog.FromContext(ctx).Error(err, "Shutdown taint not changed; it is retried", "node", klog.KObj(s.node))
 		default:
 			klog.FromContext(ctx).Info("Shutdown taint changed", "node", klog.KObj(s.node), "tainted", s.step == taint, "machine", s.sight.state)
 		}

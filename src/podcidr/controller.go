@@ -182,7 +182,7 @@ func (c *Controller) takeStock(ctx context.Context) bool {
 			c.ledger.stocked()
 			return true
 		}
-		klog.FromContext(ctx).Error(err, "Nodes cannot be listed, so that nobody knows which networks are free; it is tried again", "after", pause)
+		klog.FromContext(ctx).Error(err, "Nodes cannot be listed, so it is not known which networks are free; it is retried", "after", pause)
 		select {
 		case <-ctx.Done():
 			return false

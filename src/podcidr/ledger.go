@@ -62,13 +62,13 @@ func newLedger(cidrs []netip.Prefix, masks Masks, domain string) *ledger {
 	const subsystem = "node_ipam_controller"
 	l := &ledger{masks: masks, shortest: masks.Limit(Masks{}, cidrs), domain: domain, records: map[string]holding{}, waiting: map[string]bool{}, metrics: metrics{
 		allocations: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_allocations_total",
-			Help: "Nodes that were given the networks of their pods."}),
+			Help: "Number of Nodes that networks for their pods were allocated to."}),
 		releases: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: "cidrset_cidrs_releases_total",
-			Help: "Networks that are free again because their Node is gone."}),
+			Help: "Number of networks that were released because their Node was deleted."}),
 		usage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Subsystem: subsystem, Name: "cidrset_usage_cidrs",
-			Help: "Share of a network of the cluster that Nodes have, from 0 to 1."}, []string{"clusterCIDR"}),
+			Help: "Ratio of a network of the cluster that is allocated to Nodes, from 0 to 1."}, []string{"clusterCIDR"}),
 		rival: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "rival",
-			Help: "1 while this process gives no networks because another one has given several Nodes some of the cluster's, too; else 0."}),
+			Help: "1 if this program allocates no networks because another program allocated networks to several Nodes, otherwise 0."}),
 	}}
 	for _, network := range cidrs {
 		l.pools = append(l.pools, newPool(network))
@@ -130,8 +130,8 @@ func (l *ledger) wrong(networks []netip.Prefix, later bool) (why *problem) {
 			why = large
 		}
 		if later && l.overlaps(network) {
-			why = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with that of another Node, or of Services, and was not given by this controller: two of them give networks, or somebody sets them. "+
-				"Stop the other one, delete this Node, and let it register again.", network)}
+			why = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with a network of another Node, or of Services, and was not allocated by this controller. Another program or user also allocates networks. "+
+				"Stop the other program, delete this Node, and let it register again.", network)}
 		}
 	}
 	return why
@@ -153,8 +153,8 @@ func (l *ledger) amiss() (names []string) {
 func (l *ledger) tooLarge(network netip.Prefix) *problem {
 	for _, p := range l.pools {
 		if p.network.Overlaps(network) && !l.shortest.Allows(network) {
-			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than any that this controller would give, with a prefix of %d bits. No other Node gets a part of it while this one is there. "+
-				"If that is not meant, find out who set it, delete this Node, and let it register again; if it is, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network, l.shortest.of(network))}
+			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than the networks that this controller allocates, which have a prefix of %d bits. No other Node gets a part of it while this Node exists. "+
+				"If this is a mistake, find out which program set it, delete this Node, and let it register again. If it is intended, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network, l.shortest.of(network))}
 		}
 	}
 	return nil
@@ -217,7 +217,7 @@ func (l *ledger) reserve(node *corev1.Node) (networks []netip.Prefix, freed []st
 		if !found {
 			l.giveUp(networks)
 			l.waiting[node.Name] = true
-			return nil, freed, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free in %s of --cluster-cidr for the pods of this Node. Remove Nodes that are not needed, or give Nodes smaller networks; it gets one as soon as one is free.", bits, p.network)}
+			return nil, freed, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free in %s of --cluster-cidr for the pods of this Node. Delete Nodes that are not needed, or allocate smaller networks. The Node gets a network as soon as one is free.", bits, p.network)}
 		}
 		networks = append(networks, network)
 	}
@@ -325,7 +325,7 @@ func (l *ledger) maskOf(node *corev1.Node, network netip.Prefix) (int, error) {
 	}
 	bits, err := strconv.Atoi(text)
 	if shortest := l.shortest.of(network); err != nil || bits < shortest || bits > network.Addr().BitLen() {
-		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s is %q; want a whole number from %d to %d, the length of a prefix within %s. --shortest-node-cidr-mask-size-ipv4 and -ipv6 say how large a Node's own network may be.",
+		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s is %q; want a whole number from %d to %d, the length of a prefix within %s. --shortest-node-cidr-mask-size-ipv4 and -ipv6 limit the size of a Node's network.",
 			key, text, shortest, network.Addr().BitLen(), network)}
 	}
 	return bits, nil

@@ -52,11 +52,11 @@ func (r *rival) quiet(now time.Time) bool { return r.stopped && now.Sub(r.last) 
 func (r *rival) err() error {
 	names := strings.Join(slices.Sorted(maps.Keys(r.strangers)), ", ")
 	if !r.stopped {
-		return &problem{reasonRival, fmt.Sprintf("Another one than this controller gave networks of --cluster-cidr lately, to: %s. If these are %d Nodes within %s, this one gives none for a while: two that give networks give some of them twice. "+
-			"Find out who sets spec.podCIDRs. If it is kube-controller-manager, set --allocate-node-cidrs=false here or there.", names, manyStrangers, strangeFor)}
+		return &problem{reasonRival, fmt.Sprintf("Another program recently allocated networks of --cluster-cidr to Nodes: %s. If it does so for %d Nodes within %s, this controller pauses, because two programs would allocate the same networks. "+
+			"Find out which program sets spec.podCIDRs. If it is kube-controller-manager, set --allocate-node-cidrs=false for one of the two.", names, manyStrangers, strangeFor)}
 	}
-	return &problem{reasonRival, fmt.Sprintf("Another one than this controller gave networks of --cluster-cidr, to: %s. Two that give networks give some of them twice, so that this one gives none until there was no other for %s. "+
-		"If kube-controller-manager is to give them, set --allocate-node-cidrs=false here; if not, set it there.", names, quietTime)}
+	return &problem{reasonRival, fmt.Sprintf("Another program allocated networks of --cluster-cidr to Nodes: %s. Two programs would allocate the same networks, so this controller allocates none until the other program has stopped for %s. "+
+		"If kube-controller-manager allocates networks, set --allocate-node-cidrs=false for this program; otherwise set it for kube-controller-manager.", names, quietTime)}
 }
 
 // foreign says of a Node that has just got networks whether somebody else gave them, and from those of the cluster. After some of them nothing
@@ -108,7 +108,7 @@ func (c *Controller) watch(ctx context.Context) {
 		}
 		if c.ledger.rested() && c.takeStock(ctx) {
 			c.ledger.resume()
-			klog.FromContext(ctx).Info("Nobody else gives Nodes networks any more, so this process does again")
+			klog.FromContext(ctx).Info("No other program allocates networks of Nodes any more, so this program does so again")
 			c.lookAgain()
 		}
 	}

@@ -33,7 +33,7 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, networks []ne
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if _, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("giving node %s the networks %v of its pods: %w; it is tried again", node.Name, texts, err)
+		return fmt.Errorf("giving node %s the networks %v of its pods: %w; it is retried automatically", node.Name, texts, err)
 	}
 	return nil
 }

@@ -166,12 +166,12 @@ func (c *Controller) addition(ctx context.Context, o operation, result *outcome)
 }
 
 // errFull says that the table refused a route a moment ago.
-var errFull = errors.New("the cloud has just refused another route: there is no room for more")
+var errFull = errors.New("the cloud has just refused another route, because the quota is used up")
 
 func noticeOf(o operation, err error) notice {
 	reason := reasonFailed
 	if problem, told := errors.AsType[*Problem](err); told {
 		reason = cmp.Or(problem.Reason, reason)
 	}
-	return notice{reason, fmt.Sprintf("Could not create the route to %s by %s in route table %s: %v. It is tried again.", o.route.Destination, o.route.Gateway, o.table.Name, err)}
+	return notice{reason, fmt.Sprintf("Could not create the route to %s via %s in route table %s: %v. It is retried automatically.", o.route.Destination, o.route.Gateway, o.table.Name, err)}
 }

@@ -32,7 +32,7 @@ type state struct {
 // stateOf is what it should say of a Node that lacks routes for these reasons.
 func stateOf(lacking []notice) state {
 	if len(lacking) == 0 {
-		return state{corev1.ConditionFalse, routesCreated, "Every network of the pods of this Node has its route"}
+		return state{corev1.ConditionFalse, routesCreated, "Every pod network of this Node has a route"}
 	}
 	reasons := make([]string, 0, len(lacking))
 	for _, one := range lacking {
@@ -40,7 +40,7 @@ func stateOf(lacking []notice) state {
 			reasons = append(reasons, one.reason)
 		}
 	}
-	return state{corev1.ConditionTrue, noRoutesCreated, "Pods of this Node lack routes, see its events: " + strings.Join(reasons, ", ")}
+	return state{corev1.ConditionTrue, noRoutesCreated, "Some routes to the pods of this Node are missing, see its events: " + strings.Join(reasons, ", ")}
 }
 
 // available is what the condition of a Node says now.
@@ -55,7 +55,7 @@ func available(node *corev1.Node) state {
 
 // waiting is what it should say of a Node whose routes are to be made, as long as it says nothing.
 func waiting() state {
-	return state{corev1.ConditionTrue, noRoutesCreated, "The routes of this Node are being made"}
+	return state{corev1.ConditionTrue, noRoutesCreated, "The routes of this Node are being created"}
 }
 
 // accepts says whether nothing has to be written. That the network is available is as good in the words of others, such as a network plugin.

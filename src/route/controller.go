@@ -172,7 +172,7 @@ func (c *Controller) serve(ctx context.Context, trigger string) {
 	c.metrics.passed(trigger, result.changed, err, result.failed)
 	if err != nil {
 		pause := c.memory.failed(look, notice{})
-		klog.FromContext(ctx).Error(err, "The routes of the cloud cannot be compared with the Nodes; nothing is removed meanwhile, and it is tried again", "after", pause)
+		klog.FromContext(ctx).Error(err, "The routes of the cloud cannot be compared with the Nodes; no routes are deleted until a retry succeeds", "after", pause)
 		result.later(pause) // or sooner, where a Node could not even say that it waits
 		c.queue.AddAfter(trigger, result.retry)
 		return

@@ -38,8 +38,8 @@ func (b *before) look(p *plan, table Table, present map[netip.Prefix][]Found) {
 func (p *plan) refuse(b *before) {
 	for at, w := range b.wants {
 		why := notice{reasonLarge, fmt.Sprintf(
-			"No route to %s is made, and one that is there stays as it is: the network is larger than any that nodes of this cluster are given, and others may have parts of it. "+
-				"If that is not meant, find out who set it, delete this Node, and let it register again; if it is, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", w.destination)}
+			"No route to %s is made, and an existing one does not change: the network is larger than the networks that nodes of this cluster are given, so other nodes may have parts of it. "+
+				"If this is a mistake, find out which program set it, delete this Node, and let it register again. If it is intended, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", w.destination)}
 		if b.used > 0 && b.tables[at] == b.used {
 			p.warnings[w.node.Name] = append(p.warnings[w.node.Name], why)
 			continue

@@ -189,7 +189,7 @@ func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, d deman
 	vacant, err := c.provider.Vacant(ctx, cluster, addresses)
 	c.tellUnlisted(cluster.Members, err)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "It is not known who has the addresses that routes of others lead to; they stay, and it is asked again at the next look for drift")
+		klog.FromContext(ctx).Error(err, "It is not known which machines have the addresses that unmanaged routes lead to; these routes do not change until the next check for drift")
 		return nil
 	}
 	found := c.memory.noteVacant(doubted, func(s pair) bool { return slices.Contains(vacant, s.gateway) })
@@ -289,11 +289,11 @@ func (c *Controller) removals(ctx context.Context, p plan, result *outcome) {
 		if err == nil {
 			c.memory.succeeded(o.key())
 			c.memory.disown(o.key())
-			klog.FromContext(ctx).Info("Removed the route of a Node that is gone, or has another one", "destination", o.found.Destination, "gateway", o.found.Gateway, "table", o.table.Name)
+			klog.FromContext(ctx).Info("Deleted the route of a Node that does not exist any more, or has another route", "destination", o.found.Destination, "gateway", o.found.Gateway, "table", o.table.Name)
 			return
 		}
 		pause := c.memory.failed(o.key(), notice{})
 		result.later(pause)
-		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be removed; it is tried again", "destination", o.found.Destination, "gateway", target(o.found), "table", o.table.Name, "after", pause)
+		klog.FromContext(ctx).Error(err, "A route that no Node needs could not be deleted; it is retried", "destination", o.found.Destination, "gateway", target(o.found), "table", o.table.Name, "after", pause)
 	})
 }

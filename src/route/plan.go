@@ -165,14 +165,14 @@ func (p *plan) bypass(table Table) {
 	}
 	for _, name := range table.Nodes {
 		p.warnings[name] = append(p.warnings[name], notice{reasonOtherTable, fmt.Sprintf(
-			"The subnet of this Node uses route table %s, which is not the one that is configured for routes: it gets none, and this Node may not reach pods of others. Let the subnet use the configured table, or configure none.",
+			"The subnet of this Node uses route table %s, which is not the route table that is configured for routes. No routes are made in it, so this Node may be unable to reach pods of other Nodes. Let the subnet use the configured table, or configure none.",
 			table.Name)})
 	}
 }
 
 func (p *plan) conflict(node string, table Table, destination netip.Prefix, has string) {
 	p.conflicts[node] = append(p.conflicts[node], conflict{table: table.ID, destination: destination, notice: notice{reasonConflict, fmt.Sprintf(
-		"Route table %s %s, which is none of this cluster's nodes. It is not touched. Remove it, be it an older one of this Node, or give the pods of this Node another network.", table.Name, has)}})
+		"Route table %s %s, which does not belong to a node of this cluster. It is not changed. Delete it, even if it is an older route of this Node, or give the pods of this Node another network.", table.Name, has)}})
 }
 
 // elsewhere says whether a destination leads where it should in another table.

@@ -17,7 +17,7 @@ import (
 func (c *Controller) say(ctx context.Context, node *corev1.Node, wanted state, result *outcome) {
 	wait, err := c.settle(ctx, node, wanted)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "A Node does not say whether it has its routes; it is tried again", "node", node.Name)
+		klog.FromContext(ctx).Error(err, "The condition about routes of a Node could not be written; it is retried", "node", node.Name)
 		wait = minRetryDelay
 	}
 	result.later(wait)
@@ -77,7 +77,7 @@ func whenSlow(work, meanwhile func()) {
 func (c *Controller) release(ctx context.Context, nodes []*corev1.Node, result *outcome) {
 	for _, node := range nodes {
 		if s := available(node); c.excludes(node) && s.status == corev1.ConditionTrue && s.reason == noRoutesCreated {
-			c.say(ctx, node, state{corev1.ConditionFalse, routesCreated, "This Node takes no part in the cloud's routes"}, result)
+			c.say(ctx, node, state{corev1.ConditionFalse, routesCreated, "No routes are made for this Node"}, result)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (c *Controller) saysNothing(node *corev1.Node) bool {
 
 // tellUnknown says on Nodes that wait for routes why nothing happens. A look that failed is no reason to say of others that they have none.
 func (c *Controller) tellUnknown(ctx context.Context, nodes []*corev1.Node, err error, result *outcome) {
-	why := notice{reasonUnknown, fmt.Sprintf("It is not known which routes there are: %v. It is tried again.", err)}
+	why := notice{reasonUnknown, fmt.Sprintf("The existing routes are unknown: %v. It is retried automatically.", err)}
 	concerned := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
 		return len(podCIDRs(node)) == 0 || available(node).status == corev1.ConditionFalse
 	})
@@ -119,7 +119,7 @@ func (c *Controller) tellLeftBehind(cluster Cluster, routes []pair) {
 	}
 	for _, table := range slices.Sorted(maps.Keys(left)) {
 		c.recorder.Eventf(oldest, corev1.EventTypeWarning, reasonLeftBehind,
-			"Route table %s has %d routes to addresses that no machine has: %s. Nodes may have left them: they are removed at the next look. If one is somebody's, let it lead to a machine, or to a network that is not within --cluster-cidr.",
+			"Route table %s has %d routes to addresses that no machine has: %s. They may belong to Nodes that were deleted, and are deleted at the next check. To keep a route, let it lead to a machine, or to a network outside of --cluster-cidr.",
 			table, len(left[table]), named(left[table]))
 	}
 }
@@ -159,7 +159,7 @@ func (c *Controller) tellRestoredIn(table string, lost []want) {
 	if len(lost) <= maxNamed {
 		for _, w := range lost {
 			c.recorder.Eventf(w.node, corev1.EventTypeWarning, reasonRestored,
-				"The route to %s in route table %s was removed, not by this cluster. It is made again: as long as the Node is there, its pods need it.", w.destination, table)
+				"The route to %s in route table %s was deleted by another program or user. It is created again, because the pods of this Node need it.", w.destination, table)
 		}
 		return
 	}
@@ -168,5 +168,5 @@ func (c *Controller) tellRestoredIn(table string, lost []want) {
 		destinations = append(destinations, w.destination.String())
 	}
 	c.recorder.Eventf(lost[0].node, corev1.EventTypeWarning, reasonRestored, // wants are those of older Nodes first
-		"%d routes in route table %s were removed, not by this cluster: to %s. They are made again: as long as their Nodes are there, pods need them.", len(lost), table, named(destinations))
+		"%d routes in route table %s were deleted by another program or user: to %s. They are created again, because the pods of their Nodes need them.", len(lost), table, named(destinations))
 }

@@ -58,8 +58,8 @@ func (c *Controller) tellUnlisted(members []Member, err error) {
 }
 
 func (c *Controller) tellHindrance(node *corev1.Node, lacks string) {
-	why := reminder.Notice{Reason: reasonStopped, Message: "The cloud's list of machines lacks " + lacks + " of this Node, so that it is not known who else is missing in it: as long as that lasts, routes that Nodes left behind are not removed. " +
-		"If spec.providerID names no machine, or one that is gone, delete the Node, and let its kubelet register with the right one."}
+	why := reminder.Notice{Reason: reasonStopped, Message: "The cloud's list of machines lacks " + lacks + " of this Node, so the list may be incomplete. Routes of deleted Nodes are not deleted until the list is complete. " +
+		"If spec.providerID names a machine that does not exist, delete the Node, and let its kubelet register with the right provider ID."}
 	for _, n := range c.hindrance.told.Note(string(node.UID), node.UID, []reminder.Notice{why}) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}

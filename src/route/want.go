@@ -129,7 +129,7 @@ func (d *demand) add(member Member, text string, cidrs []netip.Prefix, shortest 
 	}
 	destination, err := netip.ParsePrefix(text)
 	if err != nil {
-		tell(reasonInvalid, "No route: %q in spec.podCIDRs is no network. It cannot be changed: delete the Node, and let it register again.", text)
+		tell(reasonInvalid, "No route: %q in spec.podCIDRs is not a network. The field cannot be changed: delete the Node, and let it register again.", text)
 		return
 	}
 	destination = destination.Masked()
@@ -143,16 +143,16 @@ func (d *demand) add(member Member, text string, cidrs []netip.Prefix, shortest 
 	case len(w.gateways) == 0 && (!member.Known || joining(node)):
 		return
 	case !Inside(destination, cidrs):
-		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to elsewhere are not touched. Make --cluster-cidr the network that pods have their addresses from.", destination)
+		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not managed. Set --cluster-cidr to the network of all pods.", destination)
 		return
 	case !shortest.Allows(destination):
 		d.oversized = append(d.oversized, w)
 		return
 	case twice:
-		tell(reasonTaken, "No route to %s: node %s has %s for its pods. Find out what gives networks to Nodes twice, delete one of the two, and let it register again.", destination, owner, theirs)
+		tell(reasonTaken, "No route to %s: node %s has %s for its pods, which overlaps. Find out which programs allocate networks, disable one of them, delete one of the two Nodes, and let it register again.", destination, owner, theirs)
 		return
 	case len(w.gateways) == 0:
-		tell(reasonNoAddress, "No route to %s: the Node has no internal %s address that it could lead to. Give its machine one.", destination, family(destination))
+		tell(reasonNoAddress, "No route to %s: the Node has no internal %s address that the route could lead to. Give its machine one.", destination, family(destination))
 	}
 	d.claims.take(destination, node.Name)
 	d.wants = append(d.wants, w)

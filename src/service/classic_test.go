@@ -146,7 +146,7 @@ func TestClassicProviderIsBusy(t *testing.T) {
 		}
 		cloud.set(func(l *library) { l.ensure = nil })
 		<-time.After(time.Minute)
-		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
 	})
 }
 

@@ -148,7 +148,7 @@ func (c *Controller) serviceEvents() cache.ResourceEventHandler {
 
 // mayMatter says whether a Service wants a load balancer, or may have had one.
 func mayMatter(service *corev1.Service) bool {
-	return service.Spec.Type == corev1.ServiceTypeLoadBalancer || helpers.HasLBFinalizer(service)
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer || helpers.HasLBFinalizer(service) || hasConditions(service)
 }
 
 // sameForUs says whether nothing differs that this controller looks at, or would put back.
@@ -167,6 +167,9 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 		return joinWindow
 	}
 	changed := func(before, after *corev1.Node) {
+		if before == nil || after == nil {
+			c.fleet.changed()
+		}
 		if differs, leaves := difference(before, after); differs {
 			c.fleet.changed()
 			c.queue.add(sweep, urgent, within(leaves))
@@ -275,11 +278,11 @@ func (c *Controller) serve(ctx context.Context, key string) {
 	case err == nil:
 		c.queue.Forget(key)
 	case asked && isWait(err):
-		klog.FromContext(ctx).V(2).Info("Service is looked at again later", "service", key, "after", after, "reason", err.Error())
+		klog.FromContext(ctx).V(2).Info("The Service is synced again later", "service", key, "after", after, "reason", err.Error())
 		c.queue.Forget(key)
 		c.queue.add(key, c.queue.order.was(key), after)
 	default:
-		klog.FromContext(ctx).Error(err, "Work on a Service failed; it is tried again", "service", key)
+		klog.FromContext(ctx).Error(err, "Syncing a Service failed; it is retried", "service", key)
 		c.queue.again(key, after)
 	}
 }

@@ -26,7 +26,7 @@ func TestLifeOfAService(t *testing.T) {
 		<-time.After(30 * time.Second)
 		service := r.service("web")
 		want(r, "address", fmt.Sprint(addressesOf(service.Status.LoadBalancer)), "[192.0.2.1]")
-		want(r, "provisioned", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "provisioned", r.condition("web", conditionProvisioned), "True Provisioned")
 		want(r, "targets", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
 		wantList(r, "events", r.told(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
 
@@ -81,7 +81,7 @@ func TestNobodyWaits(t *testing.T) {
 		want(r, "event", slow[0], "Warning LoadBalancerSlow")
 		r.cloud.set(func(p *plain) { p.takes = 0 })
 		<-time.After(2 * time.Minute)
-		want(r, "serves in the end", r.condition("web-07", conditionProvisioned), "True Serving")
+		want(r, "serves in the end", r.condition("web-07", conditionProvisioned), "True Provisioned")
 	})
 }
 
@@ -96,7 +96,7 @@ func TestTypeChanges(t *testing.T) {
 		want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers), fmt.Sprint(corev1.ServiceStatus{}, []string{}))
 		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
 		r.settle()
-		want(r, "back again", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "back again", r.condition("web", conditionProvisioned), "True Provisioned")
 	})
 }
 
@@ -261,10 +261,10 @@ func TestOutageDoesNotHideThatItServes(t *testing.T) {
 		r.addNode("c")
 		<-time.After(10 * time.Minute)
 		wantList(r, "writes to Kubernetes", r.kubernetesWrites())
-		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
 		r.cloud.set(func(p *plain) { p.blind, p.refusing = nil, errors.New("quota exceeded") })
 		<-time.After(10 * time.Minute)
-		want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
 		want(r, "condition", r.condition("web", conditionSynced), "False Failed")
 		r.cloud.set(func(p *plain) { p.refusing = nil })
 		<-time.After(10 * time.Minute)

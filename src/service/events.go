@@ -38,12 +38,16 @@ const (
 	reasonOrphaned = "LoadBalancerOrphaned"
 	// reasonEndpoints: there is no endpoint that traffic could go to.
 	reasonEndpoints = "NoReadyEndpoints"
+	// reasonExcluded: all endpoints that are ready are on nodes that load balancers leave out.
+	reasonExcluded = "EndpointsOnExcludedNodes"
 	// reasonUnread: nobody can read where the endpoints are.
 	reasonUnread = "EndpointsNotRead"
 	// reasonUnmatched: no node has the labels that the Service wants.
 	reasonUnmatched = "NoNodeMatches"
 	// reasonKept: the Service has no load balancer any more, and the cloud still has the one it had.
 	reasonKept = "KeptLoadBalancer"
+	// reasonLeft: something that may have been the Service's stays in the cloud.
+	reasonLeft = "LoadBalancerLeft"
 )
 
 // tellOnce makes an event unless the same object of the cloud, "" for none, has been the reason of the same one since the Service's
@@ -107,19 +111,36 @@ func targetNotices(w wish) []loadbalancer.Notice {
 		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Nodes, Reason: reason, Message: message})
 	}
 	if w.targets.Endless && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 { // the pods of a new Service take their time
-		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has, and nobody answers there. Look at the pods that the Service selects.")
+		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
 	}
 	switch t := w.targets; {
+	case t.LastResort:
+		add(reasonExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded by the label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no other node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other nodes, or remove the label.",
+			corev1.LabelNodeExcludeBalancers, names(t.Names)))
+	case t.Elsewhere && !t.Unmatched && len(w.service.Status.LoadBalancer.Ingress) > 0:
+		add(reasonEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
 	case t.Unread:
-		add(reasonUnread, "The cloud controller manager cannot read where the endpoints of this Service are, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has. Permit it to list and watch endpointslices of discovery.k8s.io, as the chart of its version does; if it is permitted, its log says why it cannot.")
+		add(reasonUnread, "The cloud controller manager cannot read the EndpointSlices of this Service, and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to list and watch endpointslices of discovery.k8s.io, as the chart of its version does. If it has the permission, see its log.")
 	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(w.service):
-		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its externalTrafficPolicy is Local: the load balancer keeps the nodes that it has. Change the selector, label nodes, or run the pods on those that match.")
+		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Change the selector, label nodes, or run the pods on those that match.")
 	case t.Unmatched:
-		add(reasonUnmatched, "No node that could get traffic matches the node selector of this Service: the load balancer keeps the nodes that it has. Change the selector, or label nodes.")
+		add(reasonUnmatched, "No available node matches the node selector of this Service: the targets of the load balancer do not change. Change the selector, or label nodes.")
 	case len(t.Identities) == 0 && !t.Incomplete:
-		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by the label %s, about to be removed, or not there.", corev1.LabelNodeExcludeBalancers))
+		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
+}
+
+// maxNodeNames bounds how many nodes are named in an event.
+const maxNodeNames = 10
+
+// names are the nodes, or as many of them as an event has room for, in alphabetical order.
+func names(nodes []string) string {
+	sorted := slices.Sorted(slices.Values(nodes))
+	if more := len(sorted) - maxNodeNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(sorted[:maxNodeNames], ", "), more)
+	}
+	return strings.Join(sorted, ", ")
 }
 
 // tellRemoval says once that a load balancer is being deleted, unless it is left to others as the sentence says.
@@ -139,6 +160,9 @@ func (k *keeper) tellGone(m *memory, service *corev1.Service) {
 	case m.removing:
 		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
 	}
+	if m.left != "" {
+		k.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, m.left)
+	}
 }
 
 // tellDrift says what differs although nothing has changed in Kubernetes. The error is that it is not to be put right now.
@@ -153,7 +177,7 @@ func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan loadbalancer
 	m.repairing, m.drift = true, what
 	if k.behaviour.Drift == loadbalancer.Report {
 		k.tellOnce(m, service, m.drift, reasonDrifted,
-			"What this Service has in the cloud is not what it should have, without a change in Kubernetes. As configured it is left as it is until the Service or its nodes change: %s.", m.drift)
+			"The load balancer of this Service was changed in the cloud. As configured, the change is not reverted until the Service or its nodes change. The difference: %s.", m.drift)
 		return errReported
 	}
 	k.tellRepair(m, service, what)
@@ -171,12 +195,12 @@ func (k *keeper) tellRepair(m *memory, service *corev1.Service, what string) {
 	if m.repair.what != what {
 		m.repair = repair{what: what}
 	}
-	message := "What this Service has in the cloud is not what it should have, without a change in Kubernetes. It is being put right: %s. To change it, change the Service."
+	message := "The load balancer of this Service was changed in the cloud. The change is being reverted: %s. To configure the load balancer, change the Service."
 	switch m.repair.times++; {
 	case m.repair.times > maxRepairs:
 		return
 	case m.repair.times == maxRepairs:
-		message = "What this Service has in the cloud is not what it should have, for the third time in the same way: somebody else, or the cloud itself, keeps changing it. It is put right each time, and not told again: %s. Find out who does it; to change it, change the Service."
+		message = "The load balancer of this Service was changed in the cloud for the third time in the same way. The change is being reverted: %s. It will be reverted each time, without further events. Find out which user or program makes the change. To configure the load balancer, change the Service."
 	}
 	k.tellOnce(m, service, "", reasonDrifted, message, what)
 }
@@ -186,7 +210,7 @@ func (k *keeper) tellAddresses(service *corev1.Service, status *corev1.LoadBalan
 	before, after := reachedBy(service.Status.LoadBalancer, *status)
 	if !slices.Equal(before, after) {
 		k.recorder.Eventf(service, corev1.EventTypeWarning, reasonRepaired,
-			"The load balancer has other addresses now: %s became %s. Point DNS at them, if that is not done automatically.",
+			"The addresses of the load balancer changed from %s to %s. Update DNS, if that is not automated.",
 			strings.Join(before, ", "), strings.Join(after, ", "))
 	}
 }
@@ -215,7 +239,7 @@ func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
 	}
 	if passing, _ := k.provider.Judge(err); !passing {
 		k.tellOnce(m, service, "", reasonNotRepaired,
-			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and putting it right fails: %v. It is tried again.", err)
+			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %v. It is retried automatically.", err)
 	}
 }
 

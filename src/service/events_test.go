@@ -144,7 +144,7 @@ func TestFailureIsToldOncePerStep(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.failing = nil })
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
 		r.settle()
-		want(r, "after a change", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "after a change", r.condition("web", conditionProvisioned), "True Provisioned")
 	})
 }
 
@@ -188,7 +188,7 @@ func TestNotices(t *testing.T) {
 		<-time.After(time.Hour)
 		wantList(r, "events", r.told(), "Warning Wrong", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
 		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
-		want(r, "serves all the same", r.condition("web", conditionProvisioned), "True Serving")
+		want(r, "serves all the same", r.condition("web", conditionProvisioned), "True Provisioned")
 		r.changeService("web", func(s *corev1.Service) { s.Annotations["plain/wrong"] = "two" })
 		r.settle()
 		wantList(r, "events", r.told(), "Warning Wrong")

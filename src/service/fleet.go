@@ -71,11 +71,12 @@ func (f *fleet) sweep() (leaves bool, err error) {
 	return leaves, nil
 }
 
-// difference says whether a change of a node changes the targets of Services, and whether one leaves. Either may be nil.
+// difference says whether a change of a node changes the targets of Services, and whether one leaves. Either may be nil. A node that is
+// excluded comes and goes without a difference: the endpoints on it do, too.
 func difference(before, after *corev1.Node) (differs, leaves bool) {
 	was, is := before != nil && loadbalancer.Eligible(before), after != nil && loadbalancer.Eligible(after)
 	switch {
-	case was && is:
+	case was == is && before != nil && after != nil:
 		other := before.Spec.ProviderID != after.Spec.ProviderID
 		return other || loadbalancer.WithoutNetwork(before) != loadbalancer.WithoutNetwork(after), other && before.Spec.ProviderID != ""
 	case was:

@@ -3,6 +3,8 @@ package service
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,5 +154,73 @@ func TestLocal(t *testing.T) {
 		r.setEndpoints("web", "a")
 		r.settle()
 		want(r, "looks because of endpoints that do not matter", r.looks()-looks, 0)
+	})
+}
+
+// TestLocalOnExcludedNodes: when all ready endpoints are on nodes that are excluded or leaving, these serve, because nobody else can, and the
+// owner is told. As soon as another node has one, they do not serve any more.
+func TestLocalOnExcludedNodes(t *testing.T) {
+	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
+	for name, leaves := range map[string]func(*corev1.Node){
+		"excluded": excluded,
+		"marked for removal": func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: loadbalancer.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.start(2)
+				r.setEndpoints("web", "a")
+				r.addService("web", near)
+				r.setEndpoints("new", "a")
+				r.settle()
+				r.told()
+				r.changeNode("a", leaves)
+				r.settle()
+				r.addService("new", near)
+				r.settle()
+				for _, name := range []string{"web", "new"} {
+					want(r, "targets of "+name, r.cloud.has()[name], "80/TCP to 30080 on vm-a")
+					want(r, "condition of "+name, r.condition(name, "LoadBalancerTargetsComplete"), "False EndpointsOnExcludedNodes")
+				}
+				warnings := slices.DeleteFunc(r.toldInFull(), func(one string) bool { return !strings.HasPrefix(one, "Warning EndpointsOnExcludedNodes") })
+				want(r, "warnings", len(warnings), 2)
+				want(r, "the nodes are named", strings.Contains(warnings[0], "being deleted: a. Its"), true)
+
+				r.setEndpoints("web", "a", "b")
+				r.settle()
+				want(r, "with one on another node", r.cloud.has()["web"], "80/TCP to 30080 on vm-b")
+				want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "True AsWanted")
+				r.changeNode("b", excluded)
+				r.settle()
+				want(r, "with two on such nodes", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
+			})
+		})
+	}
+}
+
+// TestLocalOnExcludedNodeThatJoins: an excluded node is known by the time that it has an endpoint, whenever it came and got its identity.
+func TestLocalOnExcludedNodeThatJoins(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.setEndpoints("web", "a")
+		r.start(1)
+		r.addService("web", near)
+		r.settle()
+		r.addNode("c")
+		r.changeNode("c", func(n *corev1.Node) {
+			n.Labels, n.Spec.ProviderID = map[string]string{corev1.LabelNodeExcludeBalancers: ""}, ""
+		})
+		r.settle()
+		r.setEndpoints("web", "c")
+		r.settle()
+		want(r, "before it is identified", r.cloud.has()["web"], "80/TCP to 30080 on vm-a")
+		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoReadyEndpoints")
+		r.changeNode("c", func(n *corev1.Node) { n.Spec.ProviderID = "plain://vm-c" })
+		r.settle()
+		want(r, "once it is", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
+		r.setEndpoints("web", "nobody")
+		r.settle()
+		want(r, "on a node that there is not", r.cloud.has()["web"], "80/TCP to 30080 on vm-c")
+		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoReadyEndpoints")
 	})
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 // maxRounds bounds how often one look at a Service compares and writes. Two are needed where the cloud takes a load balancer and its
-// listeners in two steps; the last one only checks.
+// listeners in two steps.
 const maxRounds = 3
 
 // errReported ends the work on a Service whose drift is reported only.
@@ -44,6 +45,8 @@ type wish struct {
 func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBalancerStatus, error) {
 	var cause cause
 	m.noticed = false
+	done := m.unfinished
+	m.unfinished = nil
 	for round := 1; ; round++ {
 		found, err := k.provider.Compare(ctx, w.service, w.targets)
 		if err != nil {
@@ -59,19 +62,24 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 			return k.refused(m, w, cause, found)
 		case len(found.Plan) == 0:
 			return k.arrived(m, w, cause, found)
-		case round == maxRounds:
-			return nil, fmt.Errorf("the cloud does not keep what is written: it still needs %q", found.Plan[0])
-		case round == 1:
+		}
+		done = done.towards(w.service, found.Machines)
+		if err := done.check(found.Plan); err != nil {
+			return nil, err
+		}
+		if round == 1 {
 			if err := k.begin(ctx, m, w, cause, found.Plan); err != nil {
 				return nil, err
 			}
 		}
 		m.wrote()
-		if err := m.progress(found.Plan); err != nil {
-			return nil, err
-		}
 		if err := k.applySome(ctx, found.Plan, cause); err != nil {
 			return nil, k.judged(err)
+		}
+		done.note(found.Plan, found.Plan.Begin(maxWrites))
+		if len(found.Plan) > maxWrites || round == maxRounds {
+			m.unfinished = done
+			return nil, errMore()
 		}
 	}
 }
@@ -98,31 +106,14 @@ func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan
 // maxWrites bounds how many writes one look at a Service makes, so that one with very many ports does not hold a worker for minutes.
 const maxWrites = 25
 
-// applySome makes as many writes of a plan as one look may; the error is then one to go on at once.
+// applySome makes as many writes of a plan as one look may.
 func (k *keeper) applySome(ctx context.Context, plan loadbalancer.Plan, cause cause) error {
 	began := time.Now()
 	err := k.apply(ctx, plan.Begin(maxWrites), cause)
 	if cause == causeNodes {
 		k.metrics.retargeted(time.Since(began), err)
 	}
-	if err == nil && len(plan) > maxWrites {
-		return api.NewRetryError("there is more to be written than one look at a Service may; it goes on at once", time.Millisecond)
-	}
 	return err
-}
-
-// progress fails when a plan that is made in parts does not become shorter.
-func (m *memory) progress(plan loadbalancer.Plan) error {
-	before := m.planned
-	m.planned = 0
-	switch {
-	case len(plan) <= maxWrites:
-	case before > 0 && len(plan) >= before:
-		return fmt.Errorf("the cloud does not keep what is written: %d writes are still needed, the first is %q", len(plan), plan[0])
-	default:
-		m.planned = len(plan)
-	}
-	return nil
 }
 
 // apply makes the writes, and counts them.
@@ -162,7 +153,7 @@ func (k *keeper) refused(m *memory, w wish, cause cause, found loadbalancer.Comp
 	case cause == causeDrift && text != m.refused && k.behaviour.Drift != loadbalancer.Off:
 		m.repairing = true
 		k.tellOnce(m, w.service, "", reasonDrifted,
-			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %s", text)
+			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", text)
 		return nil, refusal{k.judged(found.Refused)}
 	}
 	m.forgive()
@@ -223,9 +214,13 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 	if found.Exists {
 		k.tellRemoval(m, service, found.HandsOver)
 	}
+	m.left = cmp.Or(found.Left, m.left)
 	if len(found.Plan) > 0 {
 		if err := k.applySome(ctx, found.Plan, causeRemoval); err != nil {
 			return k.judged(err)
+		}
+		if len(found.Plan) > maxWrites {
+			return errMore()
 		}
 		if found, err = k.provider.Remaining(ctx, service, true); err != nil {
 			return k.judged(err)
@@ -256,13 +251,13 @@ func (k *keeper) pending(m *memory, service *corev1.Service, w loadbalancer.Wait
 	switch {
 	case w.Failed:
 		told = k.tellOnce(m, service, w.Object, reasonFailed,
-			"The cloud could not make %s work: its status is %q. Ask the cloud's support why, or delete it in the cloud: a new one follows by itself.", w.Name, w.Status)
+			"The cloud reports that %s failed: its status is %q. Ask the cloud's support for the cause, or delete it in the cloud: a new one is then created automatically.", w.Name, w.Status)
 	case w.Patient && m.cause == causeDrift:
 		k.tellOnce(m, service, w.Object, reasonDrifted,
-			"What this Service has in the cloud is not what it should have, without a change in Kubernetes, and cannot be put right now: %s", w.Message)
+			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", w.Message)
 	case time.Since(since) > k.behaviour.SlowAfter:
 		told = k.tellOnce(m, service, w.Object, reasonSlow,
-			"%s is still %q after %s; if that does not change soon, ask the cloud's support about it. It is looked at again by itself, nothing needs to be done in the cluster.",
+			"%s is still %q after %s. The controller continues to check it, and nothing needs to be done in the cluster. If the status does not change soon, ask the cloud's support.",
 			capital(w.Name), w.Status, k.behaviour.SlowAfter)
 	}
 	if w.Patient {

@@ -55,6 +55,7 @@ type knowledge struct {
 	offered []loadbalancer.Notice // those of them that came from the provider
 	noticed bool                  // in the latest look, so that the notices are those of now
 	repair  repair
+	health  string    // what is known about the health of targets
 	leftOut time.Time // since when a target is not usable; zero: all are
 }
 
@@ -64,14 +65,15 @@ type effort struct {
 	changed   bool   // something was written
 	removing  bool   // the owner was told that it is being deleted
 	handsOver string // what the owner is told instead, once it is left to others; "" when it is deleted
+	left      string // what the owner is told to be left in the cloud after a deletion; "" for nothing
 	repairing bool   // something differs that is not the owner's doing
 	drift     string // what
 
-	wait    wait
-	told    map[string]telling // by reason
-	planned int                // writes of the latest plan that was too long for one look
-	message string             // what is waited for, or why it goes on no further; "" when nothing
-	failure failure
+	wait       wait
+	told       map[string]telling // by reason
+	unfinished *progress          // of a look that made as many writes as it may; the next look follows at once
+	message    string             // what is waited for, or why it goes on no further; "" when nothing
+	failure    failure
 }
 
 // facts are what a memory tells about its Service while somebody works on it. They are never changed.
@@ -135,6 +137,7 @@ func sameWish(a, b *corev1.Service) bool {
 
 // seen remembers how things are, for metrics, and since when a target is left out.
 func (m *memory) seen(service *corev1.Service, found loadbalancer.Comparison) {
+	m.health = found.Health
 	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one loadbalancer.Notice) bool { return one.Topic == loadbalancer.Nodes })
 	if !leftOut {
 		m.leftOut = time.Time{}

@@ -22,7 +22,7 @@ func TestNothingIsForgottenToBeForgotten(t *testing.T) {
 	m := &memory{}
 	service := &corev1.Service{}
 	m.settle(service, loadbalancer.Comparison{LeftOut: true})
-	m.cause, m.foreign, m.refused, m.noticed, m.planned, m.told = causeDrift, true, "SCTP", true, 7, map[string]telling{reasonSlow: {}}
+	m.cause, m.foreign, m.refused, m.noticed, m.unfinished, m.told = causeDrift, true, "SCTP", true, &progress{}, map[string]telling{reasonSlow: {}}
 	m.reset()
 	if !reflect.ValueOf(m.knowledge).IsZero() || m.facts.Load() != nil {
 		t.Errorf("after a reset it still knows %+v", m.knowledge)
@@ -32,8 +32,8 @@ func TestNothingIsForgottenToBeForgotten(t *testing.T) {
 // TestSettled ends all that was said and done on the way, and keeps what the next look compares with.
 func TestSettled(t *testing.T) {
 	m := &memory{}
-	m.effort = effort{ensuring: true, changed: true, removing: true, handsOver: "you", repairing: true, drift: "ports", wait: wait{object: "lb"},
-		told: map[string]telling{reasonSlow: {}}, planned: 7, message: "creating", failure: failure{text: "quota"}}
+	m.effort = effort{ensuring: true, changed: true, removing: true, handsOver: "you", left: "lb", repairing: true, drift: "ports", wait: wait{object: "lb"},
+		told: map[string]telling{reasonSlow: {}}, unfinished: &progress{}, message: "creating", failure: failure{text: "quota"}}
 	effort := reflect.ValueOf(m.effort)
 	for i := range effort.NumField() {
 		if effort.Field(i).IsZero() {

@@ -46,21 +46,21 @@ func librarySeconds() []float64 { return prometheus.ExponentialBuckets(1, 2, 15)
 func newMetrics() *metrics {
 	return &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem, Name: "reconcile_duration_seconds",
-			Help: "How long looks at a Service took, with the writes to the cloud they made.", Buckets: seconds()}, []string{"result"}),
+			Help: "Duration of a sync of a Service including writes to the cloud, in seconds.", Buckets: seconds()}, []string{"result"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "writes_total",
-			Help: "Writes to the cloud."}, []string{"verb", "kind", "cause", "result"}),
+			Help: "Number of writes to the cloud for Services."}, []string{"verb", "kind", "cause", "result"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "drift_total",
-			Help: "Differences between what Services have in the cloud and what they should have, that nothing in Kubernetes explains."}, []string{"verb", "kind"}),
+			Help: "Number of changes in the cloud that were not made by this program and not caused by a change in Kubernetes."}, []string{"verb", "kind"}),
 		patrolled: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "patrol_timestamp_seconds",
-			Help: "When the latest complete look for drift and orphans ended; 0 before the first."}),
+			Help: "Time at which the last complete check for drift and orphans ended, as a Unix timestamp in seconds. 0 before the first check."}),
 		syncs: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "loadbalancer_sync_total",
-			Help: "Load balancers that were given other targets because nodes changed."}),
+			Help: "Number of load balancers whose targets were updated after a change of nodes."}),
 		nodeErrors: prometheus.NewCounter(prometheus.CounterOpts{Subsystem: librarySubsystem, Name: "nodesync_error_total",
-			Help: "Load balancers whose targets could not be changed after nodes changed."}),
+			Help: "Number of load balancers whose targets could not be updated after a change of nodes."}),
 		nodeLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: "nodesync_latency_seconds",
-			Help: "How long it took after a change of nodes until all load balancers had been looked at.", Buckets: librarySeconds()}),
+			Help: "Time from a change of nodes until all load balancers were synced, in seconds.", Buckets: librarySeconds()}),
 		hostLatency: prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: "update_loadbalancer_host_latency_seconds",
-			Help: "How long it took to give one load balancer its targets after nodes changed.", Buckets: librarySeconds()}),
+			Help: "Time to update the targets of one load balancer after a change of nodes, in seconds.", Buckets: librarySeconds()}),
 	}
 }
 
@@ -131,10 +131,10 @@ func (m *metrics) observe(c *Controller) {
 	}
 	m.shown = census{
 		Controller: c,
-		balancers:  desc("load_balancers", "Services by the state of their load balancer, in the cloud's words; \"none\" while there is none.", "state"),
-		targets:    desc("targets", "Machines that the load balancers of all Services lead to, added up."),
-		drifted:    desc("drifted", "Services with something in the cloud that they should not have, or without something they should, not by their owner's doing."),
-		orphans:    desc("orphans", "Objects in the cloud that belong to Services which are not in the cluster any more.", "kind"),
+		balancers:  desc("load_balancers", "Number of Services, by the state of their load balancer as the cloud names it. \"none\" if there is no load balancer.", "state"),
+		targets:    desc("targets", "Total number of targets of the load balancers of all Services."),
+		drifted:    desc("drifted", "Number of Services whose load balancer was changed in the cloud and is not repaired."),
+		orphans:    desc("orphans", "Number of objects in the cloud that belong to Services that do not exist any more.", "kind"),
 	}
 }
 

@@ -35,29 +35,29 @@ func TestMetrics(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{"vm-x"}; p.takes = -1 })
 		<-time.After(2 * driftPeriod)
 		const expected = `
-# HELP service_lb_drift_total Differences between what Services have in the cloud and what they should have, that nothing in Kubernetes explains.
+# HELP service_lb_drift_total Number of changes in the cloud that were not made by this program and not caused by a change in Kubernetes.
 # TYPE service_lb_drift_total counter
 service_lb_drift_total{kind="load balancer",verb="update"} 1
-# HELP service_lb_drifted Services with something in the cloud that they should not have, or without something they should, not by their owner's doing.
+# HELP service_lb_drifted Number of Services whose load balancer was changed in the cloud and is not repaired.
 # TYPE service_lb_drifted gauge
 service_lb_drifted 1
-# HELP service_lb_load_balancers Services by the state of their load balancer, in the cloud's words; "none" while there is none.
+# HELP service_lb_load_balancers Number of Services, by the state of their load balancer as the cloud names it. "none" if there is no load balancer.
 # TYPE service_lb_load_balancers gauge
 service_lb_load_balancers{state="creating"} 1
-# HELP service_lb_orphans Objects in the cloud that belong to Services which are not in the cluster any more.
+# HELP service_lb_orphans Number of objects in the cloud that belong to Services that do not exist any more.
 # TYPE service_lb_orphans gauge
 service_lb_orphans{kind="load balancer"} 1
-# HELP service_lb_targets Machines that the load balancers of all Services lead to, added up.
+# HELP service_lb_targets Total number of targets of the load balancers of all Services.
 # TYPE service_lb_targets gauge
 service_lb_targets 3
-# HELP service_lb_writes_total Writes to the cloud.
+# HELP service_lb_writes_total Number of writes to the cloud for Services.
 # TYPE service_lb_writes_total counter
 service_lb_writes_total{cause="drift",kind="load balancer",result="done",verb="update"} 1
 service_lb_writes_total{cause="nodes",kind="load balancer",result="done",verb="update"} 1
 service_lb_writes_total{cause="service",kind="load balancer",result="done",verb="create"} 1
 service_lb_writes_total{cause="service",kind="load balancer",result="done",verb="update"} 1
 service_lb_writes_total{cause="service",kind="load balancer",result="failed",verb="update"} 1
-# HELP service_controller_loadbalancer_sync_total Load balancers that were given other targets because nodes changed.
+# HELP service_controller_loadbalancer_sync_total Number of load balancers whose targets were updated after a change of nodes.
 # TYPE service_controller_loadbalancer_sync_total counter
 service_controller_loadbalancer_sync_total 1
 `

@@ -98,16 +98,16 @@ func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, mos
 	remove := c.behaviour.RemoveOrphans && !most && !one.served && !kept && former.Name != "" && former.Namespace != ""
 	if !one.told {
 		one.told = true
-		advice := "Delete it in the cloud, or let the configuration remove orphans."
+		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
 		switch {
 		case one.served:
-			advice = "Whoever serves that Service now may use it; if nobody does, delete it in the cloud."
+			advice = "Another controller that is now responsible for that Service may use it. If none does, delete it in the cloud."
 		case kept:
-			advice = "It stays, because its Service asked for that. Adopt it by another Service, or delete it in the cloud."
+			advice = "It is kept, because its Service had the annotation on-delete: keep. Adopt it with another Service, or delete it in the cloud."
 		case remove:
-			advice = "It is being removed, as configured."
+			advice = "It is being deleted, as configured."
 		case c.behaviour.RemoveOrphans:
-			advice = "It is not removed although that is configured, because most of what this cluster has in the cloud belongs to no Service of it, or its labels are incomplete. Is it the right cluster? Delete it in the cloud."
+			advice = "It is not deleted, although removeOrphans is set, because most objects that this cluster has in the cloud belong to no Service, or because its labels are incomplete. Check that the program runs in the right cluster, and delete the object in the cloud."
 		}
 		c.recorder.Eventf(c.concerned(former), corev1.EventTypeWarning, reasonOrphaned,
 			"The cloud has %s of a Service that is not in this cluster any more, or has a load balancer of another class (%s, UID %s). %s",

@@ -116,7 +116,7 @@ func TestKeptOrphan(t *testing.T) {
 		r.cloud.set(func(p *plain) { p.balancers["uid-lost"].kept = true })
 		<-time.After(4 * driftPeriod)
 		want(r, "load balancers", len(r.cloud.has()), 2)
-		if told := strings.Join(r.toldInFull(), " "); !strings.Contains(told, "It stays, because its Service asked for that.") {
+		if told := strings.Join(r.toldInFull(), " "); !strings.Contains(told, "It is kept, because its Service had the annotation on-delete: keep.") {
 			t.Errorf("told %s", told)
 		}
 	})

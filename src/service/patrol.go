@@ -47,10 +47,10 @@ func (c *Controller) round(ctx context.Context) {
 		c.metrics.patrolled.SetToCurrentTime()
 		c.lookFailed = false
 	case was:
-		logger.V(1).Info("The cloud cannot be looked at for drift and orphans", "reason", err.Error())
+		logger.V(1).Info("The cloud cannot be checked for drift and orphans", "reason", err.Error())
 	default:
 		c.lookFailed = true
-		logger.Error(err, "The cloud cannot be looked at for drift and orphans; the next look follows by itself")
+		logger.Error(err, "The cloud cannot be checked for drift and orphans; the next check follows automatically")
 	}
 }
 

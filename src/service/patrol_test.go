@@ -75,7 +75,7 @@ func TestDriftBesideARefusal(t *testing.T) {
 				r.settle()
 				want(r, "made", r.cloud.has()["web"], "80/TCP to 30080 on vm-a vm-b")
 				want(r, "address", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.1")
-				want(r, "condition", r.condition("web", conditionProvisioned), "True Serving")
+				want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
 				want(r, "condition", r.condition("web", conditionSynced), "False Failed")
 				<-time.After(time.Hour)
 				want(r, "events while nothing happens", others(r.told()), "Normal EnsuringLoadBalancer")

@@ -30,10 +30,13 @@ type plain struct {
 	refused   error         // why comparisons leave everything out
 	blind     error         // what every comparison ends with
 	twoSteps  bool          // one is created without machines, and gets them afterwards
+	oneByOne  bool          // each machine that is added is a write of its own
+	forgetful bool          // writes to a load balancer that exists change nothing
 	looks     int           // comparisons
 	refreshes int
 	writes    []string
 	left      []string // the addresses of those that were left to others
+	health    string   // what it says about the targets of those that are ready
 	during    func()   // called within each write; nil: nothing
 }
 
@@ -117,11 +120,26 @@ func (p *plain) compare(service *corev1.Service, targets loadbalancer.Targets) (
 	if was, want := balancer.ports, portsOf(desired); was != want {
 		found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, was+" becomes "+want, func() { balancer.ports = want }))
 	}
-	if want := targets.Over(balancer.machines); !slices.Equal(balancer.machines, want) {
+	if want := targets.Over(balancer.machines); p.oneByOne {
+		for _, machine := range want {
+			if !slices.Contains(balancer.machines, machine) {
+				found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, machine+" is added", func() {
+					if !p.forgetful {
+						balancer.machines = append(balancer.machines, machine)
+					}
+				}))
+			}
+		}
+	} else if !slices.Equal(balancer.machines, want) {
 		why := fmt.Sprintf("%v becomes %v", balancer.machines, want)
-		found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, why, func() { balancer.machines = want }))
+		found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, why, func() {
+			if !p.forgetful {
+				balancer.machines = want
+			}
+		}))
 	}
 	if found.State == "ready" {
+		found.Health = p.health
 		found.Status = corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}
 		return found, nil
 	}

@@ -72,7 +72,8 @@ func (m *memory) isForeign(b loadbalancer.Behaviour, service *corev1.Service) bo
 	return claim == foreign || m.foreign
 }
 
-// leave is for a Service of others. What it had of ours, before it was theirs, is removed; its finalizer and its status are theirs.
+// leave is for a Service of others. What it had of ours, before it was theirs, is removed; its finalizer and its status are theirs. A
+// Service of another type without our finalizer belongs to nobody: its conditions are ours, if it has any.
 func (c *Controller) leave(ctx context.Context, key string, m *memory, service *corev1.Service) error {
 	if m.service != nil || m.abandoned {
 		if err := c.remove(ctx, m, service); err != nil {
@@ -80,6 +81,11 @@ func (c *Controller) leave(ctx context.Context, key string, m *memory, service *
 		}
 		m.reset()
 		m.foreign = ofOthers(c.behaviour, service)
+	}
+	if service.Spec.Type != corev1.ServiceTypeLoadBalancer && !m.foreign && hasConditions(service) {
+		if err := c.release(ctx, m, service); err != nil {
+			return c.failed(ctx, m, service, err)
+		}
 	}
 	if !m.foreign {
 		c.memories.forget(key)
@@ -109,6 +115,8 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 		return c.writer.publish(ctx, m, service, nil, m.conditions(service, c.stateOf(service, err)))
 	case err != nil && ctx.Err() != nil:
 		return err // the process ends, and the next one goes on
+	case lasts(err): // trying again is of no use before the Service changes
+		return c.writer.publish(ctx, m, service, status, m.conditions(service, c.stateOf(service, err)))
 	case err != nil:
 		how := c.stateOf(service, err)
 		how.partly = status != nil
@@ -143,13 +151,26 @@ func (c *Controller) end(ctx context.Context, key string, m *memory, service *co
 	m.service = service
 	err := c.remove(ctx, m, service)
 	if err == nil {
-		err = c.writer.release(ctx, m, service)
+		err = c.release(ctx, m, service)
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil {
 		return c.failed(ctx, m, service, err)
 	}
 	c.memories.forget(key)
 	return nil
+}
+
+// release takes what is ours from a Service that has nothing in the cloud any more. When the Service has changed meanwhile, the error is
+// an *api.RetryError: the Service is reconciled again as it is then.
+func (c *Controller) release(ctx context.Context, m *memory, service *corev1.Service) error {
+	switch err := c.writer.release(ctx, m, service); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return api.NewRetryError(err.Error(), c.behaviour.PollInterval)
+	default:
+		return err
+	}
 }
 
 // selectorOf chooses the nodes of a Service; nil chooses all. What is wrong with one that cannot be used the provider says when it compares.
@@ -198,6 +219,12 @@ func isWait(err error) bool {
 	_, asked := retryAfter(err)
 	_, judged := errors.AsType[*retry](err)
 	return asked && !judged
+}
+
+// lasts says that only a change of the Service can end an error.
+func lasts(err error) bool {
+	_, lasting := errors.AsType[loadbalancer.Lasting](err)
+	return lasting
 }
 
 // retryAfter is when to look again, if the error says so.

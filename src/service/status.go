@@ -26,7 +26,7 @@ import (
 
 // Types of the conditions on Services, besides the topics of notices.
 const (
-	// conditionProvisioned: the load balancer serves under the addresses of the status.
+	// conditionProvisioned: the cloud says that the load balancer is ready, and the status has its addresses.
 	conditionProvisioned = "LoadBalancerProvisioned"
 	// conditionSynced: the cloud has what the Service asks for.
 	conditionSynced = "LoadBalancerSynced"
@@ -36,10 +36,10 @@ const (
 
 // Reasons in conditions that are no reasons of events.
 const (
-	reasonServing  = "Serving"
-	reasonWaiting  = "Waiting"
-	reasonTrouble  = "Failed"
-	reasonAsWanted = "AsWanted"
+	reasonProvisioned = "Provisioned"
+	reasonWaiting     = "Waiting"
+	reasonTrouble     = "Failed"
+	reasonAsWanted    = "AsWanted"
 )
 
 // Bounds of the messages of conditions, in bytes; the API server takes 32768. Those of notices are whole if at all possible: they are how
@@ -94,7 +94,7 @@ func (w writer) protect(ctx context.Context, m *memory, service *corev1.Service)
 	if service = m.newest(service); helpers.HasLBFinalizer(service) {
 		return nil
 	}
-	if err := w.patch(ctx, m, service, withFinalizer(service)); err != nil {
+	if err := w.patch(ctx, m, service, withFinalizer(service), ""); err != nil {
 		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w", klog.KObj(service), err)
 	}
 	return nil
@@ -105,7 +105,7 @@ func (w writer) unprotect(ctx context.Context, m *memory, before *corev1.Service
 	if helpers.HasLBFinalizer(before) {
 		return nil // it had it already, perhaps from them
 	}
-	if err := w.patch(ctx, m, withFinalizer(before), before); err != nil {
+	if err := w.patch(ctx, m, withFinalizer(before), before, ""); err != nil {
 		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w", klog.KObj(before), err)
 	}
 	return nil
@@ -124,7 +124,8 @@ func (w writer) protectOnce(m *memory, service *corev1.Service) func(context.Con
 	}
 }
 
-// release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more.
+// release takes addresses, conditions and finalizer from a Service that has nothing in the cloud any more. It fails with a conflict when
+// the Service has changed since it was read: it may ask for a load balancer again, and then needs the finalizer.
 func (w writer) release(ctx context.Context, m *memory, service *corev1.Service) error {
 	service = m.newest(service)
 	wanted := service.DeepCopy()
@@ -133,7 +134,7 @@ func (w writer) release(ctx context.Context, m *memory, service *corev1.Service)
 	wanted.Status.Conditions = slices.DeleteFunc(wanted.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
 	})
-	if err := w.patch(ctx, m, service, wanted); err != nil {
+	if err := w.patch(ctx, m, service, wanted, service.ResourceVersion); err != nil {
 		return fmt.Errorf("releasing Service %s, which has nothing in the cloud any more: %w", klog.KObj(service), err)
 	}
 	return nil
@@ -149,14 +150,15 @@ func (w writer) publish(ctx context.Context, m *memory, service *corev1.Service,
 	for _, condition := range conditions {
 		meta.SetStatusCondition(&wanted.Status.Conditions, condition)
 	}
-	if err := w.patch(ctx, m, service, wanted); err != nil {
+	if err := w.patch(ctx, m, service, wanted, ""); err != nil {
 		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
 	}
 	return nil
 }
 
-// patch writes the difference between two states of a Service, if there is one, but not to another Service of that name.
-func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service) error {
+// patch writes the difference between two states of a Service, if there is one, but not to another Service of that name. With a version it
+// also fails, with a conflict, when the Service has another version by now; "" stands for any.
+func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, version string) error {
 	if slices.Equal(from.Finalizers, to.Finalizers) && equality.Semantic.DeepEqual(from.Status, to.Status) {
 		return nil
 	}
@@ -164,8 +166,8 @@ func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service) 
 	if err != nil {
 		return err
 	}
-	// The UID is a condition.
-	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, Finalizers: to.Finalizers}, Status: to.Status})
+	// The UID and the version are conditions.
+	after, err := json.Marshal(corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: from.UID, ResourceVersion: version, Finalizers: to.Finalizers}, Status: to.Status})
 	if err != nil {
 		return err
 	}
@@ -186,6 +188,11 @@ func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service) 
 // conditionTypes are those of all conditions that are ours.
 func conditionTypes() []string {
 	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(loadbalancer.Settings), string(loadbalancer.Nodes)}
+}
+
+// hasConditions says whether a Service has conditions that are ours.
+func hasConditions(service *corev1.Service) bool {
+	return slices.ContainsFunc(service.Status.Conditions, func(one metav1.Condition) bool { return slices.Contains(conditionTypes(), one.Type) })
 }
 
 // state is how a look at a Service ended.
@@ -210,7 +217,10 @@ func (c *Controller) stateOf(service *corev1.Service, err error) state {
 
 // conditions are what is known of a Service's load balancer. Nothing in them changes while nothing happens.
 func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition {
-	all := m.provisioned(s)
+	var all []metav1.Condition
+	if _, shown := find(service.Status.Conditions, conditionProvisioned); shown || !lasts(s.err) {
+		all = m.provisioned(s)
+	}
 	if m.noticed { // otherwise nobody has looked
 		all = append(all, m.conditionOf(loadbalancer.Settings), m.conditionOf(loadbalancer.Nodes))
 	}
@@ -229,7 +239,7 @@ func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition
 
 // provisioned are the conditions about the load balancer itself. That something fails says nothing about one that serves.
 func (m *memory) provisioned(s state) []metav1.Condition {
-	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonServing}
+	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonProvisioned, Message: short(m.health)}
 	synced := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	switch {
 	case s.err == nil:

@@ -59,7 +59,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	stale := d.now()
 	addresses := &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}
 	waiting := []metav1.Condition{{Type: conditionProvisioned, Status: metav1.ConditionFalse, Reason: reasonWaiting}}
-	serving := []metav1.Condition{{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonServing}}
+	serving := []metav1.Condition{{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonProvisioned}}
 
 	since := d.cluster.Version()
 	d.must(d.protect(t.Context(), m, stale), "the finalizer", since, 1)
@@ -143,14 +143,14 @@ func TestProvisioned(t *testing.T) {
 		message string
 		want    string
 	}{
-		"as it should be":                     {state{}, "", "Provisioned True Serving; Synced True AsWanted"},
+		"as it should be":                     {state{}, "", "Provisioned True Provisioned; Synced True AsWanted"},
 		"drift is reported":                   {state{err: errReported, serving: true}, "", ""},
 		"it is waited for":                    {state{err: wait}, "", "Provisioned False Waiting creating"},
 		"it is waited for, as was said":       {state{err: wait, serving: true}, "lb is updating", "Provisioned False Waiting lb is updating"},
 		"more is to be written":               {state{err: wait, serving: true}, "", ""},
 		"it fails":                            {state{err: failed}, "", "Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
 		"it fails while it serves":            {state{err: failed, serving: true}, "", "Synced False Failed quota exceeded"},
-		"something is refused, and it serves": {state{err: failed, partly: true}, "", "Provisioned True Serving; Synced False Failed quota exceeded"},
+		"something is refused, and it serves": {state{err: failed, partly: true}, "", "Provisioned True Provisioned; Synced False Failed quota exceeded"},
 		"the cloud is away":                   {state{err: failed, quiet: true}, "", "Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
 		"the cloud is away while it serves":   {state{err: failed, quiet: true, serving: true}, "", ""},
 		"the cloud wants to be asked later":   {state{err: &retry{RetryError: wait, cause: failed}, serving: true, quiet: true}, "", ""},

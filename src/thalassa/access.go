@@ -127,6 +127,6 @@ func (d desired) keptSources(wanted sources, port string, listener inventory.Lis
 	if wanted.Given || len(listener.AllowedSources) == 0 || d.memoOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return ""
 	}
-	return fmt.Sprintf("Port %s accepts connections from %s only, which this Service does not ask for. It was set in the cloud, or by whoever managed the load balancer before, and stays, "+
+	return fmt.Sprintf("Port %s accepts connections from %s only. This Service does not configure these sources. They were set in the cloud, or by a previous controller, and do not change, "+
 		"because opening the port could be a mistake. To open it, set %sacl-allowed-sources to 0.0.0.0/0,::/0.", port, sourcesText(listener.AllowedSources), annotationPrefix)
 }

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"net/netip"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +17,7 @@ const annotationPrefix = "loadbalancer.k8s.thalassa.cloud/"
 const (
 	nameType           = "type"
 	nameInternal       = "internal"
+	nameName           = "name"
 	nameCreateGroup    = "create-security-group"
 	nameNodeSelector   = "node-selector"
 	nameAllowedSources = "acl-allowed-sources"
@@ -99,6 +101,16 @@ func newAnnotations() annotations {
 	declineOthers(a.registry)
 	a.registry.Suspect(nameAllowedSources, "acl", "source", "allow", "cidr", "whitelist", "firewall", "restrict", "deny")
 	a.registry.Suspect(nameInternal, "internal", "private", "scheme")
+	return a
+}
+
+// legacyAnnotations are the annotations with the defaults of the existing CCM where they differ from ours.
+func legacyAnnotations() annotations {
+	a := newAnnotations()
+	a.registry.SetDefaults(map[string]string{
+		"health-check-interval": strconv.Itoa(formerInterval), "health-check-timeout": strconv.Itoa(formerTimeout),
+		"health-check-up-threshold": strconv.Itoa(formerUp),
+	})
 	return a
 }
 

@@ -32,7 +32,7 @@ func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
 		case len(d.closed) > 0:
 			refused[d.closed[0]]++
 		case d.ports[port.Key].sources.Invalid:
-			unreadable = append(unreadable, fmt.Errorf("port %s is not opened: who may reach it cannot be read", port.Key))
+			unreadable = append(unreadable, fmt.Errorf("port %s is not opened, because the annotation about its allowed sources is not valid", port.Key))
 		case room <= 0:
 			tooMany++
 		case len(d.Ports) > maxListeners:
@@ -48,7 +48,7 @@ func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
 		problems = append(problems, fmt.Errorf("%d of the ports of Service %s are not opened: %s", ports, d.Owner, why))
 	}
 	if tooMany > 0 {
-		problems = append(problems, fmt.Errorf("a load balancer of Thalassa Cloud has at most %d ports, and Service %s has %d: %d of them are not opened; use several Services",
+		problems = append(problems, fmt.Errorf("a load balancer of Thalassa Cloud has at most %d ports, and Service %s has %d: %d of them are not opened; distribute the ports over several Services",
 			maxListeners, d.Owner, len(d.Ports), tooMany))
 	}
 	return inOrder(d.Ports, open), errors.Join(problems...)
@@ -66,16 +66,16 @@ func inOrder(all, open []loadbalancer.Port) []loadbalancer.Port {
 func closing(d desired, o observed) []string {
 	var reasons []string
 	if d.internal.Invalid {
-		reasons = append(reasons, "whether the load balancer is to be internal cannot be read")
+		reasons = append(reasons, "the annotations that make the load balancer internal or public are not valid")
 	}
 	if immovable(d.settings, o.balancer()) != "" {
-		reasons = append(reasons, "the load balancer is of the other kind than the Service asks for, internal or public")
+		reasons = append(reasons, "the load balancer is internal and the Service requests a public one, or the reverse")
 	}
 	if d.groups.Invalid {
-		reasons = append(reasons, "its security groups are not known")
+		reasons = append(reasons, "its security groups do not exist")
 	}
 	if d.annotations.createSecurityGroup.From(d.values).Invalid {
-		reasons = append(reasons, "whether it is to have a security group of its own cannot be read")
+		reasons = append(reasons, "the annotation create-security-group is not valid")
 	}
 	return reasons
 }

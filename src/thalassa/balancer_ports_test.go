@@ -57,7 +57,7 @@ func TestOpenable(t *testing.T) {
 		"sources of one port are unreadable, it is open":  {acl, having(443), []int{80, 443}, ""},
 		"sources are unreadable":                          {annotated("acl-allowed-sources", "nobody"), observed{}, nil, "port 443/TCP is not opened"},
 		"sources are unreadable, one is open":             {annotated("acl-allowed-sources", "nobody"), having(443), []int{443}, ""},
-		"who may reach it is not known":                   {internal, observed{}, nil, "2 of the ports of Service shop/web are not opened: whether"},
+		"who may reach it is not known":                   {internal, observed{}, nil, "2 of the ports of Service shop/web are not opened: the annotations that make"},
 		"who may reach it is not known, one is open":      {internal, having(80), []int{80}, "1 of the ports"},
 		"who may reach it is not known, all are open":     {internal, having(80, 443), []int{80, 443}, ""},
 		"as many as there may be":                         {hundred(100), observed{}, upTo(100), ""},
@@ -97,10 +97,10 @@ func TestClosing(t *testing.T) {
 	}{
 		"nothing":                        {nil, annotation.Setting[[]string]{}, observed{}, ""},
 		"security groups that are there": {nil, annotation.Setting[[]string]{Given: true, Value: []string{"sg-1"}}, observed{}, ""},
-		"security groups that are not":   {nil, annotation.Setting[[]string]{Given: true, Invalid: true}, observed{}, "security groups are not known"},
-		"whether it is internal":         {[]string{"type", "private"}, annotation.Setting[[]string]{}, observed{}, "is to be internal cannot be read"},
-		"that it is public":              {[]string{"type", "internal"}, annotation.Setting[[]string]{}, having(80), "of the other kind"},
-		"whether it has its own group":   {[]string{"create-security-group", "perhaps"}, annotation.Setting[[]string]{}, observed{}, "security group of its own cannot be read"},
+		"security groups that are not":   {nil, annotation.Setting[[]string]{Given: true, Invalid: true}, observed{}, "security groups do not exist"},
+		"whether it is internal":         {[]string{"type", "private"}, annotation.Setting[[]string]{}, observed{}, "internal or public are not valid"},
+		"that it is public":              {[]string{"type", "internal"}, annotation.Setting[[]string]{}, having(80), "requests a public one, or the reverse"},
+		"whether it has its own group":   {[]string{"create-security-group", "perhaps"}, annotation.Setting[[]string]{}, observed{}, "create-security-group is not valid"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

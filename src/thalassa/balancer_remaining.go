@@ -23,6 +23,9 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 		b.inherit(service)
 	}
 	d, _ := b.read(service, o)
+	if o, err = b.behind(ctx, d, o); err != nil {
+		return loadbalancer.Comparison{}, err
+	}
 	asks := d.annotations.openNodePorts.From(d.values)
 	mayHaveRules := asks.Value || asks.Invalid
 	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil && !errors.Is(err, errNoNodeGroup) && (mayHaveRules || !errors.Is(err, client.ErrUnauthorised)) {
@@ -36,11 +39,12 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	} else {
 		found.Plan = b.planner.deletion(d, o)
 	}
+	found.Left = b.leftBehind(o)
 	wait := loadbalancer.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
 	if balancer := o.balancer(); balancer != nil {
 		found.State, found.Status = balancer.Status, d.statusOf(service, *balancer)
 		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status
-		if held := cmp.Or(unreadableEnd(d), protection(d, *balancer)); held != "" && !keeps {
+		if held := cmp.Or(unreadableEnd(d), protection(d, o.balancers)); held != "" && !keeps {
 			found.Plan, found.Refused = nil, errors.New(held)
 		}
 	}
@@ -48,7 +52,7 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	case !o.empty():
 		found.Wait = &wait
 	case doubtful > 0:
-		found.Wait = doubt(doubtful, "something may still be there: a creation ended without an answer, or whoever led before made it a moment ago, and the cloud's lists may not show it yet")
+		found.Wait = doubt(doubtful, "objects of the Service may still exist: a creation ended without an answer, or the previous leader created them recently, and the cloud's lists may not show them yet")
 	}
 	b.explain(service, found.Plan)
 	return found, nil
@@ -68,9 +72,18 @@ func (b *balancers) observeLast(ctx context.Context, service *corev1.Service, wr
 	return o, err
 }
 
-// protection is why a load balancer is not deleted although its Service has none any more; "" when nothing is in the way, or the Service says
-// that nothing is to be.
-func protection(d desired, balancer inventory.LoadBalancer) string {
+// protection is why the load balancers of a Service are not deleted although it has none any more; "" when nothing is in the way of any, or
+// the Service says that nothing is to be.
+func protection(d desired, balancers []inventory.LoadBalancer) string {
+	for _, balancer := range balancers {
+		if held := protectionOf(d, balancer); held != "" {
+			return held
+		}
+	}
+	return ""
+}
+
+func protectionOf(d desired, balancer inventory.LoadBalancer) string {
 	if !balancer.DeleteProtection || balancer.Deleting() {
 		return ""
 	}
@@ -80,7 +93,7 @@ func protection(d desired, balancer inventory.LoadBalancer) string {
 	case !d.former && !asked.Invalid && !asked.Value && tracesOf(balancer.Annotations).has(settingProtection):
 		return "" // the Service asked for it, and does not any more
 	case asked.Asked() && asked.Value:
-		return fmt.Sprintf("load balancer %s is protected from deletion, as the Service asks: set %sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
+		return fmt.Sprintf("load balancer %s is protected from deletion by an annotation of the Service: set %sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
 			balancer.Name, annotationPrefix, annotationPrefix, onDeleteKeep)
 	}
 	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
@@ -92,7 +105,7 @@ func unreadableEnd(d desired) string {
 	if !d.annotations.onDelete.From(d.values).Invalid {
 		return ""
 	}
-	return fmt.Sprintf("annotation %son-delete cannot be read, so nothing is deleted yet: set it to %s or %s, or remove it to have everything deleted", annotationPrefix, onDeleteDelete, onDeleteKeep)
+	return fmt.Sprintf("annotation %son-delete is not valid, so nothing is deleted yet: set it to %s or %s, or remove it to have everything deleted", annotationPrefix, onDeleteDelete, onDeleteKeep)
 }
 
 // unprotect switches off what would refuse the deletion.
@@ -108,7 +121,7 @@ func (d *difference) unprotect(balancer inventory.LoadBalancer) {
 }
 
 // errNoNodeGroup: the configuration names something that is not there.
-var errNoNodeGroup = errors.New("loadBalancer.nodeSecurityGroup of the cloud-config is not there")
+var errNoNodeGroup = errors.New("loadBalancer.nodeSecurityGroup of the cloud-config does not exist")
 
 // nodeGroup is the security group of the nodes, nil when none is configured.
 func (b *balancers) nodeGroup(ctx context.Context) (*inventory.SecurityGroup, error) {

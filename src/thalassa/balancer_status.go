@@ -19,6 +19,9 @@ const (
 	statusUpdating = "updating"
 )
 
+// healthUnknown is what conditions say about the health of targets: no part of the API shows it.
+const healthUnknown = "The cloud reports the load balancer as ready. It does not report whether the targets are healthy."
+
 // published are the addresses that the Service is reached by: none until the load balancer is ready. The internal ones count only
 // for an internal load balancer; a public one may have them before the public ones.
 func published(internal bool, balancer inventory.LoadBalancer) []string {
@@ -109,7 +112,7 @@ func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalance
 	for _, family := range service.Spec.IPFamilies {
 		if d.created && required && !has(family) {
 			notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-				"The load balancer has no %s address, which spec.ipFamilies asks for: it is reached by %s. Whether there is one is decided by its subnet and region; choose a subnet with %s by %ssubnet, or leave the family out.",
+				"The load balancer has no %s address, which spec.ipFamilies requests: its addresses are %s. The IP families depend on its subnet and region. Choose a subnet with %s by %ssubnet, or remove the family.",
 				family, strings.Join(addresses, ", "), family, annotationPrefix)))
 		}
 	}

@@ -40,7 +40,7 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets
 	}
 	references, missing := b.resolve(ctx, service, d.settings, o)
 	d.references = references
-	notices = append(append(notices, missing...), unsupported(service, d.settings)...)
+	notices = append(append(notices, missing...), d.affinity(service, o)...)
 	if text := immovable(d.settings, o.balancer()); text != "" {
 		notices = append(notices, settingNotice(reasonImmutable, text))
 	}
@@ -64,7 +64,7 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadba
 	from := b.annotations
 	if balancer := o.balancer(); balancer != nil {
 		remembered := tracesOf(balancer.Annotations)
-		d.created, d.free = remembered.created, remembered.has(settingAdopted)
+		d.created, d.free = remembered.created || !labelledFor(balancer.Labels, d.labels) && o.madeByUs(), remembered.has(settingAdopted)
 		if !d.created {
 			from = b.legacy
 		}
@@ -74,6 +74,9 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadba
 	}
 	var notices []loadbalancer.Notice
 	d.settings, notices = from.read(service)
+	if d.created {
+		d.keepClients(service)
+	}
 	d.former = len(service.Spec.Ports) == 0
 	return d, notices
 }

@@ -37,7 +37,7 @@ func newBalancers(c Config, known *inventory.Inventory) *balancers {
 	own := newAnnotations()
 	own.registry.SetDefaults(c.LoadBalancer.Defaults)
 	return &balancers{
-		config: c, inventory: known, annotations: own, legacy: newAnnotations(),
+		config: c, inventory: known, annotations: own, legacy: legacyAnnotations(),
 		planner: planner{inventory: known, separately: &atomic.Bool{}, removals: &removals{}},
 	}
 }
@@ -118,18 +118,18 @@ func (b *balancers) open(d *desired, o observed, notices []loadbalancer.Notice, 
 
 // compareWith completes a comparison for a Service that has a load balancer.
 func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed, managed *managedGroup, found *loadbalancer.Comparison) {
-	found.State, found.Status = balancer.Status, d.statusOf(service, balancer)
+	found.State, found.Status, found.Health = balancer.Status, d.statusOf(service, balancer), healthUnknown
 	if balancer.Deleting() {
 		found.Refused = nil
 		found.Wait = &loadbalancer.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Going: true, Patient: true,
-			Message: fmt.Sprintf("load balancer %s is being deleted; a new one follows once it is gone", balancer.Name)}
+			Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted", balancer.Name)}
 		return
 	}
 	found.Plan = b.planner.plan(d, o, managed)
-	found.Notices = append(found.Notices, d.lacking(service, balancer)...)
+	found.Notices = append(append(found.Notices, o.like.notices(balancer, d.labels)...), d.lacking(service, balancer)...)
 	if asked := d.annotations.adopt.From(d.values).Value; asked != "" && asked != balancer.ID {
 		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(
-			"Annotation %sadopt names %s, and this Service has load balancer %s already, which it keeps. Delete the Service and make it anew to have the other one.", annotationPrefix, asked, balancer.ID)))
+			"Annotation %sadopt names %s, but this Service already has load balancer %s, which it keeps. To use the other one, delete the Service and create it again.", annotationPrefix, asked, balancer.ID)))
 	}
 	if !serves(reachedInside(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)
@@ -146,13 +146,18 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 		found.Refused = loadbalancer.AlreadyTold(d.missing)
 	}
 	if d.failed != nil || d.missing != nil || len(d.Ports) == 0 {
-		found.Refused = cmp.Or(found.Refused, loadbalancer.AlreadyTold(errors.New("no port of the Service can be opened")))
+		found.Refused = cmp.Or(found.Refused, noPort(service, d))
+		return
+	}
+	if uncertain := o.like.refusal(d.labels); uncertain != nil && adopts.Value == "" {
+		found.Notices = append(found.Notices, settingNotice(reasonUncertain, sentence(uncertain.Error())))
+		found.Refused, found.Exists, found.Plan = loadbalancer.AlreadyTold(uncertain), true, b.planner.retarget(d, o)
 		return
 	}
 	b.inherit(service)
 	if within := b.inventory.Doubtful(string(service.UID)); within > 0 {
 		found.Exists = true
-		found.Wait = doubt(within, "something may have been made for this Service a moment ago, by a creation without an answer or by whoever led before; whether it was shows within a minute")
+		found.Wait = doubt(within, "a load balancer may have been created for this Service recently, by a creation without an answer or by the previous leader; the cloud shows within a minute whether it exists")
 		return
 	}
 	if adopts.Value == "" {
@@ -163,6 +168,15 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	if balancer, found.Refused = b.adopt(ctx, d, adopts.Value); found.Refused == nil {
 		found.Exists, found.Plan = true, b.planner.adoption(d, balancer)
 	}
+}
+
+// noPort is why a Service none of whose ports is opened has no load balancer; notices say the reason for each port.
+func noPort(service *corev1.Service, d desired) error {
+	err := loadbalancer.AlreadyTold(errors.New("no port of the Service can be opened"))
+	if len(d.Unserved) == len(service.Spec.Ports) {
+		return loadbalancer.UntilChanged(err) // because of its node ports and protocols
+	}
+	return err
 }
 
 // inherit is for a Service of which lists show nothing, although its finalizer says that there may be something.
@@ -223,13 +237,13 @@ func (b *balancers) observeSteady(ctx context.Context, service *corev1.Service) 
 	if err != nil || len(o.balancers) == 0 || (serves(reachedInside(service, asksInternal(service), o.balancers[0]), o.balancers[0]) && !o.balancers[0].Deleting()) {
 		return o, err
 	}
-	o.balancers, err = b.balancersOf(ctx, service, b.fresh())
+	o.balancers, o.like, err = b.balancersOf(ctx, service, b.fresh(), false)
 	return o, err
 }
 
 // observe returns everything of the Service in the cloud, from lists at most maxAge old. Ending says that the Service is to have nothing.
 func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration, ending bool) (observed, error) {
-	balancers, err := b.balancersOf(ctx, service, maxAge)
+	balancers, like, err := b.balancersOf(ctx, service, maxAge, ending)
 	if err != nil {
 		return observed{}, err
 	}
@@ -241,12 +255,16 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	if err != nil {
 		return observed{}, err
 	}
-	slices.SortFunc(groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
-	o := observed{balancers: balancers, groups: groups}
-	if ending || b.hasSecurityGroup(service, o.balancer()) {
-		if o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge); err != nil {
+	o := observed{balancers: balancers, groups: groups, like: like}
+	o.groups = append(o.groups, b.groupsWithoutLabels(service, o)...)
+	slices.SortFunc(o.groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
+	made := ending || b.hasSecurityGroup(service, o.balancer())
+	if made || o.unfinished() {
+		o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge)
+		if err != nil && (made || !errors.Is(err, client.ErrUnauthorised)) {
 			o.unread = err
 		}
+		o.securityGroups = append(o.securityGroups, b.securityGroupsWithoutLabels(service, o)...)
 		slices.SortFunc(o.securityGroups, func(x, y inventory.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
 	}
 	if !o.empty() {
@@ -265,23 +283,41 @@ func (b *balancers) hasSecurityGroup(service *corev1.Service, balancer *inventor
 	return balancer != nil && tracesOf(balancer.Annotations).has(settingOwnGroup)
 }
 
+// unfinished says that a creation of the load balancer was begun, and none is there: a security group may have been made for it that the
+// Service does not ask for any more.
+func (o observed) unfinished() bool { return o.balancer() == nil && len(o.groups) > 0 }
+
 // asksInternal is what the existing CCM reads, for load balancers that it made.
 func asksInternal(service *corev1.Service) bool {
 	internal, _ := strconv.ParseBool(strings.TrimSpace(service.Annotations[annotationPrefix+nameInternal]))
 	return internal || service.Annotations[annotationPrefix+nameType] == typeInternal
 }
 
-// balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old.
-func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration) ([]inventory.LoadBalancer, error) {
+// balancersOf returns the Service's load balancers, the oldest first, from a list at most maxAge old, and what looks like one. Ending says
+// that the Service is to have none: then all that are certainly the Service's count.
+func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration, ending bool) ([]inventory.LoadBalancer, recognition, error) {
 	expected := 0
 	if served(service) {
 		expected = 1
 	}
-	balancers, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge, expected)
+	owned, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge, expected)
+	if err != nil {
+		return nil, recognition{}, err
+	}
+	like, err := b.recognise(ctx, service, len(owned) > 0)
+	if err != nil {
+		return nil, recognition{}, err
+	}
+	balancers := slices.Concat(owned, like.certain)
+	if ending {
+		like.certain = nil
+	} else {
+		balancers = like.adopted(owned)
+	}
 	slices.SortFunc(balancers, func(x, y inventory.LoadBalancer) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
-	return balancers, err
+	return balancers, like, nil
 }
 
 // served says that the Service has had a load balancer with an address, whatever the first list of a process shows.
@@ -316,5 +352,5 @@ func (b *balancers) withQuota(ctx context.Context, err error) error {
 	if len(full) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; these quotas of the organisation are used up: %s: delete what is not needed, or ask the cloud to raise them", err, strings.Join(full, "; "))
+	return fmt.Errorf("%w; these quotas of the organisation are used up: %s: delete objects that are not needed, or ask the cloud's support to raise the quotas", err, strings.Join(full, "; "))
 }

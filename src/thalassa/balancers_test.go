@@ -232,7 +232,7 @@ func TestInvalidAnnotationBlocksOnlyItself(t *testing.T) {
 	for _, want := range []string{
 		`Warning InvalidAnnotation annotation loadbalancer.k8s.thalassa.cloud/loadbalancing-policy: "random" is not one of ROUND_ROBIN, RANDOM, MAGLEV`,
 		`Warning InvalidAnnotation annotation loadbalancer.k8s.thalassa.cloud/max-conections: is not known and has no effect; did you mean loadbalancer.k8s.thalassa.cloud/max-connections?` +
-			` Until it is mended, what is probably meant stays as it is in the cloud; if it is about who may connect, no further port is opened.`,
+			` Until it is corrected, the setting that was probably meant does not change in the cloud; if it is about allowed sources, no further port is opened.`,
 	} {
 		if got := l.nextEvent(); got != want {
 			t.Errorf("event %q, want %q", got, want)

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
@@ -73,10 +74,10 @@ func New(version string, getenv func(string) string) func(ctx context.Context, p
 func (c Config) warn() {
 	endpoint, err := url.Parse(c.Endpoint)
 	if err == nil && endpoint.Scheme == "http" && !isLoopback(endpoint.Hostname()) {
-		klog.InfoS("Warning: endpoint begins with http://, so everybody on the way to the cloud can read the credentials; use https://", "endpoint", endpoint.Redacted())
+		klog.InfoS("Warning: endpoint begins with http://, so the credentials are sent without encryption; use https://", "endpoint", endpoint.Redacted())
 	}
 	if c.Insecure {
-		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and everybody on the way to the cloud can read the credentials; use caBundle")
+		klog.InfoS("Warning: insecure is set, so the API's certificate is not verified and an attacker on the network can read the credentials; use caBundle")
 	}
 }
 
@@ -145,8 +146,11 @@ func (c *Cloud) attend(ctx context.Context, clients cloudprovider.ControllerClie
 // the first one, and after trouble, it also makes a call in the background, so that the next answer is newer.
 func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.inventory.Probe) }
 
-// Drain lets no further write to the cloud begin and waits for those under way.
+// Drain sends nothing more to the cloud and waits for the writes that were sent.
 func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
+
+// DrainTimeout is the longest time that Drain takes.
+func (c *Cloud) DrainTimeout() time.Duration { return c.client.DrainTimeout() }
 
 // Collectors are the provider's metrics.
 func (c *Cloud) Collectors() []prometheus.Collector {

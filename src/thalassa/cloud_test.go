@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
@@ -190,4 +191,41 @@ func TestDrainStopsBetweenTwoWrites(t *testing.T) {
 	if left := l.leftovers(); len(left) > 0 {
 		t.Errorf("created after Drain: %v", left)
 	}
+}
+
+// TestDrainDuringASlowWrite: the write that was sent is finished and its plan goes no further; the next process finishes it.
+func TestDrainDuringASlowWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		l.config.API.CallTimeout = 600
+		l.restart()
+		nodes := l.nodes("a")
+		rule, err := l.emulator.Inject(fault.Rule{Operation: "POST /v1/loadbalancer-target-groups", Effect: fault.Effect{Kind: fault.Latency, Delay: 9 * time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() {
+			_, err := l.ensure(service("web", 80), nodes)
+			ended <- err
+		}()
+		<-time.After(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), l.cloud.DrainTimeout())
+		defer cancel()
+		if err := l.cloud.Drain(ctx); err != nil {
+			t.Errorf("Drain = %v", err)
+		}
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "shutting down") {
+			t.Errorf("the sync ends with %v, want a refusal", err)
+		}
+		if writes := l.writes(); len(writes) != 1 {
+			t.Errorf("writes %v, want the one that was sent", writes)
+		}
+		l.emulator.ClearFaults(rule)
+		l.restart()
+		l.settle(service("web", 80), nodes)
+		if groups := l.list("/v1/loadbalancer-target-groups"); len(groups) != 1 {
+			t.Errorf("%d target groups, want the one that was made while draining", len(groups))
+		}
+	})
 }

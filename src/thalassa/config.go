@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
@@ -138,7 +140,13 @@ func openConfig(path string, getenv func(string) string) (Config, *config.File, 
 		return Config{}, nil, fmt.Errorf("opening the cloud-config: %w", err)
 	}
 	defer opened.Close()
-	return parseConfig(opened, getenv)
+	c, file, err := parseConfig(opened, getenv)
+	if err == nil {
+		for _, warning := range file.Warnings() {
+			klog.InfoS("The cloud-config should be written in another way", "path", path, "warning", warning)
+		}
+	}
+	return c, file, err
 }
 
 // parseConfig returns the configuration and what is wrong with it; the error is about what is no YAML at all.
@@ -160,10 +168,14 @@ func parseConfig(r io.Reader, getenv func(string) string) (Config, *config.File,
 		identity.OrganisationID = c.Organisation
 	}
 	if c.Insecure && c.CABundle != "" {
-		file.Add("insecure", "true beside caBundle", "want only one of the two: a certificate that is not verified needs no bundle to verify it with")
+		file.Add("insecure", "true together with caBundle", "want only one of the two: without verification of the certificate, a bundle has no effect")
 	}
 	if c.Routes.Exclusive && c.Routes.Table == "" {
-		file.Add("routes.exclusive", "true without routes.table", "want the route table that is only this cluster's in routes.table")
+		file.Add("routes.exclusive", "true without routes.table", "want the identity or slug of a route table that only this cluster uses, in routes.table")
+	}
+	if c.LoadBalancer.CreationPollTimeout == 0 {
+		c.LoadBalancer.CreationPollTimeout = DefaultConfig().LoadBalancer.CreationPollTimeout
+		file.Warn("loadBalancer.creationPollTimeout", fmt.Sprintf("found 0, which is taken as the default; write %d, or leave it out", c.LoadBalancer.CreationPollTimeout))
 	}
 	c.LoadBalancer.checkDefaults(file)
 	c.InstancesV2.checkPrefixes(file)
@@ -189,12 +201,12 @@ func (c LoadBalancerConfig) checkDefaults(file *config.File) {
 	}
 	kind, internal := defaults.kind.From(annotation.Values{}), defaults.internal.From(annotation.Values{})
 	if _, said := c.Defaults[nameInternal]; said && kind.Value == typeInternal && !internal.Value {
-		file.Add("loadBalancer.defaults", "type: internal beside internal: false", "want only one of them")
+		file.Add("loadBalancer.defaults", "type: internal together with internal: false", "want only one of them")
 	}
-	check := settings{annotations: defaults}.portOf(annotation.Port{}).health
+	check := settings{annotations: defaults}.portOf(annotation.Port{}).health.withInterval()
 	if check.problem() != "" {
 		file.Add("loadBalancer.defaults", fmt.Sprintf("health-check-timeout %d and health-check-interval %d", check.timeout.Value, check.interval.Value),
-			"want a timeout of at most the interval; one that is not among the defaults is what the annotation's page says")
+			"want a timeout of at most the interval; a value that is not set here has the default of its annotation")
 	}
 }
 
@@ -204,7 +216,7 @@ func (c InstancesConfig) checkPrefixes(file *config.File) {
 		return
 	}
 	if strings.HasPrefix(c.LabelPrefix, c.TaintPrefix) || strings.HasPrefix(c.TaintPrefix, c.LabelPrefix) {
-		file.Add("instancesV2.taintPrefix", "a prefix that overlaps with labelPrefix", "want two of which neither begins with the other")
+		file.Add("instancesV2.taintPrefix", "a prefix that overlaps with labelPrefix", "want two prefixes of which neither begins with the other")
 	}
 }
 

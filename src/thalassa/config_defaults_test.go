@@ -24,18 +24,19 @@ func TestServiceDefaultsAreChecked(t *testing.T) {
 		`{loadbalancing-polic: MAGLEV}`:      {path + "loadbalancing-polic: is not known; did you mean loadbalancing-policy?"},
 		`{type: internal, internal: "true"}`: nil,
 		`{type: internal, internal: "false"}`: {
-			"loadBalancer.defaults: found type: internal beside internal: false, want only one of them",
+			"loadBalancer.defaults: found type: internal together with internal: false, want only one of them",
 		},
 		`{health-check-interval: "5", health-check-timeout: "6"}`: {
-			"loadBalancer.defaults: found health-check-timeout 6 and health-check-interval 5, want a timeout of at most the interval; one that is not among the defaults is what the annotation's page says",
+			"loadBalancer.defaults: found health-check-timeout 6 and health-check-interval 5, want a timeout of at most the interval; a value that is not set here has the default of its annotation",
 		},
-		`{health-check-timeout: "300"}`: {
-			"loadBalancer.defaults: found health-check-timeout 300 and health-check-interval 10, want a timeout of at most the interval; one that is not among the defaults is what the annotation's page says",
+		`{health-check-timeout: "300"}`: nil, // the interval follows
+		`{health-check-timeout: "300", health-check-interval: "10"}`: {
+			"loadBalancer.defaults: found health-check-timeout 300 and health-check-interval 10, want a timeout of at most the interval; a value that is not set here has the default of its annotation",
 		},
 		`{adopt: lb-1}`:               {path + "adopt: is about one Service and cannot have a default for all of them"},
 		`{max-connections.http: "5"}`: {path + "max-connections.http: is for one port, and ports differ between Services; write max-connections"},
 		`{"pub lish": ip}`: {
-			"loadBalancer.defaults.(key in line 5): found a key that is not allowed, want annotations that may have a default, by their names without loadbalancer.k8s.thalassa.cloud/",
+			"loadBalancer.defaults.(key in line 5): found a key that is not allowed, want names of annotations that can have a default, without loadbalancer.k8s.thalassa.cloud/",
 		},
 		`{loadbalancer.k8s.thalassa.cloud/publish: ip}`: {
 			path + "loadbalancer.k8s.thalassa.cloud/publish: is written without loadbalancer.k8s.thalassa.cloud/ here",

@@ -120,8 +120,8 @@ api: {callTimeout: 5, requestsPerSecond: 10, burst: 1}
 
 func TestConfigProblems(t *testing.T) {
 	const letters = ", of letters, digits and - _ ."
-	const endpoint = "want a URL of scheme and host, perhaps with a port, like https://api.thalassa.cloud"
-	const labels = "want labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys perhaps with a domain and a slash before"
+	const endpoint = "want a URL of scheme and host, optionally with a port, like https://api.thalassa.cloud"
+	const labels = "want labels as in Kubernetes: keys and values of at most 63 letters, digits and - _ ., keys optionally with a domain and a slash before them"
 	tests := []struct {
 		name, yaml string
 		want       []string
@@ -130,7 +130,7 @@ func TestConfigProblems(t *testing.T) {
 			"cloudCredentials: found none, want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity; " +
 				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
 			"organisation: missing: want the organisation's identity or slug" + letters + "; the environment variable THALASSA_ORGANISATION_ID is not set either",
-			`vpcIdentity: missing: want the identity of the VPC that the cluster's machines are in, like "vpc-…"` + letters,
+			`vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
 			`cluster: missing: want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
 		}},
 		{"misspelt", required + "vpcIdentty: x", []string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
@@ -140,10 +140,10 @@ func TestConfigProblems(t *testing.T) {
 		}},
 		{"blanks", "organisation: ' acme'\nvpcIdentity: 'vpc 1'\ncluster: |\n  c\nproject: a/b\ncloudCredentials: {personalAccessToken: 't '}", []string{
 			"organisation: found text with a blank or a line end in it, want the organisation's identity or slug" + letters,
-			`vpcIdentity: found text with a blank or a line end in it, want the identity of the VPC that the cluster's machines are in, like "vpc-…"` + letters,
+			`vpcIdentity: found text with a blank or a line end in it, want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
 			`cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
 			"project: found text, want the project's identity" + letters,
-			"cloudCredentials.personalAccessToken: found text with a blank or a line end in it, want a token without blanks, line ends and special letters",
+			"cloudCredentials.personalAccessToken: found text with a blank or a line end in it, want a token of printable ASCII characters without blanks",
 		}},
 		{"no scheme", required + "endpoint: api.thalassa.cloud", []string{"endpoint: found text that does not begin with https:// or http://, " + endpoint}},
 		{"no host", required + "endpoint: https://", []string{"endpoint: found a URL without a host, " + endpoint}},
@@ -151,12 +151,12 @@ func TestConfigProblems(t *testing.T) {
 		{"query", required + "endpoint: https://a?b", []string{"endpoint: found a URL with a query, " + endpoint}},
 		{"fragment", required + "endpoint: https://a#b", []string{"endpoint: found a URL with a fragment, " + endpoint}},
 		{"user", required + "endpoint: https://me:s3cret@a", []string{"endpoint: found a URL with a user name or a password, " + endpoint}},
-		{"no URL", required + "endpoint: 'https://a b'", []string{"endpoint: found text that is no URL, " + endpoint}},
-		{"strange host", required + "endpoint: https://a*b", []string{"endpoint: found a URL with something in it that is not allowed, " + endpoint}},
+		{"no URL", required + "endpoint: 'https://a b'", []string{"endpoint: found text that is not a URL, " + endpoint}},
+		{"strange host", required + "endpoint: https://a*b", []string{"endpoint: found a URL that is not allowed, " + endpoint}},
 		{"impossible numbers", required + "loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000, driftPeriod: -1}\n" +
 			"api:\n  callTimeout: 0\n  requestsPerSecond: 1001\n  burst: 0\ninventory:\n  machineAge: 0\n  balancerAge: 3601", []string{
 			"loadBalancer.creationPollInterval: found 0, want a whole number of seconds from 1 to 86400",
-			"loadBalancer.creationPollTimeout: found 100000, want a whole number of seconds from 1 to 86400",
+			"loadBalancer.creationPollTimeout: found 100000, want a whole number of seconds from 0 to 86400",
 			"loadBalancer.driftPeriod: found -1, want a whole number of seconds from 0 to 86400",
 			"api.callTimeout: found 0, want a whole number of seconds from 1 to 600",
 			"api.requestsPerSecond: found 1001, want a whole number of calls from 1 to 1000",
@@ -171,10 +171,10 @@ func TestConfigProblems(t *testing.T) {
 			"additionalLabels.e: found text, " + labels,
 		}},
 		{"exclusive without a table", required + "routes: {exclusive: true}", []string{
-			"routes.exclusive: found true without routes.table, want the route table that is only this cluster's in routes.table",
+			"routes.exclusive: found true without routes.table, want the identity or slug of a route table that only this cluster uses, in routes.table",
 		}},
 		{"verified and not", required + "insecure: true\ncaBundle: /ca.crt", []string{
-			"insecure: found true beside caBundle, want only one of the two: a certificate that is not verified needs no bundle to verify it with",
+			"insecure: found true together with caBundle, want only one of the two: without verification of the certificate, a bundle has no effect",
 		}},
 	}
 	for _, tt := range tests {
@@ -185,6 +185,47 @@ func TestConfigProblems(t *testing.T) {
 			}
 			if text := fmt.Sprint(problems); strings.Contains(text, "s3cret") {
 				t.Errorf("a secret is repeated: %s", text)
+			}
+		})
+	}
+}
+
+// TestConfigThatTheExistingCCMAccepts: what it accepts and has one obvious meaning is accepted, and a warning says what to write. What is refused
+// names the keys that are there.
+func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
+	const credentials = "organisation: acme\nvpcIdentity: vpc-1\ncloudCredentials: {personalAccessToken: s3cret}\n"
+	for name, tt := range map[string]struct {
+		yaml     string
+		want     func(Config) bool
+		warnings []string
+		problems []string
+	}{
+		"yes": {yaml: required + "instancesV2: {enabled: no}\nloadBalancer: {enabled: yes}",
+			want:     func(c Config) bool { return c.LoadBalancer.Enabled && !c.InstancesV2.Enabled },
+			warnings: []string{"instancesV2.enabled: found no, which is taken as false; write false", "loadBalancer.enabled: found yes, which is taken as true; write true"}},
+		"a cluster that is a number": {yaml: credentials + "cluster: 0012345", want: func(c Config) bool { return c.Cluster == "0012345" },
+			warnings: []string{"cluster: found a number, which is taken as text; put it in quotes"}},
+		"no timeout": {yaml: required + "loadBalancer: {creationPollTimeout: 0}", want: func(c Config) bool { return c.LoadBalancer.CreationPollTimeout == 300 },
+			warnings: []string{"loadBalancer.creationPollTimeout: found 0, which is taken as the default; write 300, or leave it out"}},
+		"a cluster in another notation": {yaml: credentials + "cluster: 0x1F",
+			problems: []string{"cluster: found a number, want text (put it in quotes)"}},
+		"a token and half a client": {yaml: strings.Replace(required, "personalAccessToken: s3cret", "personalAccessToken: s3cret, clientID: c", 1),
+			problems: []string{"cloudCredentials: found personalAccessToken and clientID, want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"}},
+		"a key twice": {yaml: required + "cluster: other", problems: []string{"cluster: given twice, again in line 5; keep one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, file, err := parseConfig(strings.NewReader(tt.yaml), noEnvironment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.problems, file.Problems().Lines()); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.warnings, file.Warnings()); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			if tt.want != nil && !tt.want(c) {
+				t.Errorf("configuration %+v", c)
 			}
 		})
 	}
@@ -270,7 +311,7 @@ func exampleFile(t *testing.T, entry config.Entry) string {
 
 // TestPrefixesDoNotOverlap: no label of a server is meant for both.
 func TestPrefixesDoNotOverlap(t *testing.T) {
-	const path = "instancesV2.taintPrefix: found a prefix that overlaps with labelPrefix, want two of which neither begins with the other"
+	const path = "instancesV2.taintPrefix: found a prefix that overlaps with labelPrefix, want two prefixes of which neither begins with the other"
 	for prefixes, want := range map[string][]string{
 		`labelPrefix: node/, taintPrefix: taint/`: nil,
 		`labelPrefix: node/`:                      nil,

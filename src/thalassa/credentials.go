@@ -59,15 +59,20 @@ func credentialForms() []credentialForm {
 func chooseCredentials(file *config.File, getenv func(string) string) bool {
 	const want = "want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"
 	given := func(key string) bool { return file.Given(pathCredentials + "." + key) }
-	var names []string
+	var names, keys []string
 	for _, form := range credentialForms() {
 		if slices.ContainsFunc(form.keys, given) {
 			names = append(names, form.name)
 		}
+		for _, key := range form.keys {
+			if given(key) {
+				keys = append(keys, key)
+			}
+		}
 	}
 	switch {
 	case len(names) > 1:
-		file.Add(pathCredentials, strings.Join(names, " and "), want)
+		file.Add(pathCredentials, strings.Join(keys, " and "), want)
 	case given("clientID") != given("clientSecret"):
 		file.Add(pathCredentials, "only one of clientID and clientSecret", "want both")
 	case len(names) == 0 && getenv(envServiceAccount) != "":

@@ -62,7 +62,7 @@ func TestCredentialFormProblems(t *testing.T) {
 		{"two", "cloudCredentials: {personalAccessToken: s3cret, clientID: i, clientSecret: s3cret}", nil,
 			[]string{"cloudCredentials: found personalAccessToken and clientID and clientSecret, " + forms}},
 		{"three and a half", "cloudCredentials:\n  directory: /d\n  workloadIdentity: {}\n  personalAccessToken: s3cret\n  clientSecret: s3cret", nil, []string{
-			"cloudCredentials: found personalAccessToken and clientID and clientSecret and directory and workloadIdentity, " + forms,
+			"cloudCredentials: found personalAccessToken and clientSecret and directory and workloadIdentity, " + forms,
 			`cloudCredentials.workloadIdentity.serviceAccountID: missing: want the identity of a service account, like "sa-…", of letters, digits and - _ .; ` +
 				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
 		}},

@@ -91,7 +91,7 @@ func TestDefect15_InvalidSourcesOpenToEverybody(t *testing.T) {
 			l := newLab(t, emulator.Config{})
 			nodes, fresh := l.nodes("a"), service("fresh", 80)
 			restrict(fresh)
-			if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "80/TCP is not opened: who may reach it cannot be read") {
+			if _, err := l.ensure(fresh, nodes); err == nil || !strings.Contains(err.Error(), "80/TCP is not opened, because the annotation about its allowed sources is not valid") {
 				t.Errorf("error = %v, want a refusal that names the port", err)
 			}
 			if told := l.eventsAbout(reasonAnnotation); len(told) != 1 || !strings.Contains(told[0], asked) {
@@ -174,26 +174,32 @@ func TestDefect15_ReadableSourcesAreApplied(t *testing.T) {
 }
 
 // TestDefect16_LoadBalancerIsAdoptedByName: the existing CCM takes any load balancer of the right name for its own, and deletes it
-// with the Service.
+// with the Service. Ours makes none beside one that may be the Service's, and changes neither that nor one that is another owner's.
 func TestDefect16_LoadBalancerIsAdoptedByName(t *testing.T) {
 	web := service("web", 80)
-	owners := map[string]iaas.Labels{
-		"nobody's":               nil,
-		"a person's":             {"team": "shop"},
-		"another cluster's":      {labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)},
-		"another Service's":      {labelCluster: "k8s-test", labelManaged: "true", labelUID: "another"},
-		"not managed by any CCM": {labelCluster: "k8s-test", labelUID: string(web.UID)},
+	owners := map[string]struct {
+		labels iaas.Labels
+		makes  bool // one of its own
+	}{
+		"nobody's":               {},
+		"a person's":             {labels: iaas.Labels{"team": "shop"}},
+		"another cluster's":      {iaas.Labels{labelCluster: "k8s-other", labelManaged: "true", labelUID: string(web.UID)}, true},
+		"another Service's":      {iaas.Labels{labelCluster: "k8s-test", labelManaged: "true", labelUID: "another"}, true},
+		"not managed by any CCM": {labels: iaas.Labels{labelCluster: "k8s-test", labelUID: string(web.UID)}},
 	}
-	for name, labels := range owners {
+	for name, tt := range owners {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, emulator.Config{})
-				foreign := iaas.CreateLoadbalancer{Name: "a0a1b2c3dweb", Subnet: emulator.DefaultSubnet, Labels: labels}
+				foreign := iaas.CreateLoadbalancer{Name: "a0a1b2c3dweb", Subnet: emulator.DefaultSubnet, Labels: tt.labels}
 				if _, err := l.api().CreateLoadbalancer(t.Context(), foreign); err != nil {
 					t.Fatal(err)
 				}
 				nodes, before := l.nodes("a"), l.balancer()
-				l.settle(web, nodes)
+				err := l.settled(web, nodes)
+				if all := l.list("/v1/loadbalancers"); (len(all) == 2) != tt.makes || (err == nil) != tt.makes {
+					t.Errorf("%d load balancers, error %v; want another one: %t", len(all), err, tt.makes)
+				}
 				l.remove(web)
 				if diff := cmp.Diff(before, l.balancer()); diff != "" {
 					t.Errorf("the other one (-was +is):\n%s", diff)
@@ -221,7 +227,7 @@ func TestDefect21_TypeIsNeverRead(t *testing.T) {
 	} {
 		fresh := service("fresh", 80)
 		ask(fresh)
-		if _, err := l.ensure(fresh, l.fleet); err == nil || !strings.Contains(err.Error(), "whether the load balancer is to be internal cannot be read") {
+		if _, err := l.ensure(fresh, l.fleet); err == nil || !strings.Contains(err.Error(), "the annotations that make the load balancer internal or public are not valid") {
 			t.Errorf("%s: error = %v, want a refusal that says why", name, err)
 		}
 		if left := l.leftovers(); len(left) != 2 {

@@ -25,7 +25,7 @@ func TestDefect17_StateOfMachines(t *testing.T) {
 			node *corev1.Node
 			want string
 		}{
-			{named("never-initialised", ""), "no server with the slug never-initialised"},
+			{named("never-initialised", ""), "no machine with the slug never-initialised"},
 			{named("a", "aws:///i-1"), "not of this cloud"},
 		} {
 			if exists, err := l.cloud.nodes.InstanceExists(t.Context(), other.node); exists || err == nil || !strings.Contains(err.Error(), other.want) {

@@ -213,14 +213,15 @@ func (l *lab) securityGroups(names ...string) []string {
 }
 
 // TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped: when the existing CCM does not find a port's target group by its labels it
-// leaves the listener as it is and reports success. Ours follows the listener to its group, and makes another one if that is not ours.
+// leaves the listener as it is and reports success. Ours knows the group by its name, and makes another one if its labels are of another owner.
 func TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped(t *testing.T) {
 	tests := map[string]struct {
 		labels iaas.Labels // that stay
 		groups int
 	}{
 		"the labels of the port are gone": {legacyOf(service("web"), nil).balancer.Labels, 1},
-		"all labels are gone":             {iaas.Labels{"mine": "now"}, 2},
+		"all labels are gone":             {iaas.Labels{"mine": "now"}, 1},
+		"the labels are of another owner": {iaas.Labels{labelCluster: "k8s-other"}, 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

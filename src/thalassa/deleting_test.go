@@ -62,7 +62,7 @@ func TestDeletionByOthersIsFollowed(t *testing.T) {
 	})
 }
 
-// TestFailedOneIsDeletedAsAdvised by the event about it: a new one follows by itself.
+// TestFailedOneIsDeletedAsAdvised by the event about it: a new one is then created automatically.
 func TestFailedOneIsDeletedAsAdvised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const deletion = 10 * time.Second
@@ -76,7 +76,7 @@ func TestFailedOneIsDeletedAsAdvised(t *testing.T) {
 		}
 		done := l.syncing(web, nodes)
 		<-time.After(10 * time.Minute) // by now it is looked at once a minute
-		if event := l.nextEvent(); !strings.Contains(event, "delete it in the cloud: a new one follows by itself") {
+		if event := l.nextEvent(); !strings.Contains(event, "delete it in the cloud: a new one is then created automatically") {
 			t.Errorf("event %q, want the advice to delete it", event)
 		}
 		began := time.Now()

@@ -19,7 +19,7 @@ func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 		told    []string // parts of the event
 	}{
 		"readable":   {"10.0.0.0/8", []string{"10.0.0.0/8"}, []string{"create load balancer"}},
-		"unreadable": {"10.0.0.0/8, everybody", nil, []string{"cannot be put right now", "80/TCP is not opened: who may reach it cannot be read"}},
+		"unreadable": {"10.0.0.0/8, everybody", nil, []string{"cannot be reverted now", "80/TCP is not opened, because the annotation about its allowed sources is not valid"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

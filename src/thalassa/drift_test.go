@@ -172,7 +172,7 @@ func TestDeletedLoadBalancerIsMadeAnew(t *testing.T) {
 			current.Status.LoadBalancer.Ingress[0].IP != state[0].Addresses[0] {
 			t.Errorf("the Service shows %v, the cloud has %v", current.Status.LoadBalancer, state)
 		}
-		for _, want := range []string{"Warning LoadBalancerDrifted", "Warning LoadBalancerRepaired The load balancer has other addresses now: 198.18.0.2 became 198.18."} {
+		for _, want := range []string{"Warning LoadBalancerDrifted", "Warning LoadBalancerRepaired The addresses of the load balancer changed from 198.18.0.2 to 198.18."} {
 			if event := l.nextEvent(); !strings.HasPrefix(event, want) {
 				t.Errorf("event = %q, want %q", event, want)
 			}

@@ -240,11 +240,11 @@ func TestPublicAfterInternal(t *testing.T) {
 // TestContradictingCheckOfANewPort has the defaults of both.
 func TestContradictingCheckOfANewPort(t *testing.T) {
 	l := newFeatureLab(t)
-	l.settle(wishes(annotated("health-check-timeout", "30")), l.nodes("a"))
-	if got := healthText(l); got != "tcp:30080/healthz/10/5 tcp:30443/healthz/10/5" {
+	l.settle(wishes(annotated("health-check-interval", "20", "health-check-timeout", "30")), l.nodes("a"))
+	if got := healthText(l); got != "tcp:30080/healthz/5/3 tcp:30443/healthz/5/3" {
 		t.Errorf("checks %s", got)
 	}
-	l.told("contradiction", reasonConflict, "wait 30 seconds")
+	l.told("contradiction", reasonConflict, "timeout of the health check is 30 seconds")
 }
 
 // TestTooManyPingers concerns pings only.

@@ -72,7 +72,7 @@ func TestInternal(t *testing.T) {
 				if got := ips(l.settle(public, nodes)); got != address {
 					t.Errorf("published %q, want %q, which still leads there", got, address)
 				}
-				l.told("made public", reasonImmutable, "Delete the Service and make it anew")
+				l.told("made public", reasonImmutable, "delete the Service and create it again")
 				public.Spec.Ports = append(public.Spec.Ports, service("more", 8443).Spec.Ports...)
 				if _, err := l.ensure(public, nodes); err == nil || !strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened") {
 					t.Errorf("error %v, want one about the port that is not opened", err)
@@ -93,7 +93,7 @@ func TestInternalIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFeatureLab(t)
-			if _, err := l.ensure(wishes(apply), l.nodes("a")); err == nil || !strings.Contains(err.Error(), "whether the load balancer is to be internal cannot be read") {
+			if _, err := l.ensure(wishes(apply), l.nodes("a")); err == nil || !strings.Contains(err.Error(), "the annotations that make the load balancer internal or public are not valid") {
 				t.Errorf("error %v", err)
 			}
 			if left := l.everything(); len(left) > 0 {
@@ -217,7 +217,7 @@ func TestKeepOnDelete(t *testing.T) {
 			t.Errorf("published %q, want the address that was kept, %q", got, address)
 		}
 		lb := l.only()
-		if lb.Identity != before.Identity || lb.Name != before.Name || lb.Listeners[0].MaxConnections != 77 || healthText(l) != "http:8080/x/10/5 http:8080/x/10/5" {
+		if lb.Identity != before.Identity || lb.Name != before.Name || lb.Listeners[0].MaxConnections != 77 || healthText(l) != "http:8080/x/5/3 http:8080/x/5/3" {
 			t.Errorf("adopted: %+v with health checks %s; want everything as it was", lb, healthText(l))
 		}
 		if got := len(l.list("/v1/loadbalancer-target-groups")); got != 2 || len(l.machines(lb.Listeners[0].TargetGroup.Name)) != 1 {
@@ -329,7 +329,7 @@ func TestUnknownGroupOpensNothing(t *testing.T) {
 	l.settle(wishes(annotated("security-groups", "one")), nodes)
 	more := wishes(annotated("security-groups", "one, unknown"))
 	more.Spec.Ports = append(more.Spec.Ports, service("more", 8443).Spec.Ports...)
-	if _, err := l.ensure(more, nodes); err == nil || !strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened: its security groups are not known") {
+	if _, err := l.ensure(more, nodes); err == nil || !strings.Contains(err.Error(), "1 of the ports of Service shop/web are not opened: its security groups do not exist") {
 		t.Errorf("error %v", err)
 	}
 	if got := groupText(l); got != "sg-one" || len(l.only().Listeners) != 2 {
@@ -415,7 +415,7 @@ func TestQuotaIsExplained(t *testing.T) {
 				nodes := l.nodes("a")
 				l.settle(service("first", 80), nodes)
 				_, err := l.ensure(service("second", 80), nodes)
-				if err == nil || !strings.Contains(err.Error(), "loadbalancers, 1 of 1") || !strings.Contains(err.Error(), "ask the cloud to raise") {
+				if err == nil || !strings.Contains(err.Error(), "loadbalancers, 1 of 1") || !strings.Contains(err.Error(), "to raise the quotas") {
 					t.Errorf("error %v, want one with the quota's name and number", err)
 				}
 			})
@@ -526,7 +526,7 @@ func TestUnreadableEnd(t *testing.T) {
 		web := wishes(annotated("on-delete", "kepe"))
 		l.settle(web, l.nodes("a"))
 		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
-		if err == nil || !strings.Contains(err.Error(), "on-delete cannot be read") || len(l.leftovers()) != 3 {
+		if err == nil || !strings.Contains(err.Error(), "on-delete is not valid") || len(l.leftovers()) != 3 {
 			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
 		}
 		delete(web.Annotations, annotationPrefix+"on-delete")
@@ -544,7 +544,7 @@ func TestDeleteProtection(t *testing.T) {
 		web := wishes(annotated("delete-protection", "true"))
 		l.settle(web, l.nodes("a"))
 		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
-		if err == nil || !strings.Contains(err.Error(), "is protected from deletion, as the Service asks") || len(l.leftovers()) != 3 {
+		if err == nil || !strings.Contains(err.Error(), "is protected from deletion by an annotation of the Service") || len(l.leftovers()) != 3 {
 			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
 		}
 		annotated("delete-protection", "false")(web)

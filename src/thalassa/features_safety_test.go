@@ -74,11 +74,11 @@ func TestEveryDefaultHasAnEffect(t *testing.T) {
 		"delete-protection":         {"true", nil, func(l *lab) string { return fmt.Sprint(l.only().DeleteProtection) }, "true"},
 		"enable-proxy-protocol":     {"true", nil, func(l *lab) string { return fmt.Sprint(l.only().Listeners[0].TargetGroup.EnableProxyProtocol) }, "true"},
 		"health-check-enabled":      {"false", nil, healthText, "none none"},
-		"health-check-port":         {"10256", nil, healthText, "http:10256/healthz/10/5 http:10256/healthz/10/5"},
-		"health-check-path":         {"/x", map[string]string{"health-check-protocol": "http"}, healthText, "http:30080/x/10/5 http:30443/x/10/5"},
-		"health-check-protocol":     {"https", nil, healthText, "https:30080/healthz/10/5 https:30443/healthz/10/5"},
-		"health-check-interval":     {"30", nil, healthText, "tcp:30080/healthz/30/5 tcp:30443/healthz/30/5"},
-		"health-check-timeout":      {"4", nil, healthText, "tcp:30080/healthz/10/4 tcp:30443/healthz/10/4"},
+		"health-check-port":         {"10256", nil, healthText, "http:10256/healthz/5/3 http:10256/healthz/5/3"},
+		"health-check-path":         {"/x", map[string]string{"health-check-protocol": "http"}, healthText, "http:30080/x/5/3 http:30443/x/5/3"},
+		"health-check-protocol":     {"https", nil, healthText, "https:30080/healthz/5/3 https:30443/healthz/5/3"},
+		"health-check-interval":     {"30", nil, healthText, "tcp:30080/healthz/30/3 tcp:30443/healthz/30/3"},
+		"health-check-timeout":      {"4", nil, healthText, "tcp:30080/healthz/5/4 tcp:30443/healthz/5/4"},
 		"health-check-up-threshold": {"9", nil, func(l *lab) string { return fmt.Sprint(l.only().Listeners[0].TargetGroup.HealthCheck.HealthyThreshold) }, "9"},
 		"health-check-down-threshold": {"9", nil, func(l *lab) string {
 			return fmt.Sprint(l.only().Listeners[0].TargetGroup.HealthCheck.UnhealthyThreshold)
@@ -433,7 +433,7 @@ func TestAdoptedCheckFollowsItsPort(t *testing.T) {
 		annotated("adopt", l.only().Identity)(second)
 		l.putBalancer(set("annotations", map[string]string{annotationAdoptable: "k8s-test/shop/second"}))
 		l.settle(second, nodes)
-		if got := healthText(l); got != "tcp:31080/healthz/10/5 tcp:30443/healthz/10/5" {
+		if got := healthText(l); got != "tcp:31080/healthz/5/3 tcp:30443/healthz/5/3" {
 			t.Errorf("health checks %s", got)
 		}
 	})

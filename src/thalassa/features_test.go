@@ -271,7 +271,7 @@ func features() map[string]feature {
 		return eachPort(l, func(i int) any { return l.only().Listeners[i].ConnectionIdleTimeout })
 	}
 	address := func(l *lab) string { return l.only().ReservedIPIdentity }
-	const usual = "tcp:30080/healthz/10/5 tcp:30443/healthz/10/5"
+	const usual = "tcp:30080/healthz/5/3 tcp:30443/healthz/5/3"
 	ranges := func(texts ...string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = texts }
 	}
@@ -287,10 +287,10 @@ func features() map[string]feature {
 		"idle timeout": {annotated("idle-connection-timeout", "60"), annotated("idle-connection-timeout.80", "61"), idle,
 			"6000 6000", "60 60", "61 6000", func(l *lab) { l.putListener(set("connectionIdleTimeout", 1)) }, false},
 		"health check": {annotated("health-check-port", "8081", "health-check-path", "/ready"), annotated("health-check-protocol", "http", "health-check-interval.p80", "30"), healthText,
-			usual, "http:8081/ready/10/5 http:8081/ready/10/5", "http:30080/healthz/30/5 http:30443/healthz/10/5",
+			usual, "http:8081/ready/5/3 http:8081/ready/5/3", "http:30080/healthz/30/3 http:30443/healthz/5/3",
 			func(l *lab) { l.putGroup(set("healthCheck", nil)) }, false},
 		"no health check": {annotated("health-check-enabled", "false"), annotated("health-check-enabled.p443", "false"), healthText,
-			usual, "none none", "tcp:30080/healthz/10/5 none", nil, false},
+			usual, "none none", "tcp:30080/healthz/5/3 none", nil, false},
 		"sources": {annotated("acl-allowed-sources", "10.0.0.0/8, 192.0.2.1"), annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-p443", "192.0.2.0/24,2001:db8::/32"), sourceText,
 			"[] []", "[10.0.0.0/8 192.0.2.1/32] [10.0.0.0/8 192.0.2.1/32]", "[10.0.0.0/8] [10.0.0.0/8 192.0.2.0/24 2001:db8::/32]",
 			func(l *lab) { l.putListener(set("allowedSources", []string{})) }, false},

@@ -15,7 +15,8 @@ import (
 // disowned returns the labels of an object without those that say whose it is. That it was managed stays to be seen, with another value: a
 // cloud that only adds labels must forget it, too.
 func disowned(labels inventory.Labels) inventory.Labels {
-	left := maps.Clone(labels)
+	left := inventory.Labels{} // an object that lost its labels may have none at all
+	maps.Copy(left, labels)
 	for _, key := range []string{labelCluster, labelUID, labelName, labelNamespace, labelPort, labelProtocol} {
 		delete(left, key)
 	}
@@ -47,11 +48,7 @@ func (p planner) handover(d desired, o observed) loadbalancer.Plan {
 		})
 	}
 	for _, from := range o.groups {
-		to := from
-		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
-		diff.add(loadbalancer.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
-			return p.inventory.UpdateTargetGroup(ctx, from, to)
-		})
+		diff.leaveGroup(from, why)
 	}
 	for _, from := range o.securityGroups {
 		if from.Deleting() {
@@ -82,5 +79,5 @@ func (o observed) keepable() bool {
 
 // handoverText is what the Service's owner is told.
 func handoverText(o observed) string {
-	return fmt.Sprintf("As %son-delete says, what this Service had stays in the cloud and is nobody's now: %s. Its targets do not change any more, and nobody answers on the node ports of a Service that is gone: another Service may get them. Adopt or delete it soon.", annotationPrefix, o)
+	return fmt.Sprintf("As %son-delete requests, the objects of this Service remain in the cloud, and no Service owns them now: %s. Their targets do not change any more. When a Service is deleted, its node ports stop answering, and another Service can get them. Adopt or delete the objects soon.", annotationPrefix, o)
 }

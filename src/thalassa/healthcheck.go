@@ -108,8 +108,39 @@ func (s healthSettings) keep(check *iaas.BackendHealthCheck, observed iaas.Backe
 	check.Path = s.path.Over(observed.Path)
 	check.PeriodSeconds, check.TimeoutSeconds = s.interval.Over(observed.PeriodSeconds), s.timeout.Over(observed.TimeoutSeconds)
 	check.HealthyThreshold, check.UnhealthyThreshold = int32(s.up.Over(int(observed.HealthyThreshold))), int32(s.down.Over(int(observed.UnhealthyThreshold)))
+	s.keepFormerDefaults(check, observed)
 	if hasNoPath(check.Protocol) && hasNoPath(observed.Protocol) {
 		check.Path = observed.Path // which means nothing
+	}
+}
+
+// The former default times of health checks are also those of the existing CCM: seconds, seconds, checks, checks. With the
+// present ones a new target gets its first connection within 10 seconds.
+const formerInterval, formerTimeout, formerUp, formerDown = 10, 5, 2, 3
+
+// keepFormerDefaults leaves the former defaults where the Service says nothing: a new version does not change the health checks of all load balancers
+// that there are.
+func (s healthSettings) keepFormerDefaults(check *iaas.BackendHealthCheck, observed iaas.BackendHealthCheck) {
+	unasked := func(one annotation.Setting[int]) bool { return !one.Asked() && !one.Invalid }
+	for _, one := range []struct {
+		setting          annotation.Setting[int]
+		observed, former int
+	}{
+		{s.interval, observed.PeriodSeconds, formerInterval}, {s.timeout, observed.TimeoutSeconds, formerTimeout},
+		{s.up, int(observed.HealthyThreshold), formerUp}, {s.down, int(observed.UnhealthyThreshold), formerDown},
+	} {
+		if unasked(one.setting) && one.observed != one.former {
+			return
+		}
+	}
+	if unasked(s.interval) {
+		check.PeriodSeconds = max(formerInterval, check.TimeoutSeconds)
+	}
+	if unasked(s.timeout) {
+		check.TimeoutSeconds = min(formerTimeout, check.PeriodSeconds)
+	}
+	if unasked(s.up) {
+		check.HealthyThreshold = formerUp
 	}
 }
 
@@ -123,7 +154,7 @@ func (s healthSettings) problem() string {
 	if s.timeout.Value <= s.interval.Value {
 		return ""
 	}
-	return fmt.Sprintf("The health check would wait %d seconds for an answer and ask every %d seconds: what it has of both stays. Set health-check-timeout to at most health-check-interval.",
+	return fmt.Sprintf("The timeout of the health check is %d seconds and its interval is %d seconds: both settings do not change. Set health-check-timeout to at most health-check-interval.",
 		s.timeout.Value, s.interval.Value)
 }
 
@@ -142,7 +173,7 @@ func (d desired) conflicts() []loadbalancer.Notice {
 		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != string(iaas.ProtocolHTTP)
 		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
 			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(
-				"With externalTrafficPolicy Local the nodes are always checked, by HTTP, because most of them may have no pod: %shealth-check-enabled and -protocol have no effect then.", annotationPrefix)))
+				"With externalTrafficPolicy Local the nodes are always checked by HTTP, because some nodes may have no pod: %shealth-check-enabled and -protocol have no effect then.", annotationPrefix)))
 		}
 	}
 	return notices
@@ -151,9 +182,18 @@ func (d desired) conflicts() []loadbalancer.Notice {
 // usable returns the settings without those that contradict each other: they are as good as unreadable, and a check that is made has the
 // defaults.
 func (s healthSettings) usable(keys healthKeys) healthSettings {
+	s = s.withInterval()
 	if s.contradiction = s.problem(); s.contradiction != "" {
 		s.interval = annotation.Setting[int]{Value: keys.interval.Default(), Invalid: true}
 		s.timeout = annotation.Setting[int]{Value: keys.timeout.Default(), Invalid: true}
+	}
+	return s
+}
+
+// withInterval returns the settings with an interval that is as long as the timeout, if only the timeout is asked for.
+func (s healthSettings) withInterval() healthSettings {
+	if !s.interval.Asked() && !s.interval.Invalid {
+		s.interval.Value = max(s.interval.Value, s.timeout.Value)
 	}
 	return s
 }

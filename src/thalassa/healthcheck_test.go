@@ -14,15 +14,38 @@ import (
 // healthOf is what a Service with these annotations asks for about its port 80.
 func healthOf(t *testing.T, annotations ...string) healthSettings {
 	t.Helper()
+	return healthBy(newAnnotations(), annotations...)
+}
+
+// healthBy is what it asks for with the defaults of one of the two programs.
+func healthBy(defaults annotations, annotations ...string) healthSettings {
 	web := service("web", 80)
 	annotated(annotations...)(web)
-	read, _ := newAnnotations().read(web)
+	read, _ := defaults.read(web)
 	return read.ports[loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}].health
 }
 
 // checking is a health check with the default times.
 func checking(protocol iaas.LoadbalancerProtocol, port int32, path string) *iaas.BackendHealthCheck {
-	return &iaas.BackendHealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
+	return &iaas.BackendHealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 5, TimeoutSeconds: 3, HealthyThreshold: 1, UnhealthyThreshold: 3}
+}
+
+// formerly is a health check with the former default times, which are those of the existing CCM, in place of ours.
+func formerly(check *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+	if check == nil {
+		return nil
+	}
+	with, now := *check, checking("", 0, "")
+	if with.PeriodSeconds == now.PeriodSeconds {
+		with.PeriodSeconds = formerInterval
+	}
+	if with.TimeoutSeconds == now.TimeoutSeconds {
+		with.TimeoutSeconds = formerTimeout
+	}
+	if with.HealthyThreshold == now.HealthyThreshold {
+		with.HealthyThreshold = formerUp
+	}
+	return &with
 }
 
 // slow is one that somebody made by hand.
@@ -91,14 +114,14 @@ func TestHealthChecks(t *testing.T) {
 			if tt.udp {
 				port.Protocol = corev1.ProtocolUDP
 			}
-			c := checked{settings: healthOf(t, tt.annotations...)}
+			c := checked{settings: healthBy(legacyAnnotations(), tt.annotations...)}
 			if tt.local {
 				c.nodePort = 32000
 			}
-			if diff := cmp.Diff(tt.theirs, c.over(port, tt.observed)); diff != "" {
+			if diff := cmp.Diff(formerly(tt.theirs), c.over(port, tt.observed)); diff != "" {
 				t.Errorf("taken over (-want +got):\n%s", diff)
 			}
-			c.created = true
+			c.created, c.settings = true, healthOf(t, tt.annotations...)
 			if diff := cmp.Diff(tt.ours, c.over(port, tt.observed)); diff != "" {
 				t.Errorf("ours (-want +got):\n%s", diff)
 			}
@@ -160,5 +183,55 @@ func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
 	l.settle(web, nodes)
 	if got := l.warnings(); got != "" {
 		t.Errorf("told %q of a timeout that is the interval, or of no check at all", got)
+	}
+}
+
+// TestFormerDefaultsStay: a load balancer of ours that was made with other defaults keeps them while its Service says nothing, so that an
+// upgrade writes nothing.
+func TestFormerDefaultsStay(t *testing.T) {
+	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	times := func(interval, timeout int, up, down int32) *iaas.BackendHealthCheck {
+		return &iaas.BackendHealthCheck{Protocol: "tcp", Port: 30080, Path: "/healthz",
+			PeriodSeconds: interval, TimeoutSeconds: timeout, HealthyThreshold: up, UnhealthyThreshold: down}
+	}
+	tests := map[string]struct {
+		annotations    []string
+		observed, want *iaas.BackendHealthCheck
+	}{
+		"as it was":                         {nil, times(10, 5, 2, 3), times(10, 5, 2, 3)},
+		"as it is":                          {nil, times(5, 3, 1, 3), times(5, 3, 1, 3)},
+		"changed by hand":                   {nil, times(10, 5, 2, 4), times(5, 3, 1, 3)},
+		"an interval, from before":          {[]string{"health-check-interval", "15"}, times(15, 5, 2, 3), times(15, 5, 2, 3)},
+		"an interval, asked for now":        {[]string{"health-check-interval", "15"}, times(5, 3, 1, 3), times(15, 3, 1, 3)},
+		"an interval, no longer":            {nil, times(15, 3, 1, 3), times(5, 3, 1, 3)},
+		"the shortest interval":             {[]string{"health-check-interval", "5"}, times(10, 5, 2, 3), times(5, 5, 2, 3)},
+		"a timeout, from before":            {[]string{"health-check-timeout", "8"}, times(10, 8, 2, 3), times(10, 8, 2, 3)},
+		"a timeout, new":                    {[]string{"health-check-timeout", "8"}, nil, times(8, 8, 1, 3)},
+		"a timeout, longer than the former": {[]string{"health-check-timeout", "12"}, times(10, 5, 2, 3), times(12, 12, 2, 3)},
+		"the former threshold, asked for":   {[]string{"health-check-up-threshold", "2"}, times(5, 3, 1, 3), times(5, 3, 2, 3)},
+		"the present one, asked for":        {[]string{"health-check-up-threshold", "1"}, times(10, 5, 2, 3), times(10, 5, 1, 3)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := checked{settings: healthOf(t, tt.annotations...), created: true}
+			if diff := cmp.Diff(tt.want, c.over(port, tt.observed)); diff != "" {
+				t.Errorf("health check (-want +got):\n%s", diff)
+			}
+			if c.settings.contradiction != "" {
+				t.Errorf("told %q", c.settings.contradiction)
+			}
+		})
+	}
+}
+
+// TestFirstAnswer: by default a node that answers gets its first connection within 10 seconds, whatever part of the interval is over when its
+// load balancer is made.
+func TestFirstAnswer(t *testing.T) {
+	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	for _, nodePort := range []int32{0, 32000} {
+		check := checked{settings: healthOf(t), nodePort: nodePort, created: true}.over(port, nil)
+		if at := check.PeriodSeconds*int(check.HealthyThreshold) + check.TimeoutSeconds; at >= 10 {
+			t.Errorf("health check %s: the first answer comes after up to %d seconds", healthCheckText(check), at)
+		}
 	}
 }

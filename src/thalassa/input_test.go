@@ -86,7 +86,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 		"a hundred ports": {func(s *corev1.Service) { s.Spec.Ports = many(100) }, want{true, 100, "", "", nil}},
 		"a hundred ports and one": {func(s *corev1.Service) { s.Spec.Ports = many(101) },
 			want{false, 0, "a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101", "LoadBalancerProvisioned", nil}},
-		"a thousand ports": {func(s *corev1.Service) { s.Spec.Ports = many(1000) }, want{false, 0, "use several Services", "LoadBalancerProvisioned", nil}},
+		"a thousand ports": {func(s *corev1.Service) { s.Spec.Ports = many(1000) }, want{false, 0, "distribute the ports over several Services", "LoadBalancerProvisioned", nil}},
 		"the longest names": {func(s *corev1.Service) {
 			s.Namespace, s.Name, s.UID = long("n", 63), long("s", 63), "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
 			s.Spec.Ports[0].Name, s.Labels = long("p", 63), map[string]string{long("k", 253) + "/" + long("l", 63): long("v", 63)}
@@ -94,18 +94,18 @@ func TestBadInputOfNewServices(t *testing.T) {
 		"no node ports": {func(s *corev1.Service) { s.Spec.Ports[1].NodePort = 0 },
 			want{true, 1, "port 443 of Service shop/web has no node port", "LoadBalancerConfigValid", nil}},
 		"no node ports at all": {func(s *corev1.Service) { s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = 0, 0 },
-			want{false, 0, "set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", nil}},
+			want{false, 0, "ports 80, 443 of Service shop/web have no node ports, and the load balancer reaches pods through node ports: set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", onlyTold}},
 		"SCTP": {func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolSCTP },
 			want{true, 1, "port 443/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use TCP or UDP", "LoadBalancerConfigValid", nil}},
 		"SCTP alone": {func(s *corev1.Service) {
 			s.Spec.Ports = s.Spec.Ports[1:]
 			s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
 		},
-			want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", nil}},
+			want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", onlyTold}},
 		"sources of a port that cannot be read": {annotated("acl-port-p443", "nobody"), want{true, 1, "acl-port-p443", "LoadBalancerConfigValid", nil}},
 		"sources that cannot be read":           {annotated("acl-allowed-sources", "nobody"), want{false, 0, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
 		"public and internal":                   {annotated("internal", "true"), want{true, 2, "", "", func(l *lab, _ office) { l.checkInternal(false) }}},
-		"internal and not internal":             {annotated("type", "internal", "internal", "false"), want{false, 0, "type says internal and", "LoadBalancerConfigValid", nil}},
+		"internal and not internal":             {annotated("type", "internal", "internal", "false"), want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
 		"a type that there is not":              {annotated("type", "private"), want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
 			s.Annotations[annotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
@@ -143,6 +143,21 @@ func TestBadInputOfNewServices(t *testing.T) {
 	}
 }
 
+// onlyTold is for what only a change of the Service can end: one condition says so, and nothing is tried again.
+func onlyTold(l *lab, o office) {
+	l.Helper()
+	for _, condition := range o.cluster.Services()[0].Status.Conditions {
+		if condition.Status != metav1.ConditionTrue && condition.Type != "LoadBalancerConfigValid" {
+			l.Errorf("condition %s is %s: %s", condition.Type, condition.Status, condition.Message)
+		}
+	}
+	l.emulator.ResetCounters()
+	<-time.After(time.Hour)
+	if warned := o.warned(); warned != "" || len(l.writes()) > 0 {
+		l.Errorf("later warnings %q, writes %q", warned, l.writes())
+	}
+}
+
 func first(check func(*lab, office)) func(*lab, office) {
 	if check == nil {
 		return func(*lab, office) {}
@@ -161,7 +176,8 @@ func (o office) expect(w want) {
 	if (w.warning == "") != (warned == "") || !strings.Contains(warned, w.warning) {
 		o.Errorf("warnings %q, want %q", cut(warned), w.warning)
 	}
-	if events := strings.Count(warned, "\n") + 1; w.serves && w.condition == "LoadBalancerConfigValid" && events != 1 {
+	retried := !w.serves && strings.Contains(warned, "SyncLoadBalancerFailed")
+	if events := strings.Count(warned, "\n") + 1; !retried && w.condition == "LoadBalancerConfigValid" && events != 1 {
 		o.Errorf("%d warnings, want one: %q", events, cut(warned))
 	}
 	for _, condition := range service.Status.Conditions {
@@ -199,7 +215,7 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 		"another subnet": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"subnet"] = "subnet-00000000000000000new" },
 			want{true, 2, "subnet", "LoadBalancerConfigValid", nil}},
 		"another type": {func(s *corev1.Service) { s.Annotations[annotationPrefix+"type"] = "internal" },
-			want{true, 2, "asks for one kind of load balancer (internal) and has the other (public)", "LoadBalancerConfigValid", nil}},
+			want{true, 2, "requests a load balancer of type internal, but its load balancer is of type public", "LoadBalancerConfigValid", nil}},
 		"a type that there is not":           {annotated("type", "private"), want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
 		"sources that cannot be read":        {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"), want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
 		"a security group that there is not": {annotated("security-groups", "sg-1"), want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
@@ -235,6 +251,19 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestProvisionedSaysWhatIsKnown: the cloud does not tell the health of targets, and the condition does not claim it.
+func TestProvisionedSaysWhatIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newLab(t, emulator.Config{}).office(nil)
+		o.put(service("web", 80))
+		<-time.After(time.Minute)
+		condition := meta.FindStatusCondition(o.cluster.Services()[0].Status.Conditions, "LoadBalancerProvisioned")
+		if condition == nil || condition.Reason != "Provisioned" || !strings.Contains(condition.Message, "does not report whether the targets are healthy") {
+			t.Errorf("condition %+v, want one that says what is known", condition)
+		}
+	})
 }
 
 // TestRecreatedServiceWithoutFinalizer: of the Service that had the name before, nothing is left, and the new one is served.

@@ -66,7 +66,7 @@ func problemOf(err error) error {
 	if errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound) {
 		reason = node.CloudRefused
 	}
-	return &node.Problem{Reason: reason, Message: fmt.Sprintf("The server of this Node is not known: %v", err)}
+	return &node.Problem{Reason: reason, Message: fmt.Sprintf("The machine of this Node is not known: %v", err)}
 }
 
 // server returns the node's server, or the problem that there is none.
@@ -75,11 +75,11 @@ func (i *instances) server(ctx context.Context, n *corev1.Node, notBefore time.T
 		return i.serverByID(ctx, n)
 	}
 	if err := i.inventory.MachinesListedSince(ctx, notBefore); err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the server by its slug: %w", err)
+		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
 	servers, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
 	if err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the server by its slug: %w", err)
+		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
 	listed := len(servers)
 	servers = slices.DeleteFunc(servers, leaving) // of a server and its successor, the node runs on the latter
@@ -90,11 +90,11 @@ func (i *instances) server(ctx context.Context, n *corev1.Node, notBefore time.T
 		return i.serverByAnnotation(ctx, n)
 	}
 	if len(servers) > 1 {
-		return inventory.Machine{}, &node.Problem{Reason: node.MachineAmbiguous, Message: fmt.Sprintf("%d servers of VPC %s have the slug %s. Set spec.providerID of this Node to the one it runs on, %s, or rename the others.",
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineAmbiguous, Message: fmt.Sprintf("%d machines of VPC %s have the slug %s. Set spec.providerID of this Node to the machine that it runs on, %s, or rename the others.",
 			len(servers), i.config.VPCIdentity, n.Name, anyProviderID())}
 	}
 	if listed > 0 {
-		return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("The server of VPC %s with the slug %s is being deleted, so it does not become that of this Node. Delete the Node, or give its server that name.",
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("The machine of VPC %s with the slug %s is being deleted, so it is not used for this Node. Delete the Node, or give its machine that name.",
 			i.config.VPCIdentity, n.Name)}
 	}
 	return inventory.Machine{}, i.absentByName(ctx, n.Name)
@@ -110,14 +110,14 @@ func anyProviderID() string { return providerID("<machine identity>") }
 // absentByName says that no server is called like the node, and whether one is in another VPC.
 func (i *instances) absentByName(ctx context.Context, name string) error {
 	if vpc := i.inventory.VPCOfSlug(ctx, name); vpc != "" {
-		return i.elsewhere("the server with the slug "+name, vpc)
+		return i.elsewhere("the machine with the slug "+name, vpc)
 	}
-	return &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has no server with the slug %s. Give the server the name of this Node, or set spec.providerID of this Node to %s.",
+	return &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has no machine with the slug %s. Give the machine the name of this Node, or set spec.providerID of this Node to %s.",
 		i.config.VPCIdentity, name, anyProviderID())}
 }
 
 func (i *instances) elsewhere(what, vpc string) error {
-	return &node.Problem{Reason: node.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config does not have the server of this Node: %s is in VPC %s. Move the server, or set vpcIdentity to the VPC of the cluster's servers.",
+	return &node.Problem{Reason: node.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config does not contain the machine of this Node: %s is in VPC %s. Move the machine, or set vpcIdentity to the VPC of the cluster's machines.",
 		i.config.VPCIdentity, what, vpc)}
 }
 
@@ -126,7 +126,7 @@ func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.M
 	id, err := machineOf(n.Spec.ProviderID)
 	switch {
 	case err != nil && i.Owns(n.Spec.ProviderID):
-		return inventory.Machine{}, &node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The provider ID of this Node is %q, which names no server: want %s. It cannot be changed, so correct the kubelet's --provider-id, delete this Node, and restart the kubelet.",
+		return inventory.Machine{}, &node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The provider ID of this Node is %q, which does not name a machine: want %s. It cannot be changed, so correct the kubelet's --provider-id, delete this Node, and restart the kubelet.",
 			n.Spec.ProviderID, anyProviderID())}
 	case err != nil:
 		return inventory.Machine{}, err
@@ -134,22 +134,22 @@ func (i *instances) serverByID(ctx context.Context, n *corev1.Node) (inventory.M
 	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	switch {
 	case err != nil:
-		return inventory.Machine{}, fmt.Errorf("looking up server %s: %w", id, err)
+		return inventory.Machine{}, fmt.Errorf("looking up machine %s: %w", id, err)
 	case found:
 		return server, nil
 	}
 	namesakes, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.machineAge())
 	if err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the server by its slug: %w", err)
+		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
 	}
 	if len(namesakes) > 0 {
-		return inventory.Machine{}, &node.Problem{Reason: node.MachineReplaced, Message: fmt.Sprintf("VPC %s has no server %s any more, which this Node names; the server with the slug %s is %s now. Delete this Node, so that the kubelet registers it anew.",
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineReplaced, Message: fmt.Sprintf("VPC %s does not contain machine %s any more, which this Node names; the machine with the slug %s is %s now. Delete this Node, so that the kubelet registers it again.",
 			i.config.VPCIdentity, id, n.Name, namesakes[0].ID)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.elsewhere("server "+id, vpc)
 	}
-	return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has no server %s, which this Node names. If the server is gone, the Node is removed once its kubelet does not report any more.",
+	return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has no machine %s, which this Node names. If the machine was deleted, the Node is deleted when its kubelet does not report any more.",
 		i.config.VPCIdentity, id)}
 }
 
@@ -162,21 +162,21 @@ func (i *instances) serverByAnnotation(ctx context.Context, n *corev1.Node) (inv
 		id, err = machineOf(providerID(text))
 	}
 	if err != nil {
-		return inventory.Machine{}, &node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a server.", name, text)}
+		return inventory.Machine{}, &node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a machine.", name, text)}
 	}
 	server, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.machineAge())
 	switch {
 	case err != nil:
-		return inventory.Machine{}, fmt.Errorf("looking up server %s: %w", id, err)
+		return inventory.Machine{}, fmt.Errorf("looking up machine %s: %w", id, err)
 	case found && !leaving(server):
 		return server, nil
 	case found:
-		return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("Server %s, which the annotation %s of this Node names, is being deleted. Correct the annotation.", id, name)}
+		return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("Machine %s, which the annotation %s of this Node names, is being deleted. Correct the annotation.", id, name)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.elsewhere("server "+id+", which its annotation "+name+" names,", vpc)
 	}
-	return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has neither a server with the slug %s nor server %s, which the annotation %s of this Node names.",
+	return inventory.Machine{}, &node.Problem{Reason: node.MachineNotFound, Message: fmt.Sprintf("VPC %s has neither a machine with the slug %s nor machine %s, which the annotation %s of this Node names.",
 		i.config.VPCIdentity, n.Name, id, name)}
 }
 
@@ -186,12 +186,12 @@ func nodeAddresses(name string, server inventory.Machine) ([]corev1.NodeAddress,
 	for _, text := range server.Addresses {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
-			return nil, &node.Problem{Reason: node.MachineNoAddress, Message: fmt.Sprintf("The cloud shows %q as an address of server %s, which is none. Look at the server in the cloud.", text, server.ID)}
+			return nil, &node.Problem{Reason: node.MachineNoAddress, Message: fmt.Sprintf("The cloud shows %q as an address of machine %s, which is not an address. Check the machine in the cloud.", text, server.ID)}
 		}
 		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address.String()})
 	}
 	if len(addresses) == 1 {
-		return nil, &node.Problem{Reason: node.MachineNoAddress, Message: fmt.Sprintf("Server %s of this Node has no address on its network interface \"default\" yet. It is looked at again by itself; if that lasts, attach the server to a subnet of its VPC with an interface of that name.",
+		return nil, &node.Problem{Reason: node.MachineNoAddress, Message: fmt.Sprintf("Machine %s of this Node has no address on its network interface \"default\" yet. It is retried automatically; if the problem persists, attach the machine to a subnet of its VPC with an interface of that name.",
 			server.ID)}
 	}
 	return addresses, nil

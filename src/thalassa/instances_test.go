@@ -61,10 +61,10 @@ func TestInstanceMetadataFailures(t *testing.T) {
 		notFound bool
 		want     string
 	}{
-		{"no such server", named("ghost", ""), true, "node ghost: VPC vpc-emulator000000000001 has no server with the slug ghost"},
-		{"providerID of a server that is gone", named("ghost", "thalassacloud://m-gone"), true, "has no server m-gone"},
+		{"no such server", named("ghost", ""), true, "node ghost: VPC vpc-emulator000000000001 has no machine with the slug ghost"},
+		{"providerID of a server that is gone", named("ghost", "thalassacloud://m-gone"), true, "machine m-gone"},
 		{"providerID of another cloud", named("ghost", "aws:///i-1"), false, `providerID "aws:///i-1" is not of this cloud`},
-		{"providerID wins over the name", named("known", "thalassacloud://m-gone"), true, "has no server m-gone"},
+		{"providerID wins over the name", named("known", "thalassacloud://m-gone"), true, "machine m-gone"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestMachineWithoutInterfaces(t *testing.T) {
 	if err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Fatalf("metadata %+v, error %v; want an error", metadata, err)
 	}
-	for _, want := range []string{"of this Node has no address on its network interface \"default\" yet", "looked at again by itself", "attach the server to a subnet"} {
+	for _, want := range []string{"of this Node has no address on its network interface \"default\" yet", "retried automatically", "attach the machine to a subnet"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q in it", err, want)
 		}
@@ -104,7 +104,7 @@ func TestTwoMachinesOfOneName(t *testing.T) {
 		}
 	}
 	metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), named("twin", ""))
-	want := "node twin: 2 servers of VPC " + emulator.DefaultVPC + " have the slug twin. Set spec.providerID of this Node to the one it runs on, thalassacloud://<machine identity>, or rename the others."
+	want := "node twin: 2 machines of VPC " + emulator.DefaultVPC + " have the slug twin. Set spec.providerID of this Node to the machine that it runs on, thalassacloud://<machine identity>, or rename the others."
 	if err == nil || err.Error() != want || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Errorf("metadata %+v, error %v;\nwant %s", metadata, err, want)
 	}

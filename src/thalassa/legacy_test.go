@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // legacy is what the existing CCM leaves in the cloud for a Service; groups and listeners are those of its ports, in their order.
@@ -137,6 +138,9 @@ func TestTakeoverOfALeak(t *testing.T) {
 	old.groups = append(old.groups, legacyOf(web, map[string]string{"team": "shop"}).groups...)
 	l.plant(old, nodes)
 	served := l.balancer().LoadbalancerListeners[0].TargetGroup.Identity
+	if reason := l.reasonsOf(web, nodes)["delete target group"]; reason != "port 80/TCP has another target group, and nothing uses this one" {
+		t.Errorf("the target group that was left over goes because %q", reason)
+	}
 	l.settle(web, nodes)
 	if got := l.group().Identity; got != served {
 		t.Errorf("target group %s is left, want %s, which the listener uses", got, served)
@@ -147,6 +151,20 @@ func TestTakeoverOfALeak(t *testing.T) {
 	if writes := l.writes(); len(writes) != 2 {
 		t.Errorf("writes = %v; want one for the labels and one for the group that was left over", writes)
 	}
+}
+
+// reasonsOf are the reasons of the writes of the Service's next sync, by verb and kind.
+func (l *lab) reasonsOf(s *corev1.Service, nodes []*corev1.Node) map[string]string {
+	l.Helper()
+	found, err := l.cloud.balancers.Compare(l.Context(), s, loadbalancer.ChooseTargets(nodes, l.cloud.balancers.Identify))
+	if err != nil {
+		l.Fatal(err)
+	}
+	reasons := map[string]string{}
+	for _, write := range found.Plan {
+		reasons[string(write.Verb)+" "+write.Kind] = write.Why
+	}
+	return reasons
 }
 
 // TestTakeoverOfNodes: a node that the existing CCM initialised is recognised, and gets the providerID that it has.

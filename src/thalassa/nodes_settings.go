@@ -27,7 +27,7 @@ func (i *instances) addSettings(machine *node.Machine, server inventory.Machine)
 	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
 		value := server.Labels[key]
 		if steers(key, c.LabelPrefix) || steers(key, c.TaintPrefix) {
-			machine.Problems = append(machine.Problems, node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The server of this Node has the label %s. What begins with %s cannot be set so: by that people tell the cloud controller manager what to do with a Node. Set it on the Node itself.",
+			machine.Problems = append(machine.Problems, node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with %s cannot be set in this way, because they control what the cloud controller manager does with a Node. Set it on the Node itself.",
 				key, labelReserved)})
 			continue
 		}
@@ -90,11 +90,11 @@ const mebibytes = 1024
 // typeProblem says why processors and memory are not known.
 func typeProblem(machineType string, err error) node.Problem {
 	if err == nil {
-		return node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The cloud lists no machine type %s, so the labels %s and %s of this Node stay as they are.", machineType, labelCPUs, labelMemory)}
+		return node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The cloud does not list machine type %s, so the labels %s and %s of this Node do not change.", machineType, labelCPUs, labelMemory)}
 	}
 	reason := node.CloudNotReachable
 	if problem, ok := errors.AsType[*node.Problem](problemOf(err)); ok {
 		reason = problem.Reason
 	}
-	return node.Problem{Reason: reason, Message: fmt.Sprintf("The labels %s and %s of this Node stay as they are: %v", labelCPUs, labelMemory, err)}
+	return node.Problem{Reason: reason, Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", labelCPUs, labelMemory, err)}
 }

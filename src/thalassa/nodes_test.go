@@ -126,7 +126,7 @@ func TestTypesThatCannotBeListed(t *testing.T) {
 		if after := h.node("a").Labels[labelCPUs]; after != before || before == "" {
 			t.Errorf("the label %q became %q", before, after)
 		}
-		if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") < 1 || !strings.Contains(told, "need the right to read machine types") {
+		if told := h.events(); h.waiting() > 0 || strings.Count(told, "Warning CloudRefused") < 1 || !strings.Contains(told, "need the permission to read machine types") {
 			t.Errorf("told %s", told)
 		}
 	})
@@ -194,7 +194,7 @@ type obstacle struct {
 
 func obstacles() map[string]obstacle {
 	return map[string]obstacle{
-		"no server of that name": {nil, nil, node.MachineNotFound, "VPC vpc-emulator000000000001 has no server with the slug a. Give the server the name of this Node",
+		"no server of that name": {nil, nil, node.MachineNotFound, "VPC vpc-emulator000000000001 has no machine with the slug a. Give the machine the name of this Node",
 			func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a"}) }},
 		"two of that name": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
@@ -204,14 +204,14 @@ func obstacles() map[string]obstacle {
 					object["slug"] = "a"
 				}
 			}
-		}, node.MachineAmbiguous, "2 servers of VPC vpc-emulator000000000001 have the slug a",
+		}, node.MachineAmbiguous, "2 machines of VPC vpc-emulator000000000001 have the slug a",
 			func(h *hamlet) {
 				if err := h.emulator.DeleteMachine("twin"); err != nil {
 					h.Fatal(err)
 				}
 			}},
 		"in another VPC": {nil, func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a", Subnet: "subnet-far"}) }, node.MachineElsewhere,
-			"the server with the slug a is in VPC vpc-far", func(h *hamlet) {
+			"the machine with the slug a is in VPC vpc-far", func(h *hamlet) {
 				if err := h.emulator.DeleteMachine("a"); err != nil {
 					h.Fatal(err)
 				}
@@ -219,11 +219,11 @@ func obstacles() map[string]obstacle {
 			}},
 		"named, and in another VPC": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-far") },
 			func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"}) }, node.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
-		"named, and nowhere": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, nil, node.MachineNotFound, "has no server vm-gone, which this Node names", nil},
+		"named, and nowhere": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, nil, node.MachineNotFound, "has no machine vm-gone, which this Node names", nil},
 		"replaced": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
-			node.MachineReplaced, "the server with the slug a is vm-new now. Delete this Node", nil},
+			node.MachineReplaced, "the machine with the slug a is vm-new now. Delete this Node", nil},
 		"a provider ID that names none": {func(n *corev1.Node) { n.Spec.ProviderID = "thalassacloud:///vm-1" }, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "a"}) },
-			node.InvalidSetting, `is "thalassacloud:///vm-1", which names no server`, nil},
+			node.InvalidSetting, `is "thalassacloud:///vm-1", which does not name a machine`, nil},
 		"no address": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.addressless("a")

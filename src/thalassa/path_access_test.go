@@ -121,7 +121,7 @@ func TestPathUnreadableSourcesOfOnePort(t *testing.T) {
 	annotated("health-check-enabled", "false", "acl-port-p2443", "office")(web)
 	p.serve(web)
 	address := p.apply(web)
-	p.told("a port is not opened", reasonAnnotation, "no port that it is about is opened")
+	p.told("a port is not opened", reasonAnnotation, "ports that it applies to are not opened")
 	p.is("made with it", p.admitted(address, 2080, 2443), " 1 2 3,")
 	annotated("acl-port-p2443", p.client(2).String())(web)
 	p.apply(web)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
@@ -100,4 +101,27 @@ func TestPathNodeSelector(t *testing.T) {
 	p.annotates(c, web, "node-selector", "")
 	p.becomes("without a selector", "a b c", p.reaching(address, 2080))
 	p.is("the stream to b", stays.say("still"), "b 32080/tcp still")
+}
+
+// TestPathLocalOnExcludedNodes: with the policy Local, connections come to the pods on an excluded node while there are no others, and to the
+// others as soon as there are some.
+func TestPathLocalOnExcludedNodes(t *testing.T) {
+	p := newPath(t, "a", "b")
+	p.fleet[0].Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+	c := p.watched()
+	web := service("web", 2080)
+	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32700
+	p.serve(web)
+	p.hosts["a"].answerHTTP(32700, "/healthz")
+	p.hosts["b"].answerHTTP(32700, "/healthz")
+	slice := endpointsOf(web, "a")
+	p.must(c.Create(slice))
+	address := p.creates(c, web)
+	p.becomes("pods on an excluded node only", "a", p.reaching(address, 2080))
+	p.must(c.Change(slice, func(object cluster.Object) {
+		if changed, ok := object.(*discoveryv1.EndpointSlice); ok {
+			changed.Endpoints = endpointsOf(web, "a", "b").Endpoints
+		}
+	}))
+	p.becomes("pods on both", "b", p.reaching(address, 2080))
 }

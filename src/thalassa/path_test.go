@@ -236,6 +236,9 @@ type host struct {
 	seen atomic.Pointer[[]string]
 }
 
+// sender is the line that is answered with the address that the connection comes from, as a server sees it.
+const sender = "sender"
+
 // listen answers each line of a connection with who answers it.
 func (h *host) listen(port uint16) {
 	h.Helper()
@@ -252,8 +255,13 @@ func (h *host) listen(port uint16) {
 			}
 			go func() {
 				defer func() { _ = conn.Close() }()
+				from, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
 				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					fmt.Fprintf(conn, "%s %d/tcp %s\n", h.name, port, lines.Text())
+					text := lines.Text()
+					if text == sender {
+						text = from
+					}
+					fmt.Fprintf(conn, "%s %d/tcp %s\n", h.name, port, text)
 				}
 			}()
 		}

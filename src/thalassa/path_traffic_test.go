@@ -55,6 +55,35 @@ func TestPathProxyProtocol(t *testing.T) {
 	}
 }
 
+// TestPathClientAddress: a server sees the address of the load balancer, whatever externalTrafficPolicy says; with the PROXY protocol it is told
+// the client's.
+func TestPathClientAddress(t *testing.T) {
+	for _, policy := range []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal} {
+		t.Run(string(policy), func(t *testing.T) {
+			p := newPath(t, "a")
+			web := service("web", 2080)
+			if web.Spec.ExternalTrafficPolicy = policy; policy == corev1.ServiceExternalTrafficPolicyLocal {
+				web.Spec.HealthCheckNodePort = 32700
+				p.hosts["a"].answerHTTP(32700, "/healthz")
+			}
+			p.serve(web)
+			address := p.apply(web)
+			p.becomes("it serves", "a", p.reaching(address, 2080))
+			conn := p.streamTo("a", address, 2080)
+			p.is("the sender that the server sees", conn.say(sender), "a 32080/tcp "+address)
+
+			annotated("enable-proxy-protocol", "true")(web)
+			p.apply(web)
+			told, err := p.dial("tcp", 7, address, 2080)
+			if err != nil {
+				t.Fatal(err)
+			}
+			header := told.say(sender) // which comes first
+			p.is("the beginning of the header", strings.Join(strings.Fields(header)[:5], " "), "a 32080/tcp PROXY TCP4 "+p.client(7).String())
+		})
+	}
+}
+
 // TestPathRoundRobin: without being asked for and after another one, each machine has its turn, always in the same order.
 func TestPathRoundRobin(t *testing.T) {
 	p := newPath(t, "a", "b", "c")

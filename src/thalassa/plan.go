@@ -41,6 +41,8 @@ type observed struct {
 	balancers      []inventory.LoadBalancer // oldest first; more than one only after something went wrong
 	groups         []inventory.TargetGroup
 	securityGroups []inventory.SecurityGroup
+	// like is what may be the Service's without its labels.
+	like recognition
 	// unread is why the security groups are not known; nil: they are, or none is needed.
 	unread error
 }
@@ -76,6 +78,10 @@ func (o observed) listener(key loadbalancer.Key) *inventory.Listener {
 
 func (o observed) hasGroup(id string) bool {
 	return slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool { return g.ID == id })
+}
+
+func (o observed) hasBalancer(id string) bool {
+	return slices.ContainsFunc(o.balancers, func(lb inventory.LoadBalancer) bool { return lb.ID == id })
 }
 
 // String names everything, with the load balancers' status.
@@ -148,6 +154,7 @@ func (p planner) plan(d desired, o observed, managed *managedGroup) loadbalancer
 	for _, port := range ports {
 		diff.members(port)
 	}
+	balancer = diff.restoreLabels(balancer)
 	diff.securityGroup()
 	diff.openNodePorts()
 	for _, port := range ports {
@@ -259,23 +266,43 @@ func (d *difference) surplus(o observed) {
 	}
 	for _, group := range o.groups {
 		if !d.used[group.ID] {
-			d.deleteGroup(group, "the Service has no such port")
+			d.deleteGroup(group, d.whySurplus(group))
 		}
 	}
 	d.surplusSecurityGroups(o)
 }
 
+// whySurplus says why a target group goes.
+func (d *difference) whySurplus(group inventory.TargetGroup) string {
+	for _, wanted := range d.desired.Ports {
+		labels := portLabels(d.desired.labels, wanted.Key)
+		if group.Labels[labelPort] == labels[labelPort] && group.Labels[labelProtocol] == labels[labelProtocol] {
+			return "port " + wanted.Key.String() + " has another target group, and nothing uses this one"
+		}
+	}
+	return "the Service has no such port"
+}
+
 func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 	for _, listener := range balancer.Listeners {
-		// A listener that somebody else added has none of our labels and stays. One of a Service that gave the load balancer up goes.
-		of := listener.Labels
-		ours := of[labelUID] == d.desired.labels[labelUID] || of[labelManaged] == "true" && of[labelCluster] == d.desired.labels[labelCluster]
-		if d.used[listener.ID] || !ours {
+		if d.used[listener.ID] {
+			continue
+		}
+		if !d.desired.owns(listener) {
+			d.used[listener.TargetGroup] = true
 			continue
 		}
 		d.close(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
 			func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
 	}
+}
+
+// owns says whether a listener is there because of this program. One that somebody else added has none of its labels and stays; one of a
+// Service that gave the load balancer up goes, and so does one that lost its labels, by its name.
+func (d desired) owns(listener inventory.Listener) bool {
+	of := listener.Labels
+	return of[labelUID] == d.labels[labelUID] || of[labelManaged] == "true" && of[labelCluster] == d.labels[labelCluster] ||
+		contradiction(of, d.labels) == "" && strings.HasPrefix(listener.Name, d.name+"-")
 }
 
 // deleteBalancer adds the deletion of a load balancer, unless it is under way, with what would refuse it switched off before.
@@ -292,6 +319,10 @@ func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string)
 // they could use. It is empty while the cloud is still busy.
 func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
+	none := func(inventory.LoadBalancer) bool { return false }
+	if len(o.balancers) > 0 {
+		diff.restorePartLabels(o)
+	}
 	for _, balancer := range o.balancers {
 		diff.deleteBalancer(balancer, "")
 	}
@@ -299,9 +330,17 @@ func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
 		return diff.plan
 	}
 	for _, group := range o.groups {
+		if user, used := p.inventory.UserOf(group.ID, none); used {
+			diff.leaveGroup(group, "load balancer "+user.ID+" uses it")
+			continue
+		}
 		diff.deleteGroup(group, "")
 	}
 	for _, group := range o.securityGroups {
+		if user, used := p.inventory.UserOf(group.ID, none); used {
+			diff.leaveSecurityGroup(group, "load balancer "+user.ID+" uses it")
+			continue
+		}
 		diff.deleteSecurityGroup(group, "")
 	}
 	diff.closeNodePorts()

@@ -38,7 +38,7 @@ type aimed struct {
 func (d *difference) newBalancer() inventory.NewLoadBalancer {
 	want := d.desired
 	to := aimed{LoadBalancer: inventory.LoadBalancer{
-		Name: want.balancerName(""), Description: "Kubernetes Service " + want.Owner.String(),
+		Name: want.balancerName(""), Description: descriptionOf(want.Owner),
 		Labels: maps.Clone(want.labels), Subnet: want.subnet.Value,
 	}, traces: traces{created: true}}
 	if want.subnet.Given {
@@ -165,7 +165,9 @@ func (a *aimed) aimLabels(d desired) {
 	ours := a.traces.applied[settingLabels]
 	if asked.Invalid {
 		for _, key := range ours {
-			labels[key] = a.Labels[key]
+			if value, present := a.Labels[key]; present {
+				labels[key] = value
+			}
 		}
 		a.Labels = labels
 		return

@@ -147,7 +147,7 @@ func (d desired) silent() []loadbalancer.Notice {
 		return nil
 	}
 	return []loadbalancer.Notice{settingNotice(reasonConflict, fmt.Sprintf(
-		"Annotation %[1]ssecurity-group-allow-icmp: nobody is let in, because no networks are named. Name them in %[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
+		"Annotation %[1]ssecurity-group-allow-icmp: ICMP is not permitted, because no networks are set. Set them in %[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
 }
 
 // securityGroup adds what the Service's security group needs, before anything that it lets in.

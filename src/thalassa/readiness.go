@@ -56,8 +56,8 @@ func (r *readiness) ask(probe func(context.Context) error) {
 func (r *readiness) tell(err error) {
 	switch {
 	case err == nil && r.failure != nil:
-		klog.InfoS("The cloud can be used again")
+		klog.InfoS("The cloud is available again")
 	case err != nil && (r.failure == nil || r.failure.Error() != err.Error()):
-		klog.ErrorS(err, "The cloud cannot be used: this process is not ready, and goes on trying")
+		klog.ErrorS(err, "The cloud is not available: this process is not ready, and retries")
 	}
 }

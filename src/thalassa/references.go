@@ -54,7 +54,7 @@ func (r *resolution) resolveNodes() {
 	if r.nodeGroup = group; group == nil {
 		if err == nil && asked.Asked() && asked.Value {
 			r.notices = append(r.notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-				"Annotation %sopen-node-ports: the cluster's cloud-config names no security group of the nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
+				"Annotation %sopen-node-ports: the cluster's cloud-config does not name a security group of the nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", annotationPrefix)))
 		}
 		return
 	}
@@ -123,7 +123,7 @@ func (r *resolution) resolveSubnet() {
 		if r.balancer != nil && subnet.ID != r.balancer.Subnet && isInternal(*r.balancer) {
 			r.subnet.Invalid = true
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
-				"Annotation %ssubnet: an internal load balancer cannot move to another subnet, and stays in %s. Delete the Service and make it anew to have it in %s; its address changes then.",
+				"Annotation %ssubnet: an internal load balancer cannot be moved to another subnet, and stays in %s. To use %s, delete the Service and create it again; its address then changes.",
 				annotationPrefix, r.balancer.Subnet, asked.Value)))
 		}
 	}
@@ -144,7 +144,7 @@ func (r *resolution) resolveGroups() {
 			r.fail(settingGroups, err)
 		case !found:
 			r.groups.Invalid = true
-			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. The load balancer keeps those that it has; a new port is not opened.",
+			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. Its security groups do not change, and no new port is opened.",
 				annotationPrefix, r.from.config.VPCIdentity, ref, r.knownGroups())
 		default:
 			r.groups.Value = append(r.groups.Value, group.ID)
@@ -192,7 +192,7 @@ func (r *resolution) resolveReservedIP(service *corev1.Service) {
 				return // it is reached by that
 			}
 			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
-				"spec.loadBalancerIP is not applied to a load balancer that was made by somebody else, whose address would change. If that is wanted, say %sreserved-ip: %q.", annotationPrefix, address)))
+				"spec.loadBalancerIP is not applied to a load balancer that this program did not create, because its address would change. To change the address, set %sreserved-ip: %q.", annotationPrefix, address)))
 			return
 		}
 		ref, field, r.reservedIP.Given = address, "spec.loadBalancerIP", true
@@ -232,13 +232,13 @@ func (r *resolution) take(ip inventory.ReservedIP, field, address string) {
 	switch r.reservedIP.Value = ip.ID; {
 	case differs:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonConflict, "%s names %s (%s), and spec.loadBalancerIP says %s. Remove one of the two.", field, ip.ID, addressText(ip), address)
+		r.refuse(reasonConflict, "%s names %s (%s), but spec.loadBalancerIP is %s. Remove one of the two.", field, ip.ID, addressText(ip), address)
 	case r.balancer != nil && isInternal(*r.balancer) && ip.AttachedTo != r.balancer.ID, r.balancer == nil && r.settings.internal.Value && !r.settings.internal.Invalid:
 		r.reservedIP.Invalid = true
 		r.refuse(reasonUnsupported, "%s: an internal load balancer cannot have a reserved IP, which is a public address. Remove one of the two.", field)
 	case ip.AttachedTo != "" && !own:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonInUse, "%s: reserved IP %s (%s) is attached to %s. Detach it there, or name another one; it is looked at again by itself.", field, ip.ID, addressText(ip), ip.AttachedTo)
+		r.refuse(reasonInUse, "%s: reserved IP %s (%s) is attached to %s. Detach it there, or name another one. It is retried automatically.", field, ip.ID, addressText(ip), ip.AttachedTo)
 	}
 }
 

@@ -60,11 +60,11 @@ func newReloader(current client.Secrets, read func() (client.Secrets, error), ad
 	r := &reloader{
 		read: read, adopt: adopt, current: current,
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts(name("secrets_reloads_total",
-			"Changes of the files with credentials and CA certificates: adopted, refused (by the cloud), untried (the cloud is away) or unreadable.")), []string{"result"}),
+			"Number of changes of the files with credentials and CA certificates, by result: adopted, refused (by the cloud), untried (the cloud does not answer) or unreadable.")), []string{"result"}),
 		failing: prometheus.NewGauge(prometheus.GaugeOpts(name("secrets_reload_failing",
-			"1 while the files with credentials and CA certificates hold something that is no good, and older ones are in use."))),
+			"1 if the files with credentials and CA certificates cannot be used and previous ones are in use, otherwise 0."))),
 		adopted: prometheus.NewGauge(prometheus.GaugeOpts(name("secrets_adopted_timestamp_seconds",
-			"Time since which the credentials and CA certificates in use are in use, in seconds since 1970."))),
+			"Time at which the current credentials and CA certificates were adopted, as a Unix timestamp in seconds."))),
 	}
 	r.adopted.SetToCurrentTime()
 	return r
@@ -115,7 +115,7 @@ func (r *reloader) try(ctx context.Context, secrets client.Secrets) {
 	r.reloads.WithLabelValues("adopted").Inc()
 	r.adopted.SetToCurrentTime()
 	r.settle()
-	r.tell(ctx, corev1.EventTypeNormal, reasonReloaded, fmt.Sprintf("The cloud is called with new secrets now: %s", secrets.Credentials))
+	r.tell(ctx, corev1.EventTypeNormal, reasonReloaded, fmt.Sprintf("The new secrets are in use for calls to the cloud: %s", secrets.Credentials))
 }
 
 // settle ends a trouble: the files hold what is in use.
@@ -139,7 +139,7 @@ func (r *reloader) trouble(ctx context.Context, result, same string, err error) 
 	r.told = same
 	r.reloads.WithLabelValues(result).Inc()
 	r.tell(ctx, corev1.EventTypeWarning, reasonNotReloaded,
-		fmt.Sprintf("The files with the secrets for the cloud have changed, but what they hold now is not used, so the old ones stay in use: %v", err))
+		fmt.Sprintf("The files with the secrets for the cloud have changed, but the new secrets cannot be used. The previous ones stay in use: %v", err))
 }
 
 func (r *reloader) tell(ctx context.Context, kind, reason, message string) {

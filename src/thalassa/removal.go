@@ -78,7 +78,7 @@ func (r *removals) kept(d desired, o observed) []loadbalancer.Notice {
 			r.forget(group.ID)
 		case r.inVain(*group):
 			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
-				"The cloud says that it removes the health check of target group %s, and keeps it: %s. Nodes that fail it get no traffic. Remove it in the cloud; if that cannot be done, delete the port's listener and this target group there: new ones follow by themselves.",
+				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete the port's listener and this target group there: new ones are then created automatically.",
 				group.Name, healthCheckText(group.HealthCheck))))
 		}
 	}

@@ -112,7 +112,7 @@ func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable,
 			outside = member.Node.Name
 		}
 		if stray(vpc, member) {
-			p.unserved[member.Node.Name] = fmt.Sprintf("The machine of this Node has the address %s, which is in no subnet that VPC %s shows: no route table gets routes for its sake. It is looked at again by itself; if that lasts, look at the machine's subnet in the cloud.",
+			p.unserved[member.Node.Name] = fmt.Sprintf("The machine of this Node has the address %s, which is not in any subnet of VPC %s, so no route table gets routes because of it. It is retried automatically; if the problem persists, check the machine's subnet in the cloud.",
 				member.Addresses[0], r.config.VPCIdentity)
 		}
 		p.add(all, member.Node.Name, found)
@@ -129,7 +129,7 @@ func (p *placement) add(all []inventory.RouteTable, node string, subnets []strin
 		p.unlisted = p.unlisted || !slices.ContainsFunc(all, func(t inventory.RouteTable) bool { return slices.Contains(t.Subnets, subnet) })
 		table, err := tableOf(all, subnet)
 		if err != nil {
-			p.certain, p.unserved[node] = false, fmt.Sprintf("The route table of this Node's traffic is not known: %v.", err)
+			p.certain, p.unserved[node] = false, fmt.Sprintf("The route table for traffic of this Node is not known: %v.", err)
 			continue
 		}
 		p.used[table] = true
@@ -192,7 +192,7 @@ func tableOf(all []inventory.RouteTable, subnet string) (string, error) {
 		at = slices.IndexFunc(all, func(t inventory.RouteTable) bool { return t.Default })
 	}
 	if at < 0 {
-		return "", fmt.Errorf("subnet %s: the cloud shows no route table of it, only %s; it is looked at again by itself; if that lasts, name one in routes.table of the cloud-config", subnet, namesOf(all))
+		return "", fmt.Errorf("subnet %s: the cloud shows no route table of it, only %s; it is retried automatically; if the problem persists, name a route table in routes.table of the cloud-config", subnet, namesOf(all))
 	}
 	return all[at].ID, nil
 }
@@ -268,7 +268,7 @@ func (r *routes) unlisted(lacks map[string]string) error {
 		return nil
 	}
 	example := slices.Min(slices.Collect(maps.Keys(lacks)))
-	return &route.Unlisted{Lacks: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes (%d), such as %s of node %s, so that the list is not complete: %w; if that lasts, the Node has no machine any more: delete it",
+	return &route.Unlisted{Lacks: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes (%d), such as %s of node %s, so that the list is not complete: %w; if the problem persists, the machine of the Node does not exist any more: delete the Node",
 		r.config.VPCIdentity, len(lacks), lacks[example], example, client.ErrMalformed)}
 }
 

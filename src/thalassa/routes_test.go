@@ -307,7 +307,7 @@ func TestRoutesWithoutPermission(t *testing.T) {
 		l.disturb("POST /v1/route-tables/{id}/routes", 0, fault.Effect{Kind: fault.Forbidden})
 		l.begin()
 		event := <-l.process.Recorder.Events
-		if !strings.Contains(event, "FailedToCreateRoute") || !strings.Contains(event, "need the right to write route tables") {
+		if !strings.Contains(event, "FailedToCreateRoute") || !strings.Contains(event, "need the permission to write route tables") {
 			l.Errorf("told: %s", event)
 		}
 		l.is("condition", l.condition("a"), noRouteCreated)

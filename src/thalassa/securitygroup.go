@@ -63,7 +63,7 @@ func merged(openings []opening) []opening {
 }
 
 // errPings: more networks may ping than a group has rules for.
-var errPings = errors.New("pings are let in from nobody")
+var errPings = errors.New("pings are not permitted from any network")
 
 // ingressOf returns the rules for the ports, one for each range of ports and network, and for pings. The error is that a group cannot have
 // them; with errPings there are those for the ports.

@@ -48,7 +48,7 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 	s.internal = internalOf(kind, internal)
 	if contradicts(kind, internal) {
 		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
-			"Annotation %[1]stype says internal and %[1]sinternal says false: no port is opened until one of them is changed or removed.", annotationPrefix)))
+			"Annotation %[1]stype is internal and %[1]sinternal is false: no port is opened until one of them is changed or removed.", annotationPrefix)))
 	}
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
@@ -62,12 +62,12 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 func problemText(problem annotation.Problem) string {
 	name := strings.TrimPrefix(problem.Annotation, annotationPrefix)
 	if problem.Meant != "" {
-		return problem.String() + " Until it is mended, what is probably meant stays as it is in the cloud; if it is about who may connect, no further port is opened."
+		return problem.String() + " Until it is corrected, the setting that was probably meant does not change in the cloud; if it is about allowed sources, no further port is opened."
 	}
 	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation, annotationPrefix) {
 		return problem.String()
 	}
-	return problem.String() + "; until it can be read, no port that it is about is opened, and one that is open keeps the sources it has"
+	return problem.String() + "; until it is valid, ports that it applies to are not opened, and open ports keep their sources"
 }
 
 // portOf reads what is asked for about one port.

@@ -75,18 +75,18 @@ func (out leftOut) notices(vpc string) []loadbalancer.Notice {
 func (out leftOut) message(vpc string) string {
 	var lines []string
 	if out.unidentified != "" {
-		lines = append(lines, fmt.Sprintf("These nodes get none of this Service's traffic, because they do not say which server they are: %s. Look at the events of the nodes; spec.providerID must become %s.",
+		lines = append(lines, fmt.Sprintf("These nodes receive no traffic of this Service, because they have no provider ID: %s. See the events of the nodes; spec.providerID must be set to %s.",
 			out.unidentified, providerID("<machine identity>")))
 	}
 	if out.serverless != "" {
-		lines = append(lines, fmt.Sprintf("These nodes get none of this Service's traffic, because VPC %s has no such server, or it is being deleted: %s. Delete the nodes whose servers are gone; if it is another VPC, set vpcIdentity in the cloud-config.",
+		lines = append(lines, fmt.Sprintf("These nodes receive no traffic of this Service, because VPC %s does not contain their machines, or the machines are being deleted: %s. Delete nodes whose machines were deleted. If the machines are in another VPC, set vpcIdentity in the cloud-config.",
 			vpc, out.serverless))
 	}
 	if out.unsure != "" {
-		lines = append(lines, fmt.Sprintf("Of these nodes it is not known now whether their servers are there: %s. The cloud's list lacks them, and asking for them fails; until it succeeds they keep the traffic that they have and get no more. It is tried again by itself.", out.unsure))
+		lines = append(lines, fmt.Sprintf("It is not known whether the machines of these nodes exist: %s. The cloud's list does not contain them, and requests for them fail. Until a request succeeds, the nodes stay targets where they are targets, and are not added elsewhere. It is retried automatically.", out.unsure))
 	}
 	if out.all {
-		lines = append(lines, "No node is left: a new load balancer leads nowhere, one that is there keeps the servers it has.")
+		lines = append(lines, "No node remains: a new load balancer has no targets, and an existing load balancer keeps its targets.")
 	}
 	return strings.Join(lines, " ")
 }

@@ -51,9 +51,9 @@ func TestNodesLeftOutAreTold(t *testing.T) {
 				}
 			}
 		}
-		const leadsNowhere = "No node is left: a new load balancer leads nowhere"
-		expect("none is usable", []*corev1.Node{gone, mute}, leadsNowhere, "which server they are: mute.", "spec.providerID must become thalassacloud://<machine identity>",
-			"VPC "+emulator.DefaultVPC+" has no such server, or it is being deleted: gone.", "Delete the nodes")
+		const leadsNowhere = "No node remains: a new load balancer has no targets"
+		expect("none is usable", []*corev1.Node{gone, mute}, leadsNowhere, "have no provider ID: mute.", "spec.providerID must be set to thalassacloud://<machine identity>",
+			"VPC "+emulator.DefaultVPC+" does not contain their machines, or the machines are being deleted: gone.", "Delete nodes")
 		expect("two of four", slices.Concat(good, []*corev1.Node{mute, gone}), "mute", "gone")
 		expect("the same ones in another order", slices.Concat([]*corev1.Node{gone, mute}, good))
 		expect("one of three", slices.Concat(good, []*corev1.Node{gone}), "gone")
@@ -83,7 +83,7 @@ func TestMachineLeftOutLaterIsTold(t *testing.T) {
 			t.Errorf("a node event told %q", told)
 		}
 		<-time.After(3 * driftPeriod)
-		if told := l.toldLeftOut(); len(told) != 1 || !strings.Contains(told[0], ": b.") || strings.Contains(told[0], "No node is left") {
+		if told := l.toldLeftOut(); len(told) != 1 || !strings.Contains(told[0], ": b.") || strings.Contains(told[0], "No node remains") {
 			t.Errorf("told %q, want b once", told)
 		}
 	})
@@ -197,7 +197,7 @@ func TestMachineThatCannotBeAskedFor(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		l.settle(web, nodes)
-		if told := strings.Join(l.toldLeftOut(), "\n"); !strings.Contains(told, "is not known now whether their servers are there: b.") || strings.Contains(told, "has no such server") {
+		if told := strings.Join(l.toldLeftOut(), "\n"); !strings.Contains(told, "It is not known whether the machines of these nodes exist: b.") || strings.Contains(told, "does not contain their machines") {
 			t.Errorf("told %q", told)
 		}
 		stop()

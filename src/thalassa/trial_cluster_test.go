@@ -1,12 +1,17 @@
 package thalassa
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"testing/iotest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +55,11 @@ type village struct {
 	patrolled bool
 	met       func() error
 	recorder  *record.FakeRecorder
+	// doubtful says that something may have been made twice: a process ended before a write of it arrived, or the answer to a creation was
+	// lost, and lists may be old as well. A look for drift removes what there is too much.
+	doubtful atomic.Bool
+	// lag is by how much the caches of processes are behind.
+	lag time.Duration
 	// doubled are load balancers with our labels that are not in our project.
 	doubled map[string]bool
 }
@@ -135,10 +145,33 @@ func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
 		m.village.calls.Add(1)
 	}
 	response, err := m.next.RoundTrip(request)
+	if trial.Overtaken(err) || request.Method == http.MethodPost && !readable(response, err) {
+		m.village.doubtful.Store(true)
+	}
 	if request.Method == http.MethodPost {
 		m.village.inspect()
 	}
 	return response, err
+}
+
+// readable says whether a creation was refused, or has an answer that says what was made. It reads the answer and puts it back.
+func readable(response *http.Response, err error) bool {
+	if err != nil {
+		return false
+	}
+	if response.StatusCode >= http.StatusBadRequest || response.Request != nil && strings.HasSuffix(response.Request.URL.Path, "/attachments") {
+		return true
+	}
+	body, end := io.ReadAll(response.Body)
+	rest := io.Reader(bytes.NewReader(body))
+	if end != nil {
+		rest = io.MultiReader(rest, iotest.ErrReader(end))
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{rest, response.Body}
+	return end == nil && json.Valid(body) && len(body) > len("null")
 }
 
 // inspect looks for what would leak if its Service were deleted now, because nothing keeps that.
@@ -186,7 +219,21 @@ func (m mortal) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.village.lag > 0 && request.URL.Query().Get("watch") == "true" {
+		response.Body = behind{response.Body, m}
+	}
 	return response, nil
+}
+
+// behind is a watch that reports changes late.
+type behind struct {
+	io.ReadCloser
+	mortal
+}
+
+func (l behind) Read(into []byte) (int, error) {
+	n, err := l.ReadCloser.Read(into)
+	return n, errors.Join(err, trial.Wait(l.ctx, l.village.lag))
 }
 
 // mood is how the API server takes a write.
@@ -296,7 +343,7 @@ func verdictOn(service *corev1.Service, has []string) error {
 	switch kept := helpers.HasLBFinalizer(service); {
 	case service.DeletionTimestamp != nil:
 		return errors.New("it is still there")
-	case balanced && service.Spec.LoadBalancerClass != nil:
+	case balanced && ofOthers(service):
 		return nil
 	case balanced != kept:
 		return fmt.Errorf("it has the finalizer: %t", kept)
@@ -310,6 +357,14 @@ func verdictOn(service *corev1.Service, has []string) error {
 		return fmt.Errorf("it still has conditions: %v", service.Status.Conditions)
 	}
 	return nil
+}
+
+// ourClass is the loadBalancerClass that lives serve besides none.
+const ourClass = "example.com/ours"
+
+// ofOthers says whether a Service has a class that is not ours.
+func ofOthers(service *corev1.Service) bool {
+	return service.Spec.LoadBalancerClass != nil && *service.Spec.LoadBalancerClass != ourClass
 }
 
 // edits is somebody who changes the Service.

@@ -17,25 +17,44 @@ import (
 type dice struct {
 	*rand.Rand
 	nodes []string
+	// first draws only what was drawn when the lives of TestLivesThatFailed did.
+	first bool
+	// quota makes the cloud refuse new load balancers because of a quota, or ends that.
+	quota func() error
 }
 
-// step is one thing that somebody does. What is not possible at its time is not done.
-func (d dice) step() step {
-	name := []string{"web", "api"}[d.IntN(2)]
-	all := []func() step{
-		func() step { return edited(name, d.port(name)) },
-		func() step { return edited(name, d.port(name)) },
-		func() step { return edited(name, d.nodePort()) },
-		func() step { return edited(name, d.policy()) },
-		func() step { return edited(name, d.setting()) },
-		func() step { return moves(name, d.some()) },
-		d.node, d.node,
-		func() step { return d.exclusion() },
-		func() step { return possible(deletes(service("api"))) },
-		func() step { return possible(creates(born("api"))) },
-		func() step { return edited("api", d.kind()) },
+// event is a kind of thing that somebody does.
+type event struct {
+	name string
+	draw func() step
+}
+
+// step is one thing that somebody does, and its name. What is not possible at its time is not done.
+func (d dice) step() (string, step) {
+	all := d.events([]string{"web", "api"}[d.IntN(2)])
+	drawn := all[d.IntN(len(all))]
+	return drawn.name, drawn.draw()
+}
+
+// events are all that may happen; those to a Service happen to that of the name. Later ones are appended, so that the first draw stays.
+func (d dice) events(name string) []event {
+	all := []event{
+		{"port", func() step { return edited(name, d.port(name)) }},
+		{"port", func() step { return edited(name, d.port(name)) }},
+		{"node port", func() step { return edited(name, d.nodePort()) }},
+		{"policy", func() step { return edited(name, d.policy()) }},
+		{"annotation", func() step { return edited(name, d.setting()) }},
+		{"endpoints", func() step { return moves(name, d.some()) }},
+		{"node", d.node}, {"node", d.node},
+		{"exclusion", d.exclusion},
+		{"deletion", func() step { return possible(deletes(service("api"))) }},
+		{"creation", func() step { return possible(creates(born("api"))) }},
+		{"type", func() step { return edited("api", d.kind()) }},
 	}
-	return all[d.IntN(len(all))]()
+	if d.first {
+		return all
+	}
+	return append(all, d.later(name)...)
 }
 
 // possible is a step that is left out when it is not possible.
@@ -146,6 +165,7 @@ func (d dice) kind() func(*corev1.Service) {
 		switch {
 		case within:
 			inside(s)
+			s.Spec.LoadBalancerClass = nil // as the API server does
 			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "", 0
 		case s.Spec.Type != corev1.ServiceTypeLoadBalancer:
 			s.Spec.Type, s.Spec.Ports = corev1.ServiceTypeLoadBalancer, born(s.Name).Spec.Ports
@@ -167,8 +187,10 @@ func moves(name string, nodes []string) step {
 func (d dice) node() step {
 	node := known(d.nodes[1+d.IntN(len(d.nodes)-1)])[0]
 	return func(c *cluster.Cluster) error {
-		if err := c.Delete(node); !apierrors.IsNotFound(err) {
-			return err
+		for _, one := range []*corev1.Node{node, renamed(node)} {
+			if err := c.Delete(one); !apierrors.IsNotFound(err) {
+				return err
+			}
 		}
 		return c.Create(node)
 	}
@@ -179,11 +201,7 @@ func (d dice) exclusion() step {
 	like := known(d.nodes[1+d.IntN(len(d.nodes)-1)])[0]
 	return possible(func(c *cluster.Cluster) error {
 		return c.Change(like, func(node cluster.Object) {
-			labels := map[string]string{corev1.LabelNodeExcludeBalancers: ""}
-			if _, excluded := node.GetLabels()[corev1.LabelNodeExcludeBalancers]; excluded {
-				labels = nil
-			}
-			node.SetLabels(labels)
+			toggle(node, corev1.LabelNodeExcludeBalancers)
 		})
 	})
 }

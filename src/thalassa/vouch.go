@@ -22,7 +22,7 @@ func (i *instances) Look(ctx context.Context, n *corev1.Node, notBefore time.Tim
 	}
 	machine, found, err := i.inventory.MachineSince(ctx, id, i.config.Inventory.machineAge(), notBefore)
 	if err != nil {
-		return "", fmt.Errorf("looking up the server of node %s: %w", n.Name, err)
+		return "", fmt.Errorf("looking up the machine of node %s: %w", n.Name, err)
 	}
 	return stateOf(machine, found), nil
 }
@@ -35,7 +35,7 @@ func (i *instances) Namesake(ctx context.Context, n *corev1.Node) (string, error
 	}
 	servers, err := i.inventory.ListedWithSlug(ctx, n.Name, i.config.Inventory.machineAge())
 	if err != nil {
-		return "", fmt.Errorf("looking up servers with the slug %s: %w", n.Name, err)
+		return "", fmt.Errorf("looking up machines with the slug %s: %w", n.Name, err)
 	}
 	for _, server := range servers {
 		if server.ID != id && !server.Stopped() {
@@ -54,9 +54,9 @@ func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (node.State, er
 	machine, found, err := i.inventory.AskMachine(ctx, id)
 	switch {
 	case errors.Is(err, inventory.ErrElsewhere):
-		return "", fmt.Errorf("%w: asking for the server of node %s: %w", node.ErrElsewhere, n.Name, err)
+		return "", fmt.Errorf("%w: requesting the machine of node %s: %w", node.ErrElsewhere, n.Name, err)
 	case err != nil:
-		return "", fmt.Errorf("asking for the server of node %s: %w", n.Name, err)
+		return "", fmt.Errorf("requesting the machine of node %s: %w", n.Name, err)
 	}
 	return stateOf(machine, found), nil
 }
@@ -73,7 +73,7 @@ func (i *instances) Vouch(ctx context.Context, witnesses []*corev1.Node) error {
 		case err != nil:
 			problems = append(problems, err)
 		case state == node.Gone:
-			problems = append(problems, fmt.Errorf("the cloud does not know server %s of node %s, which lists show or whose kubelet reports", witness.Spec.ProviderID, witness.Name))
+			problems = append(problems, fmt.Errorf("the cloud does not know machine %s of node %s, although lists show it or its kubelet reports", witness.Spec.ProviderID, witness.Name))
 		default:
 			return nil
 		}

@@ -60,6 +60,8 @@ type cloud struct {
 	drained chan struct{}
 }
 
+func (c *cloud) DrainTimeout() time.Duration { return 0 }
+
 func (c *cloud) Drain(ctx context.Context) error {
 	if c.drained == nil {
 		return nil
@@ -217,7 +219,7 @@ func TestValidate(t *testing.T) {
 			"FILE: vpcIdentty: unknown key in line 2; did you mean \"vpcIdentity\"?\n" +
 				"FILE: cluster: found text with a blank or a line end in it, want an identity of this cluster, unique in the organisation, like \"k8s-…\": at most 63 letters, digits and - _ .\n" +
 				"FILE: cloudCredentials.directory: found /does/not/exist, want a directory that can be read: no such file or directory\n" +
-				"FILE: vpcIdentity: missing: want the identity of the VPC that the cluster's machines are in, like \"vpc-…\", of letters, digits and - _ .\n"},
+				"FILE: vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like \"vpc-…\", of letters, digits and - _ .\n"},
 		"without files": {"organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: /does/not/exist}\n", []string{"--without-files"}, 0,
 			"# FILE is a good configuration of thalassacloud\n"},
 	}

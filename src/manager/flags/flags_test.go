@@ -1,5 +1,3 @@
-// Package flags compares the flags of the process with those of Kubernetes' own. It is apart from the process's other tests, because linking
-// the library's command shows the library's metrics, of which the controllers here have their own.
 package flags_test
 
 import (

@@ -27,10 +27,10 @@ var ErrLost = errors.New("lease lost")
 // successors away for another [Config.Duration].
 var ErrBusy = errors.New("still busy")
 
-// releaseTimeout bounds giving the lease back. It is spent within the grace
+// ReleaseTimeout bounds giving the lease back. It is spent within the grace
 // period of a pod, after the work ended; a lease that could not be given back
 // expires by itself.
-const releaseTimeout = 5 * time.Second
+const ReleaseTimeout = 5 * time.Second
 
 // releaseAttempts bounds the retries after a conflict, which an update that was
 // cut off but arrived nevertheless can cause.
@@ -139,7 +139,7 @@ func (c Config) lead(ctx context.Context, ended <-chan struct{}, work func(conte
 // release gives the lease back if it is ours. The caller has stopped the
 // election, so nothing else uses the lock.
 func (c Config) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ReleaseTimeout)
 	defer cancel()
 	var err error
 	for range releaseAttempts {

@@ -67,17 +67,17 @@ func TestMetrics(t *testing.T) {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(c.Collectors()...)
 		want := `
-# HELP cloudprovider_thalassa_api_request_errors Requests to the Thalassa Cloud API that failed, by reason.
+# HELP cloudprovider_thalassa_api_request_errors Number of failed requests to the Thalassa Cloud API, by reason.
 # TYPE cloudprovider_thalassa_api_request_errors counter
 cloudprovider_thalassa_api_request_errors{reason="not_found",request="GET /v1/vpcs/{id}"} 1
 cloudprovider_thalassa_api_request_errors{reason="unavailable",request="GET /v1/vpcs/{id}"} 1
-# HELP cloudprovider_thalassa_api_request_retries_total Requests to the Thalassa Cloud API that repeated a failed one.
+# HELP cloudprovider_thalassa_api_request_retries_total Number of retried requests to the Thalassa Cloud API.
 # TYPE cloudprovider_thalassa_api_request_retries_total counter
 cloudprovider_thalassa_api_request_retries_total{request="GET /v1/vpcs/{id}"} 1
-# HELP cloudprovider_thalassa_api_response_bytes_total Bytes of answers read from the Thalassa Cloud API.
+# HELP cloudprovider_thalassa_api_response_bytes_total Size of answers read from the Thalassa Cloud API, in bytes.
 # TYPE cloudprovider_thalassa_api_response_bytes_total counter
 cloudprovider_thalassa_api_response_bytes_total{request="GET /v1/vpcs/{id}"} 25
-# HELP cloudprovider_thalassa_api_circuit_open 1 while no request is made because the Thalassa Cloud API is away.
+# HELP cloudprovider_thalassa_api_circuit_open 1 if requests are paused because the Thalassa Cloud API does not answer, otherwise 0.
 # TYPE cloudprovider_thalassa_api_circuit_open gauge
 cloudprovider_thalassa_api_circuit_open 0
 `

@@ -212,6 +212,9 @@ func (c *call) failure(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
+	if errors.Is(err, errDraining) {
+		err = errDraining // what it waited for does not matter
+	}
 	failure := &Error{Method: c.request.Method, Path: c.request.URL.Path, Status: c.status, Kind: ErrUnavailable, Message: clean(err.Error()), cause: err}
 	var refused *oauth2.RetrieveError
 	var malformed malformedError

@@ -19,7 +19,7 @@ const (
 )
 
 // errOpen refuses a call because the cloud is away.
-var errOpen = errors.New("not tried, because the cloud is away")
+var errOpen = errors.New("not sent, because the cloud is unavailable")
 
 // circuit keeps calls from a cloud that is away: they would only wait, and greet it with a storm when it returns.
 type circuit struct {

@@ -28,7 +28,7 @@ func TestCircuit(t *testing.T) {
 		}
 		began := time.Now()
 		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
-		want := "GET /v1/vpcs/vpc-1: cloud API unavailable: not tried, because the cloud is away; the latest call to reach it: gone fishing"
+		want := "GET /v1/vpcs/vpc-1: cloud API unavailable: not sent, because the cloud is unavailable; the latest call to reach it: gone fishing"
 		if !errors.Is(err, ErrUnavailable) || !strings.HasPrefix(err.Error(), want) || calls != outageAfter || time.Since(began) != 0 {
 			t.Errorf("with an open circuit: %d calls after %s, %v\nwant %s", calls, time.Since(began), err, want)
 		}

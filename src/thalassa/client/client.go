@@ -59,8 +59,12 @@ func New(o Options) (*Client, error) {
 // An answer like "not found" is a good answer.
 func (c *Client) Err() error { return c.transport.health.err() }
 
-// Drain lets no further write begin and waits until those under way are finished, or ctx is done.
-func (c *Client) Drain(ctx context.Context) error { return c.transport.writes.drain(ctx) }
+// Drain ends reads, lets nothing be sent that has not been sent, repeats nothing, and waits until the writes that were sent are
+// answered, or ctx is done. That takes at most DrainTimeout.
+func (c *Client) Drain(ctx context.Context) error { return c.transport.stage.drain(ctx) }
+
+// DrainTimeout is the longest time that Drain takes: that of one call.
+func (c *Client) DrainTimeout() time.Duration { return c.transport.timeout }
 
 // Collectors are the metrics of the client's calls, for registration.
 func (c *Client) Collectors() []prometheus.Collector { return c.transport.metrics.collectors() }

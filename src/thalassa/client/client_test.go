@@ -79,15 +79,15 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		{401, `{"message": "bad token"}`, ErrUnauthorised, "GET /v1/vpcs/vpc-1: not permitted (HTTP 401): bad token; check cloudCredentials and organisation in the cloud-config, and the credential's permissions", true},
 		{403, ``, ErrUnauthorised, "GET /v1/vpcs/vpc-1: not permitted (HTTP 403); check cloudCredentials and organisation in the cloud-config, and the credential's permissions", true},
 		{404, `{"message": "no such VPC"}`, ErrNotFound, "GET /v1/vpcs/vpc-1: not found (HTTP 404): no such VPC", false},
-		{409, `{"message": "quota for load balancers reached: 10 of 10"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 409): quota for load balancers reached: 10 of 10; delete what is not needed any more, or ask the cloud for a higher quota", false},
-		{403, `{"message": "Quota exceeded"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 403): Quota exceeded; delete what is not needed any more, or ask the cloud for a higher quota", false},
+		{409, `{"message": "quota for load balancers reached: 10 of 10"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 409): quota for load balancers reached: 10 of 10; delete objects that are not needed, or ask the cloud's support for a higher quota", false},
+		{403, `{"message": "Quota exceeded"}`, ErrQuota, "GET /v1/vpcs/vpc-1: quota exceeded (HTTP 403): Quota exceeded; delete objects that are not needed, or ask the cloud's support for a higher quota", false},
 		{501, `{"message": "not served"}`, ErrBadRequest, "GET /v1/vpcs/vpc-1: refused by the cloud (HTTP 501): not served", false},
-		{409, `{}`, ErrConflict, "GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}; it is tried again by itself; if that does not help, look in the cloud at what uses or changes the object", false},
-		{429, `{"message": "slow down"}`, ErrThrottled, "GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down; it is tried again by itself", false},
-		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): <html> gone fishing; it is tried again by itself; if it lasts, ask the cloud's support", true},
-		{500, `{}`, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 500): {}; it is tried again by itself; if it lasts, ask the cloud's support", true},
-		{408, ``, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 408); it is tried again by itself; if it lasts, ask the cloud's support", true},
-		{200, `[7`, ErrMalformed, "GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in the cloud-config is the cloud's API, and that no proxy in between answers for it", true},
+		{409, `{}`, ErrConflict, "GET /v1/vpcs/vpc-1: in conflict with the object's state (HTTP 409): {}; it is retried automatically; if the problem persists, check in the cloud what uses or changes the object", false},
+		{429, `{"message": "slow down"}`, ErrThrottled, "GET /v1/vpcs/vpc-1: throttled (HTTP 429): slow down; it is retried automatically", false},
+		{503, "<html>\n  gone fishing", ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 503): <html> gone fishing; it is retried automatically; if the problem persists, ask the cloud's support", true},
+		{500, `{}`, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 500): {}; it is retried automatically; if the problem persists, ask the cloud's support", true},
+		{408, ``, ErrUnavailable, "GET /v1/vpcs/vpc-1: cloud API unavailable (HTTP 408); it is retried automatically; if the problem persists, ask the cloud's support", true},
+		{200, `[7`, ErrMalformed, "GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in the cloud-config is the cloud's API, and that no proxy answers instead of it", true},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
@@ -354,13 +354,16 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the write under way was cut off: %v", err)
 	}
 	err := Delete(t.Context(), c, iaas.VpcEndpoint+"/vpc-2")
-	if want := "DELETE /v1/vpcs/vpc-2: not done: this process is shutting down and makes no more changes"; !errors.Is(err, ErrShutdown) || err.Error() != want {
+	if want := "DELETE /v1/vpcs/vpc-2: not done: this process is shutting down and makes no more calls"; !errors.Is(err, ErrShutdown) || err.Error() != want {
 		t.Errorf("a write after Drain = %v, want %s", err, want)
 	}
 	if c.Err() != nil {
 		t.Errorf("a write that was not made speaks against the cloud: %v", c.Err())
 	}
-	if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
-		t.Errorf("reading after Drain = %v", err)
+	if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrShutdown) {
+		t.Errorf("reading after Drain = %v, want a refusal", err)
+	}
+	if c.Err() != nil {
+		t.Errorf("calls that were not made speak against the cloud: %v", c.Err())
 	}
 }

@@ -28,7 +28,7 @@ var (
 	// ErrUnavailable: no usable answer: a server error (5xx), no connection, or the deadline passed.
 	// Whether a write happened is not known.
 	ErrUnavailable = errors.New("cloud API unavailable")
-	// ErrShutdown: the process is stopping and makes no more writes.
+	// ErrShutdown: the process is stopping and makes no more calls.
 	ErrShutdown = errors.New("not done")
 	// ErrMalformed: an answer that is not what the API promises.
 	ErrMalformed = errors.New("malformed answer")
@@ -80,23 +80,23 @@ func (e *Error) advice() string {
 	case errors.Is(e.Kind, ErrUnauthorised):
 		return "check cloudCredentials and organisation in the cloud-config, and the credential's permissions"
 	case errors.Is(e.Kind, ErrQuota):
-		return "delete what is not needed any more, or ask the cloud for a higher quota"
+		return "delete objects that are not needed, or ask the cloud's support for a higher quota"
 	case errors.Is(e.Kind, ErrThrottled) && e.RetryAfter > 0:
-		return fmt.Sprintf("it is tried again in %s", e.RetryAfter.Round(time.Second))
+		return fmt.Sprintf("it is retried in %s", e.RetryAfter.Round(time.Second))
 	case errors.Is(e.Kind, ErrThrottled):
-		return "it is tried again by itself"
+		return "it is retried automatically"
 	case errors.Is(e.Kind, ErrConflict):
-		return "it is tried again by itself; if that does not help, look in the cloud at what uses or changes the object"
+		return "it is retried automatically; if the problem persists, check in the cloud what uses or changes the object"
 	case errors.Is(e.Kind, ErrMalformed) && !redirects(e.Status):
-		return "check that endpoint in the cloud-config is the cloud's API, and that no proxy in between answers for it"
+		return "check that endpoint in the cloud-config is the cloud's API, and that no proxy answers instead of it"
 	case e.untrusted:
-		return "if a CA of your own signed the API's certificate, set caBundle in the cloud-config"
+		return "if a private certificate authority signed the API's certificate, set caBundle in the cloud-config"
 	case errors.Is(e.Kind, ErrUnavailable) && e.Status == 0:
-		return "check endpoint in the cloud-config and the network towards it"
+		return "check endpoint in the cloud-config and the network connection to it"
 	case errors.Is(e.Kind, ErrUnavailable) && e.Status < http.StatusMultipleChoices:
-		return "it is tried again by itself; if it lasts, check the network towards the cloud"
+		return "it is retried automatically; if the problem persists, check the network connection to the cloud"
 	case errors.Is(e.Kind, ErrUnavailable):
-		return "it is tried again by itself; if it lasts, ask the cloud's support"
+		return "it is retried automatically; if the problem persists, ask the cloud's support"
 	}
 	return ""
 }

@@ -63,7 +63,7 @@ func (l *limiter) wait(ctx context.Context) error {
 		}
 	}
 	if err := l.rate.Wait(ctx); err != nil {
-		return fmt.Errorf("waiting for the rate limit of %v requests a second: %w", l.rate.Limit(), err)
+		return fmt.Errorf("waiting for the rate limit of %v requests a second: %w", l.rate.Limit(), because(ctx, err))
 	}
 	return nil
 }

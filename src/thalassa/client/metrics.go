@@ -24,14 +24,14 @@ func newMetrics() *metrics {
 	return &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "api_request_duration_seconds",
-			Help:    "Time that requests to the Thalassa Cloud API took, until the answer was read.",
+			Help:    "Duration of requests to the Thalassa Cloud API in seconds, until the answer was read.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"request"}),
-		failures: counter("api_request_errors", "Requests to the Thalassa Cloud API that failed, by reason.", "request", "reason"),
-		retries:  counter("api_request_retries_total", "Requests to the Thalassa Cloud API that repeated a failed one.", "request"),
-		bytes:    counter("api_response_bytes_total", "Bytes of answers read from the Thalassa Cloud API.", "request"),
+		failures: counter("api_request_errors", "Number of failed requests to the Thalassa Cloud API, by reason.", "request", "reason"),
+		retries:  counter("api_request_retries_total", "Number of retried requests to the Thalassa Cloud API.", "request"),
+		bytes:    counter("api_response_bytes_total", "Size of answers read from the Thalassa Cloud API, in bytes.", "request"),
 		circuit: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "api_circuit_open",
-			Help: "1 while no request is made because the Thalassa Cloud API is away."}),
+			Help: "1 if requests are paused because the Thalassa Cloud API does not answer, otherwise 0."}),
 	}
 }
 

@@ -201,7 +201,7 @@ func TestLongPauseHoldsForAllCalls(t *testing.T) {
 		}
 		<-time.After(20 * time.Second)
 		_, err := List(t.Context(), c, iaas.VpcEndpoint, nil, identityOf)
-		want := "GET /v1/vpcs: throttled: not tried: the cloud asked for a pause for another 40s; it is tried again in 40s"
+		want := "GET /v1/vpcs: throttled: not tried: the cloud asked for a pause for another 40s; it is retried in 40s"
 		if !errors.Is(err, ErrThrottled) || err.Error() != want || RetryAfter(err) != 40*time.Second || len(s.at) != 1 {
 			t.Errorf("during the pause: %d calls, %v\nwant %s", len(s.at), err, want)
 		}

@@ -21,7 +21,7 @@ type tokenCaller struct {
 
 // RoundTrip makes one call for an access token.
 func (c tokenCaller) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := c.transport.limiter.wait(request.Context()); err != nil {
+	if err := c.transport.turn(request.Context()); err != nil {
 		return nil, err
 	}
 	began := time.Now()

@@ -14,7 +14,7 @@ type transport struct {
 	access  atomic.Pointer[access]
 	limiter *limiter
 	circuit *circuit
-	writes  *writes
+	stage   *stage
 	health  *health
 	metrics *metrics
 	timeout time.Duration
@@ -23,7 +23,7 @@ type transport struct {
 func newTransport(o Options) (*transport, error) {
 	t := &transport{
 		limiter: newLimiter(o.Rate, o.Burst),
-		writes:  newWrites(),
+		stage:   newStage(),
 		health:  &health{},
 		metrics: newMetrics(),
 		timeout: o.CallTimeout,
@@ -47,44 +47,52 @@ type consumer func(*call, *http.Response) error
 func (t *transport) do(request *http.Request, body []byte, consume consumer) error {
 	c := newCall(request, body, consume)
 	if c.write() {
-		if err := t.writes.begin(); err != nil {
-			return t.conclude(c, c.failure(err))
-		}
-		defer t.writes.end()
 		defer c.audit(time.Now())
 	}
 	// The wait for a first turn is bounded by the caller only: a queue is no failure of the cloud.
-	if err := t.limiter.wait(request.Context()); err != nil {
+	if err := t.turn(request.Context()); err != nil {
 		return t.conclude(c, c.failure(err))
 	}
 	ctx, cancel := context.WithTimeoutCause(request.Context(), t.timeout, fmt.Errorf("no answer within %s", t.timeout))
 	defer cancel()
+	open, release := t.stage.whileOpen(ctx)
+	defer release()
+	if !c.write() {
+		ctx = open
+	}
 	for {
-		failure := t.attempt(ctx, c)
-		if failure == nil || !t.again(ctx, c, failure) {
+		failure := t.attempt(ctx, open, c)
+		if failure == nil || !t.again(open, c, failure) {
 			return t.conclude(c, failure)
 		}
 	}
 }
 
-// again waits until the call may be repeated after a failure, if it may.
-func (t *transport) again(ctx context.Context, c *call, failure *Error) bool {
+// turn returns when it is the call's turn.
+func (t *transport) turn(ctx context.Context) error {
+	open, release := t.stage.whileOpen(ctx)
+	defer release()
+	return t.limiter.wait(open)
+}
+
+// again waits until the call may be repeated after a failure, if it may. It may not once open ends.
+func (t *transport) again(open context.Context, c *call, failure *Error) bool {
 	pause, repeat := c.retry(failure)
-	deadline, _ := ctx.Deadline()
+	deadline, _ := open.Deadline()
 	if !repeat || pause > maxPause || time.Until(deadline) <= pause {
 		return false
 	}
 	select {
-	case <-ctx.Done():
+	case <-open.Done():
 		return false
 	case <-time.After(pause):
 	}
 	t.metrics.retries.WithLabelValues(c.operation).Inc()
-	return t.limiter.wait(ctx) == nil
+	return t.limiter.wait(open) == nil
 }
 
-// attempt is one HTTP exchange of a call.
-func (t *transport) attempt(ctx context.Context, c *call) *Error {
+// attempt is one HTTP exchange of a call. It is begun only until open ends, and lasts until ctx does.
+func (t *transport) attempt(ctx, open context.Context, c *call) *Error {
 	c.status, c.received = 0, 0
 	via := candidateOf(ctx)
 	if via == nil {
@@ -93,15 +101,20 @@ func (t *transport) attempt(ctx context.Context, c *call) *Error {
 		if err != nil {
 			return c.failure(err)
 		}
-		failure := t.exchange(ctx, c, via)
+		failure := t.exchange(ctx, open, c, via)
 		finished(ctx, failure)
 		return failure
 	}
-	return t.exchange(ctx, c, via)
+	return t.exchange(ctx, open, c, via)
 }
 
-func (t *transport) exchange(ctx context.Context, c *call, via *access) *Error {
-	header, err := via.credentials.header(ctx)
+func (t *transport) exchange(ctx, open context.Context, c *call, via *access) *Error {
+	header, err := via.credentials.header(open)
+	if err == nil && c.write() {
+		if err = t.stage.begin(); err == nil {
+			defer t.stage.end()
+		}
+	}
 	if err != nil {
 		failure := c.failure(err)
 		failure.unsent = true

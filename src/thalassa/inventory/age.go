@@ -15,7 +15,7 @@ type ages struct {
 // Collector is the metric of how old each copy is. A copy that nobody needs grows old, too.
 func (i *Inventory) Collector() prometheus.Collector {
 	return ages{i, prometheus.NewDesc("cloudprovider_thalassa_inventory_age_seconds",
-		"Time since the list began that the copy of all objects of a kind is made of; there is none before the first list.", []string{"kind"}, nil)}
+		"Age of the cached list of objects of a kind, in seconds. There is no value before the first list.", []string{"kind"}, nil)}
 }
 
 // Describe implements prometheus.Collector.

@@ -15,7 +15,7 @@ import (
 func wantAges(t *testing.T, i *Inventory, want string) {
 	t.Helper()
 	const name = "cloudprovider_thalassa_inventory_age_seconds"
-	text := "# HELP " + name + " Time since the list began that the copy of all objects of a kind is made of; there is none before the first list.\n# TYPE " + name + " gauge\n"
+	text := "# HELP " + name + " Age of the cached list of objects of a kind, in seconds. There is no value before the first list.\n# TYPE " + name + " gauge\n"
 	if want == "" {
 		text = ""
 	}

@@ -189,6 +189,29 @@ func (g groupItem) object() TargetGroup {
 	return group
 }
 
+// updated is the load balancer after an update that made from what to says: it has what the update wrote, and the rest as it is here.
+func (lb LoadBalancer) updated(from, to LoadBalancer) LoadBalancer {
+	lb.Name, lb.Description, lb.Labels, lb.Annotations = to.Name, to.Description, to.Labels, to.Annotations
+	lb.DeleteProtection, lb.SecurityGroups = to.DeleteProtection, to.SecurityGroups
+	for _, field := range []struct {
+		now            *string
+		before, should string
+	}{
+		{&lb.Subnet, from.Subnet, to.Subnet}, {&lb.ReservedIP, from.ReservedIP, to.ReservedIP}, {&lb.InstanceSize, from.InstanceSize, to.InstanceSize},
+	} {
+		if written := changed(field.before, field.should); written != nil {
+			*field.now = *written
+		}
+	}
+	return lb
+}
+
+// updated is the target group after an update to what to says, which writes neither its machines nor its listeners.
+func (g TargetGroup) updated(to TargetGroup) TargetGroup {
+	to.Machines, to.Listeners = g.Machines, g.Listeners
+	return to
+}
+
 // withListener returns the load balancer with the listener added, or replaced if its identity is there already.
 func (lb LoadBalancer) withListener(listener Listener) LoadBalancer {
 	lb.Listeners = append(slices.Clone(lb.withoutListener(listener.ID).Listeners), listener)

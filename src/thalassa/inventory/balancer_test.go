@@ -48,7 +48,7 @@ func TestCreateLoadBalancer(t *testing.T) {
 		listed.ReservedIP != reserved || listed.Subnet != emulator.DefaultSubnet || !slices.Equal(listed.SecurityGroups, groups) {
 		t.Errorf("load balancer %+v lacks some of what was asked for", listed)
 	}
-	if target, _ = w.groups.get(target.ID); target.Annotations["note"] != "x" {
+	if target = inCopy(w, w.groups, target.ID); target.Annotations["note"] != "x" {
 		t.Errorf("target group %+v lacks its annotation", target)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -60,10 +60,9 @@ type Inventory struct {
 	patience    *patience
 	elsewhere   *elsewhere
 	prefixes    []string // of the labels of machines that are kept
-	// confirming is held while machines are asked for that lists lack.
-	confirming sync.Mutex
-	owned      Labels // of load balancers and target groups of this cluster
-	owner      string // label whose value identifies the owner of a load balancer or target group
+	confirming  turns    // to ask for a machine that lists lack
+	owned       Labels   // of load balancers and target groups of this cluster
+	owner       string   // label whose value identifies the owner of a load balancer or target group
 }
 
 // Scope says which objects are read.
@@ -84,11 +83,9 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	i.machines.present = i.absent.forget
 	i.patience, i.elsewhere, i.prefixes = newPatience(), newElsewhere(), scope.MachineLabels
 	i.owned = scope.Owned
-	i.balancers = newKind("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string { return lb.ID },
-		func(lb LoadBalancer) []string { return []string{ownerKey(lb.Labels[scope.OwnerLabel])} })
+	i.balancers = newKind("load balancers", i.listLoadBalancers, func(lb LoadBalancer) string { return lb.ID }, i.balancerKeys)
 	i.balancers.leaving, i.balancers.ask = LoadBalancer.Deleting, i.getLoadBalancer
-	i.groups = newKind("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID },
-		func(g TargetGroup) []string { return []string{ownerKey(g.Labels[scope.OwnerLabel])} })
+	i.groups = newKind("target groups", i.listTargetGroups, func(g TargetGroup) string { return g.ID }, i.groupKeys)
 	i.groups.ask = i.getTargetGroup
 	i.securityGroups, i.reservedIPs, i.quotas = i.newSecurityGroups(), i.newReservedIPs(), i.newQuotas()
 	i.machineTypes = i.newMachineTypes()
@@ -161,6 +158,8 @@ func (i *Inventory) All(ctx context.Context, maxAge time.Duration) ([]LoadBalanc
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	balancers = slices.DeleteFunc(balancers, func(lb LoadBalancer) bool { return !HasLabels(lb.Labels, i.owned) })
+	groups = slices.DeleteFunc(groups, func(g TargetGroup) bool { return !HasLabels(g.Labels, i.owned) })
 	securityGroups, err := i.ourSecurityGroups(ctx, maxAge, balancers)
 	return balancers, groups, securityGroups, err
 }
@@ -182,31 +181,32 @@ func (i *Inventory) getMachine(ctx context.Context, id string) (machine Machine,
 }
 
 func (i *Inventory) listLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.ourLoadBalancer)
+	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.loadBalancerHere)
 }
 
 func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (LoadBalancer, bool, error) {
-	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.ourLoadBalancer)
+	return getOne(ctx, i.cloud, iaas.LoadbalancerEndpoint, id, i.loadBalancerHere)
 }
 
-// ourLoadBalancer says whether it is this cluster's, and there.
-func (i *Inventory) ourLoadBalancer(lb balancerItem) (LoadBalancer, bool) {
+// loadBalancerHere says whether it is in the VPC, and there. Load balancers of others are kept, too: one that lost its labels is found among
+// them.
+func (i *Inventory) loadBalancerHere(lb balancerItem) (LoadBalancer, bool) {
 	balancer := lb.object()
-	return balancer, lb.VPC.Identity == i.vpc && HasLabels(lb.Labels, i.owned) && !balancer.gone()
+	return balancer, lb.VPC.Identity == i.vpc && !balancer.gone()
 }
 
 func (i *Inventory) listTargetGroups(ctx context.Context) ([]TargetGroup, error) {
-	reading := groupReader{ours: i.ourTargetGroup, names: map[string]string{}}
+	reading := groupReader{ours: i.targetGroupHere, names: map[string]string{}}
 	return client.Stream(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()}, reading.read)
 }
 
 func (i *Inventory) getTargetGroup(ctx context.Context, id string) (TargetGroup, bool, error) {
-	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.ourTargetGroup)
+	return getOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.targetGroupHere)
 }
 
-// ourTargetGroup says whether it is this cluster's.
-func (i *Inventory) ourTargetGroup(g groupItem) (TargetGroup, bool) {
-	return g.object(), g.VPC.Identity == i.vpc && HasLabels(g.Labels, i.owned)
+// targetGroupHere says whether it is in the VPC, and no label says that it is another cluster's.
+func (i *Inventory) targetGroupHere(g groupItem) (TargetGroup, bool) {
+	return g.object(), g.VPC.Identity == i.vpc && !i.ofOthers(g.Labels)
 }
 
 // getOne reads the object with that identity in a collection; exists is false when there is none, or none that is ours.
@@ -218,7 +218,7 @@ func getOne[Item interface{ identity() string }, T any](ctx context.Context, clo
 	case err != nil:
 		return object, false, err
 	case item.identity() != id:
-		return object, false, fmt.Errorf("reading %s/%s: %w: the answer shows another object, or none; it is tried again by itself; if it lasts, ask the cloud's support", collection, id, client.ErrMalformed)
+		return object, false, fmt.Errorf("reading %s/%s: %w: the answer contains another object, or none; it is retried automatically; if the problem persists, ask the cloud's support", collection, id, client.ErrMalformed)
 	}
 	object, exists = ours(item)
 	return object, exists, nil

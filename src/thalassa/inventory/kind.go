@@ -277,14 +277,6 @@ func (k *kind[T]) first() time.Time {
 	return k.began
 }
 
-// get returns the object with that identity from the copy as it is, whatever its age.
-func (k *kind[T]) get(id string) (T, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	object, known := k.objects[id]
-	return object, known
-}
-
 // current is the revision of the copy as it is: another number each time it changes.
 func (k *kind[T]) current() uint64 {
 	k.mu.Lock()
@@ -315,70 +307,9 @@ func (k *kind[T]) each(ids []string, visit func(id string, s sighting[T])) (revi
 	return k.changes
 }
 
-// put makes the object, as our own write left it, part of the copy.
-func (k *kind[T]) put(object T) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.replaceOne(object)
-}
-
-// replaceOne wants mu held.
-func (k *kind[T]) replaceOne(object T) {
-	id := k.id(object)
-	k.remove(id)
-	delete(k.missed, id)
-	k.insert(object)
-	k.written[id] = k.next()
-}
-
-// create is put for an object that did not exist before.
-func (k *kind[T]) create(object T) {
-	k.put(object)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.created[k.id(object)] = creation{at: time.Now()}
-}
-
-// drop takes an object that we deleted out of the copy.
-func (k *kind[T]) drop(id string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.remove(id)
-	delete(k.created, id)
-	delete(k.missed, id)
-	k.written[id] = k.next()
-}
-
 // distrust makes the next reader list again, whatever age it accepts: a write failed, and what it did is not known.
 func (k *kind[T]) distrust() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.listed, k.doubted = time.Time{}, k.next()
-}
-
-func (k *kind[T]) insert(object T) {
-	id := k.id(object)
-	k.changes++
-	k.objects[id] = object
-	for _, key := range append(k.keys(object), id) {
-		if k.index[key] == nil {
-			k.index[key] = map[string]bool{}
-		}
-		k.index[key][id] = true
-	}
-}
-
-func (k *kind[T]) remove(id string) {
-	object, exists := k.objects[id]
-	if !exists {
-		return
-	}
-	delete(k.objects, id)
-	k.changes++
-	for _, key := range append(k.keys(object), id) {
-		delete(k.index[key], id)
-		if len(k.index[key]) == 0 {
-			delete(k.index, key)
-		}
-	}
 }

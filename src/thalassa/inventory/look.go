@@ -96,7 +96,7 @@ func (i *Inventory) AskMachine(ctx context.Context, id string) (m Machine, found
 	case m.Gone():
 		return m, false, nil
 	case item.VPC.Identity == "":
-		return Machine{}, false, fmt.Errorf("machine %s: %w: the answer shows no VPC; it is tried again by itself; if it lasts, ask the cloud's support", id, client.ErrMalformed)
+		return Machine{}, false, fmt.Errorf("machine %s: %w: the answer contains no VPC; it is retried automatically; if the problem persists, ask the cloud's support", id, client.ErrMalformed)
 	case item.VPC.Identity != i.vpc:
 		return Machine{}, false, fmt.Errorf("machine %s of VPC %s: %w, %s; set vpcIdentity in the cloud-config to the VPC of the cluster's machines", id, i.vpc, ErrElsewhere, item.VPC.Identity)
 	}

@@ -58,7 +58,7 @@ func (l lookup[T]) one(ctx context.Context, kind, reference string, keys []strin
 	case err != nil || len(objects) == 0:
 		return object, false, err
 	case len(objects) > 1:
-		return object, false, fmt.Errorf("%s %q is the name of several: %s; use the identity of one", kind, reference, strings.Join(l.identities(objects), ", "))
+		return object, false, fmt.Errorf("%s %q is the name of several objects: %s; use the identity of one", kind, reference, strings.Join(l.identities(objects), ", "))
 	}
 	return objects[0], true, nil
 }

@@ -56,7 +56,7 @@ func (k *kind[T]) askForMissed(ctx context.Context, key string) error {
 	}
 	for at, id := range ids {
 		if at == askedAtMost {
-			return fmt.Errorf("two lists of the %s lack %d that were there, which are asked for one by one: %d are left for the next look, which comes by itself", k.name, len(ids), len(ids)-at)
+			return fmt.Errorf("two lists of the %s lack %d that existed before; each of them is being checked: %d remain for the next check, which follows automatically", k.name, len(ids), len(ids)-at)
 		}
 		object, exists, err := k.ask(ctx, id)
 		if err != nil {

@@ -76,14 +76,20 @@ func (i *Inventory) moveReservedIP(balancer, before, now string) {
 		return
 	}
 	k := i.reservedIPs.kind
-	if ip, known := k.get(before); known && ip.AttachedTo == balancer {
+	k.change(before, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
+		if !known || ip.AttachedTo != balancer {
+			return ip, untouched
+		}
 		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAvailable, "", ""
-		k.put(ip)
-	}
-	if ip, known := k.get(now); known {
+		return ip, stored
+	})
+	k.change(now, func(ip ReservedIP, known bool) (ReservedIP, outcome) {
+		if !known {
+			return ip, untouched
+		}
 		ip.Status, ip.AttachedTo, ip.AttachedKind = ReservedIPAttached, balancer, AttachedToLoadBalancer
-		k.put(ip)
-	}
+		return ip, stored
+	})
 }
 
 // reservedIPItem is as much of the API's reserved IP as is needed.

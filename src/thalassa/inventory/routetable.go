@@ -141,7 +141,7 @@ func (i *Inventory) getRouteTable(ctx context.Context, id string) (routeTableIte
 	case exists && item.VPC.Identity == "":
 		return item, fmt.Errorf("reading route table %s: the cloud does not show which VPC it is of: %w; if that lasts, ask its support", id, client.ErrMalformed)
 	case !exists:
-		return item, fmt.Errorf("reading route table %s, which was listed: %w; it is tried again by itself", id, client.ErrNotFound)
+		return item, fmt.Errorf("reading route table %s, which was listed: %w; it is retried automatically", id, client.ErrNotFound)
 	}
 	return item, nil
 }

@@ -175,7 +175,7 @@ func TestRoutesAfterRefusals(t *testing.T) {
 				if err == nil {
 					t.Fatal("a write that was disturbed succeeded")
 				}
-				if needs := strings.Contains(err.Error(), "the right to write route tables"); needs != (name == "forbidden") {
+				if needs := strings.Contains(err.Error(), "the permission to write route tables"); needs != (name == "forbidden") {
 					t.Errorf("error %v", err)
 				}
 				w.calls("")

@@ -63,6 +63,9 @@ func (i *Inventory) securityGroupKeys(g SecurityGroup) []string {
 	if HasLabels(g.Labels, i.owned) {
 		keys = append(keys, ownerKey(g.Labels[i.owner]))
 	}
+	if !i.labelled(g.Labels) {
+		keys = append(keys, nameKey(g.Name))
+	}
 	return keys
 }
 
@@ -134,7 +137,7 @@ func lacksRight(err error) bool {
 // needing names the right that is missing when a call was not permitted: "read security groups".
 func needing(err error, right string) error {
 	if lacksRight(err) {
-		return fmt.Errorf("%w; the credentials need the right to %s for this, and for nothing else", err, right)
+		return fmt.Errorf("%w; the credentials need the permission to %s", err, right)
 	}
 	return err
 }

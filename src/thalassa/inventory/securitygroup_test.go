@@ -190,8 +190,8 @@ func TestWithoutTheRight(t *testing.T) {
 				"creation": {func() error { return second(w.CreateSecurityGroup(t.Context(), SecurityGroup{Name: "web"})) }, "write security groups"},
 				"change":   {func() error { return w.ChangeIngress(t.Context(), "sg-1", slices.Clip[[]Rule]) }, "read security groups"},
 			} {
-				if err := needs.do(); err == nil || (!strings.Contains(err.Error(), "the right to "+needs.right) && effect.Status == 0) {
-					t.Errorf("%s: error %v, want one that names the right to %s", what, err, needs.right)
+				if err := needs.do(); err == nil || (!strings.Contains(err.Error(), "the permission to "+needs.right) && effect.Status == 0) {
+					t.Errorf("%s: error %v, want one that names the permission to %s", what, err, needs.right)
 				}
 				if err := w.Inventory.cloud.Err(); err != nil {
 					t.Errorf("%s: it speaks against the credentials: %v", what, err)
@@ -257,7 +257,7 @@ func TestAmbiguousReference(t *testing.T) {
 		return []SecurityGroup{{ID: "sg-2", Slug: "web"}, {ID: "sg-1", Slug: "web"}}, nil
 	}
 	_, found, err := w.SecurityGroup(t.Context(), "web", time.Hour)
-	if want := `security group "web" is the name of several: sg-1, sg-2; use the identity of one`; found || fmt.Sprint(err) != want {
+	if want := `security group "web" is the name of several objects: sg-1, sg-2; use the identity of one`; found || fmt.Sprint(err) != want {
 		t.Errorf("found %v, error %v; want %s", found, err, want)
 	}
 }

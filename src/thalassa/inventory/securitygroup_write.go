@@ -56,8 +56,16 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to SecurityGr
 	if err != nil {
 		return i.securityGroupRefused(err)
 	}
-	to.ID, to.Slug, to.Status, to.Version = from.ID, from.Slug, from.Status, updated.Version
-	i.securityGroups.kind.put(to)
+	i.securityGroups.kind.change(from.ID, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
+		if !known {
+			latest = from
+		}
+		if latest.Version > updated.Version && updated.Version > 0 {
+			return latest, untouched // somebody changed it after us, and a list shows that already
+		}
+		to.ID, to.Slug, to.Status, to.Version = from.ID, latest.Slug, latest.Status, updated.Version
+		return to, stored
+	})
 	if updated.Identity != from.ID || updated.Version == 0 {
 		i.securityGroups.kind.distrust() // which version it is now is not said
 	}
@@ -71,12 +79,13 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	if err != nil && !isGone(err) {
 		return i.securityGroupRefused(err)
 	}
-	group, known := i.securityGroups.kind.get(id)
-	i.securityGroups.kind.drop(id)
-	if known && err == nil {
-		group.Status = StatusDeleting
-		i.securityGroups.kind.put(group)
-	}
+	i.securityGroups.kind.change(id, func(latest SecurityGroup, known bool) (SecurityGroup, outcome) {
+		latest.Status = StatusDeleting
+		if known && err == nil {
+			return latest, stored
+		}
+		return latest, removed
+	})
 	return nil
 }
 

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,38 +64,70 @@ func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, un
 		unsure, err = i.confirmMany(ctx, ids)
 		return nil, unsure, err
 	}
-	i.confirming.Lock() // many Services have the same machines
-	defer i.confirming.Unlock()
 	failed := 0
 	for _, id := range ids {
-		if noted, known := i.absent.noted(id); known && time.Since(noted) <= MachineAge {
+		if i.lately(id) {
 			continue
 		}
 		if failed == mostUnanswered || i.unanswered.has(id) {
 			unsure = append(unsure, id)
 			continue
 		}
-		machine, found, err := i.getMachine(ctx, id)
-		if ctx.Err() != nil {
+		machine, found, err := i.confirmOne(ctx, id)
+		switch {
+		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
-		}
-		if err != nil {
+		case err != nil:
 			failed++
-			i.unanswered.note(id)
 			unsure = append(unsure, id)
 			continue
-		}
-		failed = 0
-		if !found {
-			i.absent.note(id)
-			continue
-		}
-		i.machines.put(machine)
-		if machine.State != string(iaas.MachineStateDeleting) {
+		case found && machine.State != string(iaas.MachineStateDeleting):
 			there = append(there, id)
 		}
+		failed = 0
 	}
 	return there, unsure, nil
+}
+
+// errUnanswered says that another caller could not ask for the machine a moment ago.
+var errUnanswered = errors.New("it could not be asked for a moment ago")
+
+// confirmOne asks for one machine that lists lack. Callers that want the same machine at the same time make one call; nobody waits for a
+// call about another one.
+func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine, found bool, err error) {
+	done, err := i.confirming.take(ctx, id)
+	if err != nil {
+		return Machine{}, false, err
+	}
+	defer done()
+	if i.lately(id) {
+		return Machine{}, false, nil
+	}
+	if i.unanswered.has(id) {
+		return Machine{}, false, errUnanswered
+	}
+	if there, err := i.machines.findNow(ctx, id); err == nil && len(there) > 0 {
+		return there[0], true, nil // whoever asked before put it there
+	}
+	arrived := i.machines.arrive()
+	machine, found, err = i.getMachine(ctx, id)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil {
+			i.unanswered.note(id)
+		}
+	case found:
+		i.machines.answer(machine, arrived)
+	default:
+		i.absent.note(id)
+	}
+	return machine, found, err
+}
+
+// lately says that a machine was found to be gone so lately that it is not asked for again.
+func (i *Inventory) lately(id string) bool {
+	noted, known := i.absent.noted(id)
+	return known && time.Since(noted) <= MachineAge
 }
 
 // samples is how many of very many machines are asked for that lists lack.
@@ -110,7 +143,7 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 			return ids, ctx.Err()
 		}
 		if found {
-			return nil, fmt.Errorf("listing machines: %w: the list lacks %d that are wanted, and %s of them is there; it is tried again by itself; if it lasts, ask the cloud's support", client.ErrMalformed, len(ids), id)
+			return nil, fmt.Errorf("listing machines: %w: the list lacks %d machines that are needed, although %s of them exists; it is retried automatically; if the problem persists, ask the cloud's support", client.ErrMalformed, len(ids), id)
 		}
 	}
 	for _, id := range ids {

@@ -106,11 +106,19 @@ func (w *world) balancer(change ...func(*NewLoadBalancer)) LoadBalancer {
 func (w *world) listed(id string) LoadBalancer {
 	w.Helper()
 	w.ok(w.balancers.refresh(w.Context(), Anew))
-	balancer, known := w.balancers.get(id)
-	if !known {
-		w.Fatalf("load balancer %s is not listed", id)
-	}
-	return balancer
+	return inCopy(w, w.balancers, id)
+}
+
+// inCopy is the object with that identity in the copy as it is.
+func inCopy[T any](tb testing.TB, k *kind[T], id string) (object T) {
+	tb.Helper()
+	k.change(id, func(latest T, known bool) (T, outcome) {
+		if object = latest; !known {
+			tb.Errorf("%s is not among the %s", id, k.name)
+		}
+		return latest, untouched
+	})
+	return object
 }
 
 // groupByHand makes a security group that is not ours.

@@ -42,10 +42,12 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to LoadBalance
 	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+from.ID, updateOf(from, to)); err != nil {
 		return i.balancerRefused(err, to)
 	}
-	if latest, known := i.balancers.get(from.ID); known {
-		to.Listeners = latest.Listeners
-	}
-	keep(i.balancers, to, HasLabels(to.Labels, i.owned))
+	i.balancers.change(from.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
+		if known {
+			return latest.updated(from, to), stored
+		}
+		return to, stored
+	})
 	i.moveReservedIP(to.ID, from.ReservedIP, to.ReservedIP)
 	if from.ReservedIP != to.ReservedIP || from.Subnet != to.Subnet {
 		i.balancers.distrust() // it may have other addresses now
@@ -63,13 +65,12 @@ func (i *Inventory) balancerRefused(err error, balancer LoadBalancer) error {
 	return i.uncertain(err)
 }
 
-// keep puts what we wrote into the copy, or takes it out when it is not among what the copy is of any more.
-func keep[T any](k *kind[T], object T, ours bool) {
-	if !ours {
-		k.drop(k.id(object))
-		return
+// outcomeOf is what becomes of a target group in the copy that was given these labels: one of others is not part of it.
+func (i *Inventory) outcomeOf(labels Labels) outcome {
+	if i.ofOthers(labels) {
+		return removed
 	}
-	k.put(object)
+	return stored
 }
 
 // DeleteLoadBalancer asks the cloud to delete a load balancer, with its listeners; that takes the cloud a while.
@@ -80,9 +81,13 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer LoadBalance
 	if balancer.ReservedIP != "" {
 		i.reservedIPs.kind.distrust() // the cloud lets go of it sooner or later
 	}
-	balancer.Status = StatusDeleting
-	i.balancers.drop(balancer.ID)
-	i.balancers.put(balancer)
+	i.balancers.change(balancer.ID, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
+		if !known {
+			latest = balancer
+		}
+		latest.Status = StatusDeleting
+		return latest, stored
+	})
 	return nil
 }
 
@@ -121,9 +126,17 @@ func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) err
 	return nil
 }
 
+// changeListeners changes what the copy has of a load balancer's listeners. Of one that the copy lacks the next reader lists.
 func (i *Inventory) changeListeners(balancer string, change func(LoadBalancer) LoadBalancer) {
-	if lb, known := i.balancers.get(balancer); known {
-		i.balancers.put(change(lb))
+	lacks := false
+	i.balancers.change(balancer, func(latest LoadBalancer, known bool) (LoadBalancer, outcome) {
+		if lacks = !known; lacks {
+			return latest, untouched
+		}
+		return change(latest), stored
+	})
+	if lacks {
+		i.balancers.distrust()
 	}
 }
 
@@ -154,10 +167,12 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update TargetG
 	if err != nil {
 		return i.uncertain(err)
 	}
-	if latest, known := i.groups.get(group.ID); known {
-		update.Machines = latest.Machines
-	}
-	keep(i.groups, update, HasLabels(update.Labels, i.owned))
+	i.groups.change(group.ID, func(latest TargetGroup, known bool) (TargetGroup, outcome) {
+		if known {
+			return latest.updated(update), i.outcomeOf(update.Labels)
+		}
+		return update, i.outcomeOf(update.Labels)
+	})
 	return nil
 }
 
@@ -176,11 +191,13 @@ func (i *Inventory) SetMachines(ctx context.Context, group TargetGroup, machines
 		}
 		return i.uncertain(err)
 	}
-	if latest, known := i.groups.get(group.ID); known {
-		group = latest
-	}
-	group.Machines = machines
-	i.groups.put(group)
+	i.groups.change(group.ID, func(latest TargetGroup, known bool) (TargetGroup, outcome) {
+		if !known {
+			latest = group
+		}
+		latest.Machines = machines
+		return latest, stored
+	})
 	return nil
 }
 
@@ -210,7 +227,7 @@ func isGone(err error) bool { return errors.Is(err, client.ErrNotFound) }
 // shown makes an error of a success that does not show the object it is about.
 func shown(err error, identity, object string) error {
 	if err == nil && identity == "" {
-		return fmt.Errorf("creating %s: %w: the answer shows no object; whether it was made is looked for by itself; if this lasts, ask the cloud's support", object, client.ErrMalformed)
+		return fmt.Errorf("creating %s: %w: the answer contains no object; the controller checks automatically whether it was created; if the problem persists, ask the cloud's support", object, client.ErrMalformed)
 	}
 	return err
 }

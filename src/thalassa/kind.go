@@ -4,33 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
-
-// unsupported tells what the Service's spec asks for and load balancers of this cloud do not have, and what to use instead.
-func unsupported(service *corev1.Service, s settings) []loadbalancer.Notice {
-	var notices []loadbalancer.Notice
-	if service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && !s.keepsClients() {
-		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-			"spec.sessionAffinity ClientIP: load balancers of Thalassa Cloud have no session affinity, and without it a client reaches another node each time. Set %sloadbalancing-policy to MAGLEV, which keeps a client on the same node.",
-			annotationPrefix)))
-	}
-	return notices
-}
-
-// keepsClients says that every port keeps a client on the same node.
-func (s settings) keepsClients() bool {
-	for _, port := range s.ports {
-		if port.policy.Value != string(iaas.LoadbalancingPolicyMagLev) {
-			return false
-		}
-	}
-	return true
-}
 
 // isInternal says whether a load balancer has addresses of the VPC only. The API does not say it in words: of one that we made we know,
 // of another one the addresses show it, once it has them.
@@ -83,6 +60,6 @@ func immovable(s settings, balancer *inventory.LoadBalancer) string {
 	if !s.internal.Value {
 		is, asked = asked, is
 	}
-	return fmt.Sprintf("This Service asks for one kind of load balancer (%s) and has the other (%s), which cannot be changed: it stays as it is, and a new port is not opened. "+
-		"Delete the Service and make it anew to get the other kind; its address changes then.", asked, is)
+	return fmt.Sprintf("This Service requests a load balancer of type %s, but its load balancer is of type %s, which cannot be changed. The type does not change, and no new port is opened. "+
+		"To change the type, delete the Service and create it again; its address then changes.", asked, is)
 }

@@ -1,0 +1,86 @@
+package thalassa
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+)
+
+// policyOfAffinity sends all connections of a client to the same node, as long as the nodes stay the same.
+const policyOfAffinity = string(iaas.LoadbalancingPolicyMagLev)
+
+// wantsAffinity says that the Service asks for session affinity.
+func wantsAffinity(service *corev1.Service) bool {
+	return service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
+}
+
+// keepClients gives ports about which the Service names no policy the one that session affinity needs. That is for load balancers that we
+// created: others keep the policy that they have. A default of the cluster gives way, because the Service asks for more.
+func (s settings) keepClients(service *corev1.Service) {
+	if !wantsAffinity(service) {
+		return
+	}
+	for key, port := range s.ports {
+		if !port.policy.Given {
+			port.policy.Value = policyOfAffinity
+			s.ports[key] = port
+		}
+	}
+}
+
+// affinity tells what the Service asks for about session affinity and does not get, and what to do instead.
+func (d desired) affinity(service *corev1.Service, o observed) []loadbalancer.Notice {
+	if !wantsAffinity(service) {
+		return nil
+	}
+	var notices []loadbalancer.Notice
+	var named, kept []string
+	for _, port := range d.Ports {
+		policy := d.ports[port.Key].policy
+		switch {
+		case policy.Invalid: // told already
+		case policy.Given && policy.Value != policyOfAffinity:
+			named = append(named, port.Key.String())
+		case d.policyOf(port, o) != policyOfAffinity:
+			kept = append(kept, port.Key.String())
+		}
+	}
+	if len(named) > 0 {
+		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
+			"spec.sessionAffinity is ClientIP, and annotation %sloadbalancing-policy names a policy for %s that sends connections of one client to several nodes. Set it to %s or remove it.",
+			annotationPrefix, strings.Join(named, ", "), policyOfAffinity)))
+	}
+	if len(kept) > 0 {
+		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
+			"spec.sessionAffinity is ClientIP, and this load balancer was not created by this program: it keeps the policy that it has for %s, which sends connections of one client to several nodes. Set annotation %sloadbalancing-policy to %s.",
+			strings.Join(kept, ", "), annotationPrefix, policyOfAffinity)))
+	}
+	return append(notices, affinityTimeout(service)...)
+}
+
+// policyOf is the policy that a port without one of its own in the Service has, or gets.
+func (d desired) policyOf(port loadbalancer.Port, o observed) string {
+	asked := d.ports[port.Key].policy
+	group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
+	if group == nil {
+		return asked.Value
+	}
+	return aim(d.memoOf(group.Labels, group.Annotations), "policy", asked, group.Policy)
+}
+
+// affinityTimeout tells that the cloud has no timeout of session affinity. The API server sets the default one on every Service, so that only
+// another one was asked for.
+func affinityTimeout(service *corev1.Service) []loadbalancer.Notice {
+	config := service.Spec.SessionAffinityConfig
+	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil ||
+		*config.ClientIP.TimeoutSeconds == corev1.DefaultClientIPServiceAffinitySeconds {
+		return nil
+	}
+	return []loadbalancer.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(
+		"spec.sessionAffinityConfig.clientIP.timeoutSeconds is %d, and load balancers of Thalassa Cloud have no such timeout: a client comes to the same node for as long as the nodes stay the same. Remove the field, or leave it at %d.",
+		*config.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds))}
+}

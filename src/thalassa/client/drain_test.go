@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+)
+
+// slowCloud answers each call after a while, and notes what it was sent.
+type slowCloud struct {
+	takes  time.Duration
+	status int
+
+	mu   sync.Mutex
+	sent []string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *slowCloud) RoundTrip(request *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.sent = append(s.sent, request.Method+" "+request.URL.Path)
+	s.mu.Unlock()
+	select {
+	case <-time.After(s.takes):
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+	return handlerNetwork(func(w http.ResponseWriter, _ *http.Request) {
+		sendJSON(w, s.status, `{"identity": "vpc-1", "message": "as the test wants"}`)
+	}).RoundTrip(request)
+}
+
+func (s *slowCloud) calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent)
+}
+
+// client returns a client of the cloud that makes one call a second, and calls that take at most so long.
+func (s *slowCloud) client(t *testing.T, credentials Credentials, timeout time.Duration) *Client {
+	t.Helper()
+	c, err := New(Options{Endpoint: "http://cloud.test", Secrets: Secrets{Credentials: credentials}, CallTimeout: timeout, Rate: 1, Burst: 1, Network: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// drained begins to drain, and returns how long that took.
+func drained(t *testing.T, c *Client) time.Duration {
+	t.Helper()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), c.DrainTimeout())
+	defer cancel()
+	if err := c.Drain(ctx); err != nil {
+		t.Errorf("Drain = %v", err)
+	}
+	return time.Since(began)
+}
+
+// TestDrainWhileCallsAreMade: a write that was sent is finished however long it takes, and nothing else is sent or waited for.
+func TestDrainWhileCallsAreMade(t *testing.T) {
+	pat := Credentials{PersonalAccessToken: "pat"}
+	tests := map[string]struct {
+		cloud       *slowCloud
+		credentials Credentials
+		before      int // calls that are made before, at once
+		call        func(context.Context, *Client) error
+		after       time.Duration // from the call until draining
+		want        error         // nil: the call succeeds
+		sent        int
+		took        time.Duration
+	}{
+		"a slow write":                                          {&slowCloud{takes: 9 * time.Minute, status: 200}, pat, 0, change, time.Second, nil, 1, 9*time.Minute - time.Second},
+		"a write that takes all its time":                       {&slowCloud{takes: time.Hour, status: 200}, pat, 0, change, time.Minute, ErrUnavailable, 1, 9 * time.Minute},
+		"a slow read":                                           {&slowCloud{takes: 9 * time.Minute, status: 200}, pat, 0, read, time.Second, ErrShutdown, 1, 0},
+		"a write that waits for the rate limit":                 {&slowCloud{status: 200}, pat, 3, change, 500 * time.Millisecond, ErrShutdown, 3, 0},
+		"a read that waits for the rate limit":                  {&slowCloud{status: 200}, pat, 3, read, 500 * time.Millisecond, ErrShutdown, 3, 0},
+		"a write that waits for an access token":                {&slowCloud{takes: 10 * time.Second, status: 200}, Credentials{ClientID: "id", ClientSecret: "s"}, 0, change, time.Second, ErrShutdown, 1, 0},
+		"a write that waits to be repeated":                     {&slowCloud{status: 503}, pat, 0, change, 50 * time.Millisecond, ErrUnavailable, 1, 0},
+		"a write that is repeated and waits for the rate limit": {&slowCloud{status: 503}, pat, 0, change, 900 * time.Millisecond, ErrUnavailable, 1, 0},
+		"a write that would be repeated":                        {&slowCloud{takes: 10 * time.Second, status: 503}, pat, 0, change, time.Second, ErrUnavailable, 1, 9 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cloud := tt.cloud
+				c := cloud.client(t, tt.credentials, 10*time.Minute)
+				var all sync.WaitGroup
+				for range tt.before {
+					if err := read(t.Context(), c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				all.Go(func() {
+					if err := tt.call(t.Context(), c); !errors.Is(err, tt.want) {
+						t.Errorf("the call ends with %v, want %v", err, tt.want)
+					}
+				})
+				<-time.After(tt.after)
+				took := drained(t, c)
+				all.Wait()
+				if took != tt.took {
+					t.Errorf("Drain took %s, want %s", took, tt.took)
+				}
+				<-time.After(time.Minute)
+				if sent := cloud.calls(); sent != tt.sent {
+					t.Errorf("%d calls were sent, want %d: %q", sent, tt.sent, cloud.sent)
+				}
+			})
+		})
+	}
+}
+
+func change(ctx context.Context, c *Client) error {
+	_, err := Put[Ignored](ctx, c, iaas.VpcEndpoint+"/vpc-1", map[string]string{"name": "x"})
+	return err
+}
+
+func read(ctx context.Context, c *Client) error {
+	_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
+	return err
+}

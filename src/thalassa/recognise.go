@@ -1,0 +1,290 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+const (
+	// reasonLabelsLost: the Service's load balancer lost labels, and is recognised without them.
+	reasonLabelsLost = "LabelsLost"
+	// reasonUncertain: a load balancer may be the Service's, and its labels do not say so.
+	reasonUncertain = "LoadBalancerUncertain"
+)
+
+// recognition is what the VPC has that looks like the Service's load balancer and does not have the Service's labels.
+type recognition struct {
+	certain  []inventory.LoadBalancer // what they have says that they are the Service's, and nothing contradicts
+	doubtful []uncertain
+}
+
+// uncertain is a load balancer that may be the Service's.
+type uncertain struct {
+	inventory.LoadBalancer
+	why     string // it may be, and may not be
+	unlike  string // what to do if it is not the Service's
+	foreign bool   // its labels are those of another owner
+}
+
+// likeness is what a load balancer of a Service has besides its labels.
+type likeness struct {
+	inventory.Likeness
+	service *corev1.Service
+	labels  inventory.Labels
+	asked   string // the name that the Service asks for; "" when it does not
+}
+
+func likenessOf(service *corev1.Service) likeness {
+	f := likeness{service: service}
+	f.Owner, f.Names = string(service.UID), []string{cloudprovider.DefaultLoadBalancerName(service)}
+	if f.asked = strings.TrimSpace(service.Annotations[annotationPrefix+nameName]); f.asked != "" {
+		f.Names = append(f.Names, f.asked)
+	}
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		for _, address := range []string{ingress.IP, ingress.Hostname} {
+			if address != "" {
+				f.Addresses = append(f.Addresses, address)
+			}
+		}
+	}
+	return f
+}
+
+// recognise looks for load balancers of the Service that lost labels, in the list that is there. With has, the Service has a load balancer
+// with its labels, so that nothing depends on the answer.
+func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has bool) (recognition, error) {
+	var r recognition
+	f := likenessOf(service)
+	similar, err := b.inventory.LoadBalancersLike(ctx, f.Likeness, !has)
+	if err != nil {
+		return r, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w", err)
+	}
+	f.labels = ownerLabels(loadbalancer.OwnerOf(b.config.Cluster, service), nil)
+	for _, balancer := range similar {
+		switch certain, doubt := f.judge(balancer); {
+		case certain:
+			r.certain = append(r.certain, balancer)
+		case doubt.why != "" && !balancer.Deleting():
+			r.doubtful = append(r.doubtful, doubt)
+		}
+	}
+	return r, nil
+}
+
+// judge says whether a load balancer without the Service's labels is the Service's nevertheless, or why that is uncertain. A name that the
+// Service does not choose has its UID in it; whoever made a load balancer of that name is known by its address, or by what it has of ours.
+func (f likeness) judge(balancer inventory.LoadBalancer) (certain bool, doubt uncertain) {
+	named, asked := balancer.Name == f.Names[0], f.asked != "" && balancer.Name == f.asked
+	addressed := slices.ContainsFunc(balancer.Addresses(), func(address string) bool { return slices.Contains(f.Addresses, address) })
+	related := balancer.Labels[labelUID] == f.Owner
+	listens := slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool { return labelledFor(l.Labels, f.labels) })
+	like := named || asked || related || listens
+	ours := (named || related || listens) && len(f.Addresses) == 0 && tracesOf(balancer.Annotations).created
+	doubt = uncertain{LoadBalancer: balancer, unlike: "give it another name"}
+	switch other := f.otherOwner(balancer); {
+	case other != "" && addressed && like:
+		doubt.foreign, doubt.why = true, fmt.Sprintf("it has the Service's address, and %s is not the Service's", other)
+	case other != "":
+	case ours, like && addressed:
+		return true, uncertain{}
+	case addressed:
+		doubt.why, doubt.unlike = "it has the Service's address, and not its name", "take the address out of the Service's status: "+f.clearing()
+	case related:
+		doubt.why, doubt.unlike = "it has the Service's UID, and not its address", "remove its label "+labelUID
+	case listens: // as one that was handed over to others has, too
+		doubt.why, doubt.unlike = "its listeners have the Service's labels, and it does not have the Service's address", "remove these labels from its listeners"
+	case named:
+		doubt.why = "it has the Service's name, and not its address"
+	case asked && balancer.Description == descriptionOf(loadbalancer.OwnerOf("", f.service)):
+		doubt.why = "it has the name that the Service asks for and its description, and not its address"
+	}
+	return false, doubt
+}
+
+// clearing is the command that takes the addresses out of the Service's status.
+func (f likeness) clearing() string {
+	return fmt.Sprintf(`kubectl patch service %s --namespace %s --subresource=status --type=merge --patch '{"status":{"loadBalancer":null}}'`, f.service.Name, f.service.Namespace)
+}
+
+// otherOwner is a label of the load balancer, or of one of its listeners, that says that it is not the Service's; "" when none does.
+func (f likeness) otherOwner(balancer inventory.LoadBalancer) string {
+	if other := contradiction(balancer.Labels, f.labels); other != "" {
+		return "its label " + other
+	}
+	for _, listener := range balancer.Listeners {
+		if other := contradiction(listener.Labels, f.labels); other != "" {
+			return "the label " + other + " of its listener " + listener.Name
+		}
+	}
+	return ""
+}
+
+// contradiction is a label, as "key=value", that says that an object is not the owner's; "" when none does. A missing or empty label does not.
+func contradiction(labels, owner inventory.Labels) string {
+	for _, key := range []string{labelCluster, labelManaged, labelNamespace, labelName, labelUID} {
+		if value := labels[key]; value != "" && value != owner[key] {
+			return key + "=" + value
+		}
+	}
+	return ""
+}
+
+// adopted returns the load balancers that count as the Service's, given those with its labels: one that lost them only where there is no
+// other. Of several that lost them nobody knows which one counts: then all are doubtful.
+func (r *recognition) adopted(owned []inventory.LoadBalancer) []inventory.LoadBalancer {
+	if len(owned) > 0 || len(r.certain) == 0 {
+		return owned
+	}
+	if len(r.certain) == 1 {
+		found := r.certain
+		r.certain = nil
+		return found
+	}
+	for _, balancer := range r.certain {
+		r.doubtful = append(r.doubtful, uncertain{LoadBalancer: balancer, why: "several are like it", unlike: "delete it or give it another name"})
+	}
+	r.certain = nil
+	return nil
+}
+
+// notices say what there is that may be the Service's, beside the load balancer that it has.
+func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.Labels) []loadbalancer.Notice {
+	var notices []loadbalancer.Notice
+	if !labelledFor(balancer.Labels, owner) && !balancer.Deleting() {
+		notices = append(notices, settingNotice(reasonLabelsLost, fmt.Sprintf(
+			"Load balancer %s (%s) lost labels of this Service in the cloud. It was recognised without them and keeps its address. The labels are set again. Find out which user or program removed them.", balancer.Name, balancer.ID)))
+	}
+	for _, other := range r.certain {
+		if !other.Deleting() {
+			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
+				"Load balancer %s (%s) also belongs to this Service, but has lost its labels. The Service uses %s. If %s is not needed, delete it in the cloud; otherwise it is deleted with the Service.", other.Name, other.ID, balancer.ID, other.ID)))
+		}
+	}
+	for _, other := range r.doubtful {
+		if !other.foreign {
+			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
+				"Load balancer %s (%s) may also belong to this Service: %s. The Service uses %s. If %s is not needed, delete it in the cloud; it is not deleted with the Service.", other.Name, other.ID, other.why, balancer.ID, other.ID)))
+		}
+	}
+	return notices
+}
+
+// labelledFor says whether the labels are those by which the owner's load balancer is found.
+func labelledFor(labels, owner inventory.Labels) bool {
+	return inventory.HasLabels(labels, inventory.Labels{labelCluster: owner[labelCluster], labelManaged: owner[labelManaged], labelUID: owner[labelUID]})
+}
+
+// refusal is why no load balancer is made, and what to do; nil when nothing is in the way.
+func (r recognition) refusal(owner inventory.Labels) error {
+	var all []error
+	for _, found := range r.doubtful {
+		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is created, and this one is not changed. If it belongs to the Service, set these labels on it in the cloud: %s=%s, %s=%s, %s=%s.",
+			found.Name, found.ID, found.why, labelCluster, owner[labelCluster], labelManaged, owner[labelManaged], labelUID, owner[labelUID])
+		if found.foreign {
+			text += " If the name of the cluster was changed, set cluster in the cloud-config to the previous name."
+		}
+		all = append(all, fmt.Errorf("%s If it is not, %s", text, found.unlike))
+	}
+	return errors.Join(all...)
+}
+
+// leftBehind says what of the Service stays in the cloud although it is to have nothing there; "" when nothing does. It is what may not be the
+// Service's, and what others use.
+func (b *balancers) leftBehind(o observed) string {
+	var all []string
+	for _, found := range o.like.doubtful {
+		if found.Labels[labelManaged] == "false" {
+			continue // it was handed over to others
+		}
+		all = append(all, fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it there.", found.Name, found.ID, found.why))
+	}
+	for _, group := range o.groups {
+		all = append(all, b.usedText(kindGroup, group.Name, group.ID, o)...)
+	}
+	for _, group := range o.securityGroups {
+		all = append(all, b.usedText(kindSecurityGroup, group.Name, group.ID, o)...)
+	}
+	return strings.Join(all, " ")
+}
+
+func (b *balancers) usedText(kind, name, id string, o observed) []string {
+	user, used := b.otherUser(id, o)
+	if !used {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s (%s) remains in the cloud, because load balancer %s (%s) uses it. If they are not needed, delete both there.", sentence(kind), name, id, user.Name, user.ID)}
+}
+
+// otherUser returns a load balancer that is not the Service's and uses the target group or security group with that identity.
+func (b *balancers) otherUser(id string, o observed) (user inventory.LoadBalancer, used bool) {
+	return b.inventory.UserOf(id, func(lb inventory.LoadBalancer) bool { return o.hasBalancer(lb.ID) })
+}
+
+// madeByUs says of a load balancer that lost its labels, and with them perhaps the record of who made it, whether this program did: all
+// that belongs to it has that record.
+func (o observed) madeByUs() bool {
+	balancer := o.balancer()
+	if balancer == nil || len(balancer.Listeners) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(balancer.Listeners, func(l inventory.Listener) bool { return !tracesOf(l.Annotations).created }) &&
+		!slices.ContainsFunc(o.groups, func(g inventory.TargetGroup) bool { return !tracesOf(g.Annotations).created })
+}
+
+// descriptionOf is the description of what is made for a Service.
+func descriptionOf(owner loadbalancer.Owner) string { return "Kubernetes Service " + owner.String() }
+
+// groupsWithoutLabels returns the Service's target groups that lost labels. Their name has that of the Service's load balancer in it, which has
+// the Service's UID. One that another load balancer uses is left to that.
+func (b *balancers) groupsWithoutLabels(service *corev1.Service, o observed) []inventory.TargetGroup {
+	groups := b.inventory.TargetGroupsNamed(cloudprovider.DefaultLoadBalancerName(service))
+	if len(groups) == 0 {
+		return nil
+	}
+	owner := ownerLabels(loadbalancer.OwnerOf(b.config.Cluster, service), nil)
+	return slices.DeleteFunc(groups, func(group inventory.TargetGroup) bool {
+		_, used := b.otherUser(group.ID, o)
+		return o.hasGroup(group.ID) || contradiction(group.Labels, owner) != "" || used
+	})
+}
+
+// securityGroupsWithoutLabels returns the security groups that were made for the Service and lost labels: one whose name has a hash of the
+// Service's UID in it, or one that is attached to its load balancer, has the name that the existing CCM gives, and still has a label of the
+// Service. The name that the existing CCM gives alone is never enough: a user's own group may have it.
+func (b *balancers) securityGroupsWithoutLabels(service *corev1.Service, o observed) []inventory.SecurityGroup {
+	own, legacy := groupName(string(service.UID)), legacyGroupName(service.Name)
+	groups := b.inventory.SecurityGroupsNamed(own, legacy)
+	if len(groups) == 0 {
+		return nil
+	}
+	owner := ownerLabels(loadbalancer.OwnerOf(b.config.Cluster, service), nil)
+	return slices.DeleteFunc(groups, func(group inventory.SecurityGroup) bool {
+		known := slices.ContainsFunc(o.securityGroups, func(has inventory.SecurityGroup) bool { return has.ID == group.ID })
+		attached := o.balancer() != nil && slices.Contains(o.balancer().SecurityGroups, group.ID)
+		return known || contradiction(group.Labels, owner) != "" || group.Name != own && !(attached && namesService(group.Labels, owner))
+	})
+}
+
+// namesService says whether labels that are not complete still name the owner's Service.
+func namesService(labels, owner inventory.Labels) bool {
+	return labels[labelUID] == owner[labelUID] ||
+		labels[labelName] == owner[labelName] && labels[labelNamespace] == owner[labelNamespace]
+}
+
+// legacyGroupName is what the existing CCM calls a Service's security group.
+func legacyGroupName(service string) string {
+	name := "sg-" + service
+	return name[:min(len(name), maxGroupName)]
+}
+
+// sentence begins a text with a capital letter.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
