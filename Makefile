@@ -43,19 +43,23 @@ build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time
 
 .PHONY: test
 test: bin/gotest bin/lab ## run every test, with the race detector if there is a C compiler (RACE=1|0 PACKAGES=... TESTFLAGS=... SUDO=sudo)
-	@exec $(as_root) bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') \
+	@exec $(as_root) bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
 # A test of the repository keeps this list complete.
 root_packages := ./src/emulator/command ./src/emulator/namespace ./src/emulator/netns ./tools/machine
 
 .PHONY: test-root
-test-root: ## run the tests that do more as root: data planes and machines (root, or SUDO=sudo; make e2e-setup first)
-	@exec $(MAKE) test RACE=0 PACKAGES='$(root_packages)'
+test-root: ## run the tests that make test skips without root and its programs: data planes, machines (root, or SUDO=sudo; make e2e-setup first)
+	@exec $(MAKE) test RACE=0 ROOT=1 PACKAGES='$(root_packages)'
 
 .PHONY: fuzz
 fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the first time compiles for minutes; GUIDED=0 does not)
 	@exec bin/fuzz $(if $(FUZZTIME),-time=$(FUZZTIME)) $(if $(filter 0,$(GUIDED)),-guided=false)
+
+.PHONY: lives
+lives: bin/lives ## try random lives of clusters that nobody has tried (LIVES_TIME=60s; at least 40; failures say how to repeat them)
+	@exec bin/lives $(LIVES_TIME:%=-time=%)
 
 .PHONY: bench
 bench: bin/bench ## measure how long things take on this machine, and whether budgets are kept (BENCHTIME=1s each; 1x is the quickest)
@@ -154,7 +158,7 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 # These contain the Kubernetes and Helm libraries.
 bin/cluster bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
 
-bin/bench bin/cluster bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/release bin/verify: bin/%: go-version FORCE
+bin/bench bin/cluster bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/lives bin/release bin/verify: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

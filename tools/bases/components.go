@@ -12,6 +12,14 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
+const (
+	// guardDir is the folder of a component's guard, in that of the component.
+	guardDir = "guard"
+	// guardComment says what it is for.
+	guardComment = "# Fails with a sentence where the component does not belong, and changes nothing elsewhere. Kustomize shows the delimiter when\n" +
+		"# the object of a replacement is missing.\n"
+)
+
 // files makes the folder of a component. It is the same for every profile the component is for.
 func (c Component) files(ctx context.Context, root string) (map[string][]byte, error) {
 	var made map[string][]byte
@@ -67,18 +75,20 @@ func (c Component) write(d difference) (map[string][]byte, error) {
 	if len(resources) > 0 {
 		kustomization["resources"] = resources
 	}
-	wanted, unwanted := c.marks()
-	if patches := append(c.refusals(unwanted), d.patches...); len(patches) > 0 {
-		kustomization["patches"] = patches
+	if len(d.patches) > 0 {
+		kustomization["patches"] = d.patches
 	}
-	if len(wanted) > 0 {
-		kustomization["replacements"] = demands(wanted)
+	kustomization["components"] = []string{guardDir}
+	for dir, part := range map[string]struct {
+		comment string
+		content map[string]any
+	}{c.dir(): {c.comment(), kustomization}, path.Join(c.dir(), guardDir): {guardComment, c.guard()}} {
+		text, err := yaml.Marshal(part.content)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the kustomization in %s: %w", dir, err)
+		}
+		files[path.Join(dir, "kustomization.yaml")] = append([]byte(mark+part.comment), text...)
 	}
-	text, err := yaml.Marshal(kustomization)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the kustomization: %w", err)
-	}
-	files[path.Join(c.dir(), "kustomization.yaml")] = append([]byte(mark+c.comment()), text...)
 	return files, nil
 }
 
@@ -93,6 +103,6 @@ func (c Component) comment() string {
 		}
 		_, _ = fmt.Fprintf(&lines, "# For overlay %s%s.\n", profile, after)
 	}
-	lines.WriteString("# With another overlay it does not build. A replacement here changes nothing, but needs the object that it names.\n")
+	lines.WriteString("# With another overlay it does not build: see guard/.\n")
 	return lines.String()
 }

@@ -176,10 +176,10 @@ func keySteps(at string, from, to map[string]any, key string) []step {
 	return []step{{"test", at, old}, {"replace", at, value}}
 }
 
-// grown tells whether a list still has every item it had, as it was or by its name.
+// grown tells whether a list still has every item it had, as it was or by its name. Items with a name may be gone.
 func grown(from, to []any) bool {
 	return !slices.ContainsFunc(from, func(old any) bool {
-		return !slices.ContainsFunc(to, func(value any) bool { return same(old, value) })
+		return name(old) == "" && !slices.ContainsFunc(to, func(value any) bool { return same(old, value) })
 	})
 }
 
@@ -191,13 +191,20 @@ func same(old, value any) bool {
 // listSteps appends what is new, wherever it is in the list: indices would be others once two components change the same list, and
 // lists of a pod have no order. Items with a name may change inside.
 func listSteps(at string, from, to []any) []step {
-	var steps []step
+	var steps, removals []step
 	for i, old := range from {
 		j := slices.IndexFunc(to, func(value any) bool { return same(old, value) })
+		if j < 0 {
+			item := fmt.Sprintf("%s/%d", at, i)
+			removal := []step{{"test", item + "/name", name(old)}, {Operation: "remove", Path: item}}
+			removals = append(removal, removals...) // the last first: a removal changes the indices of those after it
+			continue
+		}
 		if fields, ok := old.(map[string]any); ok && !reflect.DeepEqual(old, to[j]) {
 			steps = append(steps, mapSteps(fmt.Sprintf("%s/%d", at, i), fields, to[j].(map[string]any))...)
 		}
 	}
+	steps = append(steps, removals...)
 	for _, value := range to {
 		if !slices.ContainsFunc(from, func(old any) bool { return same(old, value) }) {
 			steps = append(steps, step{"add", at + "/-", value})
@@ -206,14 +213,21 @@ func listSteps(at string, from, to []any) []step {
 	return steps
 }
 
-// name is that of a list's item, such as a container's; it is empty for other items.
+// name is that of a list's item, such as a container's, and port and path of a monitor's endpoint; it is empty for other items.
 func name(item any) string {
 	fields, ok := item.(map[string]any)
 	if !ok {
 		return ""
 	}
-	text, _ := fields["name"].(string)
-	return text
+	if text, _ := fields["name"].(string); text != "" {
+		return text
+	}
+	port, _ := fields["port"].(string)
+	path, _ := fields["path"].(string)
+	if port == "" || path == "" {
+		return ""
+	}
+	return port + path
 }
 
 // escape makes a key a part of a path (RFC 6901).

@@ -44,6 +44,19 @@ func TestMapSteps(t *testing.T) {
 			`{"args": ["--a", "--b"]}`, `{"args": ["--a"]}`,
 			[]step{{"test", "/args", []any{"--a", "--b"}}, {"replace", "/args", []any{"--a"}}},
 		},
+		"an item with a name is gone": {
+			`{"volumes": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}`, `{"volumes": [{"name": "a", "x": 1}, {"name": "d"}]}`,
+			[]step{
+				{"add", "/volumes/0/x", 1.0},
+				{"test", "/volumes/2/name", "c"}, {Operation: "remove", Path: "/volumes/2"},
+				{"test", "/volumes/1/name", "b"}, {Operation: "remove", Path: "/volumes/1"},
+				{"add", "/volumes/-", map[string]any{"name": "d"}},
+			},
+		},
+		"an endpoint of a monitor": {
+			`{"endpoints": [{"port": "metrics", "path": "/metrics", "insecure": true}]}`, `{"endpoints": [{"port": "metrics", "path": "/metrics"}]}`,
+			[]step{{Operation: "remove", Path: "/endpoints/0/insecure"}},
+		},
 		"another type": {
 			`{"a": {"b": 1}}`, `{"a": [1]}`, []step{{"test", "/a", map[string]any{"b": 1.0}}, {"replace", "/a", []any{1.0}}},
 		},
@@ -144,7 +157,7 @@ func TestCompareRefusesLosses(t *testing.T) {
 // TestComponentsForSeveralProfilesAreOne: a folder cannot hold two.
 func TestComponentsForSeveralProfilesAreOne(t *testing.T) {
 	c := Component{Name: "monitoring-managed-tenant", Profiles: map[string][]string{"self-managed": nil, "managed-tenant": nil}}
-	if files, err := c.files(t.Context(), repotest.Root(t)); err != nil || len(files) != 3 {
+	if files, err := c.files(t.Context(), repotest.Root(t)); err != nil || len(files) != 4 {
 		t.Errorf("the same in both: %d files, %v", len(files), err)
 	}
 	c = Component{Name: "deployment", Profiles: map[string][]string{"self-managed": nil, "managed": nil}}

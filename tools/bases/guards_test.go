@@ -73,3 +73,21 @@ func TestRefusalsSayWhatIsMeant(t *testing.T) {
 		t.Errorf("patches %+v", patches)
 	}
 }
+
+// TestDemandsSayWhatIsMeant: kustomize shows the delimiter of a source that it does not find.
+func TestDemandsSayWhatIsMeant(t *testing.T) {
+	c := Component{Name: "a", Profiles: map[string][]string{"x": {"b"}}, After: map[string]string{"Deployment": "b"}}
+	got := map[string]string{}
+	for _, r := range c.demands([]string{"ClusterRole"}) {
+		got[r.Source.Kind] = r.Source.Options.Delimiter
+		if r.Source.FieldPath != r.Targets[0].FieldPaths[0] || r.Source.Kind != r.Targets[0].Select.Kind {
+			t.Errorf("it changes something: %+v", r)
+		}
+	}
+	want := map[string]string{
+		"ClusterRole": "component a is only for overlay x", "Deployment": "component a comes after component b, list that one first",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sentences (-want +got):\n%s", diff)
+	}
+}

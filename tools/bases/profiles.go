@@ -25,6 +25,8 @@ type Component struct {
 	What string
 	// Profiles it is for, each with the components that it needs there.
 	Profiles map[string][]string
+	// After has the kinds of objects, named like the release, that only are there after another component, and which one that is.
+	After map[string]string
 }
 
 // Components returns all of them.
@@ -49,6 +51,13 @@ func Components() []Component {
 			Name:     "high-availability",
 			What:     "Two pods, on different nodes if possible, of which a drain takes one at a time.",
 			Profiles: map[string][]string{"self-managed": {"deployment"}, "managed": nil},
+			After:    map[string]string{"Deployment": "deployment"},
+		},
+		{
+			Name:     "metrics-certificate",
+			What:     "The port of the metrics has the certificate in Secret metrics-certificate, for the name thalassa-ccm-metrics, and Prometheus checks it.",
+			Profiles: map[string][]string{"self-managed": {"monitoring"}, "managed": {"monitoring-managed"}},
+			After:    map[string]string{"ServiceMonitor": "monitoring or monitoring-managed"},
 		},
 		{
 			Name:     "monitoring",
@@ -71,9 +80,19 @@ func Components() []Component {
 			Profiles: map[string][]string{"managed": nil},
 		},
 		{
+			Name:     "private-ca",
+			What:     "Certificates in key ca.crt of ConfigMap thalassa-ca are in /etc/thalassa-ccm/ca/ca.crt, for caBundle in cloud-config.yaml.",
+			Profiles: map[string][]string{"self-managed": nil, "managed": nil},
+		},
+		{
 			Name:     "spec-rbac",
 			What:     "Permissions that the specification of Kubernetes lists, beyond those that the program uses.",
 			Profiles: map[string][]string{"self-managed": nil, "managed-tenant": nil},
+		},
+		{
+			Name:     "workload-identity",
+			What:     "The pods have a token of their own in place of Secret thalassa-credentials, for cloudCredentials.workloadIdentity in cloud-config.yaml.",
+			Profiles: map[string][]string{"self-managed": nil, "managed": nil},
 		},
 	}
 }

@@ -7,8 +7,9 @@
 //	# Required. Organisation that owns the machines.     the default is "required" in the table
 //	# @schema {pattern: "^https?://", minLength: 1}      keywords of JSON schema, over those the default implies
 //	# @default control-plane nodes                       the default in words, where the value does not show it
+//	# @notnull                                           the value may not be null; every other one may
 //
-// Text that is empty by default may also be null. A mapping with entries that have comments is closed: it takes
+// A mapping with entries that have comments is closed: it takes
 // no other keys. One whose entries have none is one value, and its @schema says what it takes.
 package chartvalues
 
@@ -31,13 +32,15 @@ type Value struct {
 	Comment string
 	// Required says that there is no usable default.
 	Required bool
+	// NotNull says that the templates need the value, so that it may not be null.
+	NotNull bool
 	// Words is the default in words, where the comment gives some.
 	Words string
 	// Rules are the keywords of JSON schema in the comment.
 	Rules map[string]any
 	// Default is the value in the file.
 	Default any
-	// Removed are values that earlier versions had, by path, and what to do instead. Only the root has some, and only
+	// Removed are names that earlier versions or other charts have, by path, and what to do instead. Only the root has some, and only
 	// Schema looks at them: the chart can say so only if the schema lets them pass.
 	Removed map[string]string
 	// Children are the values of a section, in the order of the file. A value without is a leaf.
@@ -114,8 +117,10 @@ func newValue(parent string, key *yaml.Node) (*Value, error) {
 			}
 		case directive == "@default":
 			v.Words = rest
+		case directive == "@notnull":
+			v.NotNull = true
 		case strings.HasPrefix(directive, "@"):
-			return v, fmt.Errorf("describing %s: there is no %s; use @schema or @default", v.Path, directive)
+			return v, fmt.Errorf("describing %s: there is no %s; use @schema, @default or @notnull", v.Path, directive)
 		case line != "":
 			words = append(words, line)
 		}

@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
 // Schema returns the JSON schema (draft-07) of the values. rules are keywords by path that are known from elsewhere;
 // those in a comment win over them. Every section is closed, unless its comment says otherwise. Beside the
 // values it takes "enabled", by which a chart that includes this one switches it off.
+//
+// It requires no value: an editor validates a file of the user, which has only what differs from the defaults. What has no
+// usable default, the chart's templates require.
 func (v *Value) Schema(title string, rules map[string]map[string]any) ([]byte, error) {
 	schema, err := v.schema(rules)
 	if err != nil {
@@ -47,7 +51,7 @@ func pass(schema map[string]any, path, advice string) error {
 		case !more && found:
 			return fmt.Errorf("letting the removed value %s pass: it is in values.yaml; remove it from there or from the list", path)
 		case !more:
-			properties[key] = map[string]any{"description": "Removed: " + advice + "."}
+			properties[key] = map[string]any{"description": "No value of this chart: " + advice + "."}
 			return nil
 		}
 		schema, rest = below, further
@@ -60,6 +64,7 @@ func (v *Value) schema(rules map[string]map[string]any) (map[string]any, error) 
 	if err != nil {
 		return nil, err
 	}
+	isMapping := keywords["type"] == "object"
 	if len(v.Children) > 0 {
 		properties := map[string]any{}
 		for _, child := range v.Children {
@@ -77,7 +82,10 @@ func (v *Value) schema(rules map[string]map[string]any) (map[string]any, error) 
 	if _, choice := v.Rules["enum"]; choice {
 		delete(keywords, "type")
 	}
-	if keywords["type"] == "object" && keywords["additionalProperties"] == nil {
+	if !v.NotNull {
+		allowNull(keywords)
+	}
+	if isMapping && keywords["additionalProperties"] == nil {
 		return nil, fmt.Errorf("making the schema of %s: its comment does not say what the mapping takes; "+
 			"add @schema {additionalProperties: ...}", v.Path)
 	}
@@ -92,9 +100,6 @@ func (v *Value) implied() (map[string]any, error) {
 	case int:
 		return map[string]any{"type": "integer", "default": deflt}, nil
 	case string:
-		if deflt == "" {
-			return map[string]any{"type": []string{"string", "null"}, "default": deflt}, nil
-		}
 		return map[string]any{"type": "string", "default": deflt}, nil
 	case []any:
 		return map[string]any{"type": "array", "default": deflt}, nil
@@ -105,4 +110,31 @@ func (v *Value) implied() (map[string]any, error) {
 		return map[string]any{"default": nil}, nil
 	}
 	return nil, fmt.Errorf("making the schema of %s: the default %v has no type; add @schema {type: ...}", v.Path, v.Default)
+}
+
+// allowNull makes null one of the allowed types, or one of the choices. Helm removes a value that is null.
+func allowNull(keywords map[string]any) {
+	if choices, found := keywords["enum"].([]any); found {
+		if !slices.Contains(choices, nil) {
+			keywords["enum"] = append([]any{nil}, choices...)
+		}
+		return
+	}
+	var types []any
+	switch kind := keywords["type"].(type) {
+	case string:
+		types = []any{kind}
+	case []string:
+		for _, one := range kind {
+			types = append(types, one)
+		}
+	case []any:
+		types = slices.Clone(kind)
+	default:
+		return
+	}
+	if !slices.Contains(types, any("null")) {
+		types = append(types, "null")
+	}
+	keywords["type"] = types
 }

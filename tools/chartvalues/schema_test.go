@@ -55,7 +55,12 @@ func TestSchema(t *testing.T) {
 		"{name: web, section: {interval: 0}}":      false,
 		"{name: web, section: {typo: 1}}":          false,
 		"{name: web, section: {skip: maybe}}":      false,
-		"{name: web, section: {endpoint: null}}":   false, // only empty text may be null
+		"{name: web, section: {endpoint: null}}":   false, // @notnull
+		"{name: web, section: {interval: null}}":   true,
+		"{name: web, section: null}":               true,
+		"{name: web, friends: null, labels: null}": true,
+		"{name: web, either: null}":                true, // a choice whose comment does not list null
+		"{name: web, either: three}":               false,
 		"{name: web, global: {anything: 1}}":       true,
 		"{name: web, global: {registry: 1}}":       false,
 		"{name: web, friends: [a]}":                true,
@@ -127,7 +132,7 @@ func TestRemovedValuesPass(t *testing.T) {
 		values := parse(t, example)
 		values.Removed = map[string]string{removed: "set name instead"}
 		text, err := values.Schema("Example", nil)
-		if want == "" && (err != nil || !strings.Contains(string(text), `"description": "Removed: set name instead."`)) {
+		if want == "" && (err != nil || !strings.Contains(string(text), `"description": "No value of this chart: set name instead."`)) {
 			t.Errorf("%s: error %v, schema %s", removed, err, text)
 		}
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -77,14 +77,17 @@ func plain(node *yaml.Node) {
 	}
 }
 
-// sentenceEnd is a full stop before something that begins a sentence.
-var sentenceEnd = regexp.MustCompile(`\.\s+["A-Z]`)
+// sentenceEnd is one full stop, or several that leave something out, before something that begins a sentence.
+var sentenceEnd = regexp.MustCompile(`(\.+)\s+["A-Z]`)
 
-// sentence is the first sentence of the comment, without its full stop.
+// sentence is the first sentence of the comment, without its full stop. Dots that leave something out stay.
 func (v *Value) sentence() string {
 	text := v.Comment
-	if end := sentenceEnd.FindStringIndex(text); end != nil {
-		text = text[:end[0]]
+	if end := sentenceEnd.FindStringSubmatchIndex(text); end != nil {
+		text = text[:end[3]]
+	}
+	if strings.HasSuffix(text, "..") {
+		return text
 	}
 	return strings.TrimSuffix(text, ".")
 }

@@ -11,7 +11,8 @@ const exampleTable = "| Value | Default | Meaning |\n|---|---|---|\n" +
 	"| `global.registry` | `\"\"` | Registry |\n" +
 	"| `name` | required | Name of the thing, e.g. web |\n" +
 	"| `kind` | of the profile | Which kind: one\\|two. null: of the profile |\n" +
-	"| `section.interval` | `5` | Seconds between two looks |\n" +
+	"| `either` | `one` | One of two |\n" +
+	"| `section.interval` | `5` | Interval between two checks, in seconds |\n" +
 	"| `section.skip` | `false` | Skips the look |\n" +
 	"| `section.endpoint` | `https://example.com` | Where it is |\n" +
 	"| `friends` | `[]` | Names of friends |\n" +
@@ -21,6 +22,22 @@ const exampleTable = "| Value | Default | Meaning |\n|---|---|---|\n" +
 func TestTable(t *testing.T) {
 	if diff := cmp.Diff(exampleTable, parse(t, example).Table()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+// TestSentences: a sentence ends with one full stop; several leave something out and stay.
+func TestSentences(t *testing.T) {
+	for comment, want := range map[string]string{
+		"Name of it.":                              "Name of it",
+		"Name of it. More.":                        "Name of it",
+		"Name, e.g. web. More.":                    "Name, e.g. web",
+		"Identity, sa-... Required when enabled.":  "Identity, sa-...",
+		"Identity, sa-...":                         "Identity, sa-...",
+		"Version 1.2 of it. \"More\" than before.": "Version 1.2 of it",
+	} {
+		if got := (&Value{Comment: comment}).sentence(); got != want {
+			t.Errorf("%q begins with the sentence %q, want %q", comment, got, want)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ const GuestImage = "lab.local/guest:1"
 
 // programs are the executables of a cluster, by path.
 type programs struct {
-	lab, guest string
+	lab, agents, guest string
 	// images is a folder with archives: everything that a node has to have.
 	images string
 }
@@ -28,7 +28,10 @@ type programs struct {
 // programsOf is where the programs of a repository are.
 func programsOf(root string) programs {
 	bin := filepath.Join(root, "bin")
-	return programs{lab: filepath.Join(bin, "lab"), guest: filepath.Join(bin, "guest"), images: filepath.Join(NoteFolder(root), "images")}
+	return programs{
+		lab: filepath.Join(bin, "lab"), agents: filepath.Join(bin, "agents"), guest: filepath.Join(bin, "guest"),
+		images: filepath.Join(NoteFolder(root), "images"),
+	}
 }
 
 // build builds what a cluster is made of, unless that is done.
@@ -37,7 +40,7 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 		return programsOf(c.options.Root), Build(ctx, c.options.Root, c.options.Progress)
 	}
 	p := programsOf(c.options.Root)
-	for _, path := range []string{p.lab, p.guest, p.images} {
+	for _, path := range []string{p.lab, p.agents, p.guest, p.images} {
 		if _, err := os.Stat(path); err != nil {
 			return p, fmt.Errorf("looking for what should have been built: %w; run bin/cluster build", err)
 		}
@@ -48,6 +51,9 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 // Build compiles what has changed of all that a cluster is made of: seconds, but minutes the first time. It needs no root.
 func Build(ctx context.Context, root string, progress func(string)) error {
 	if _, err := controlplane.Build(ctx, root, progress); err != nil {
+		return err
+	}
+	if _, err := controlplane.BuildAgents(ctx, root, progress); err != nil {
 		return err
 	}
 	p := programsOf(root)

@@ -246,7 +246,7 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 	o := realnode.Options{
 		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses,
 		Dir: c.folder.File(filepath.Join("machines", e.Name)), Logs: c.folder.File(filepath.Join("logs", e.Name)),
-		Cgroup: c.folder.Cgroup(e.Name), Lab: c.programs.lab, Guest: c.programs.guest, ClientCA: m.control.CA(),
+		Cgroup: c.folder.Cgroup(e.Name), Agents: c.programs.agents, Guest: c.programs.guest, ClientCA: m.control.CA(),
 		SandboxImage: GuestImage, PodCIDR: PodCIDR,
 	}
 	var err error

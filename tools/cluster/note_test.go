@@ -19,7 +19,7 @@ func TestBuiltBuildsNothing(t *testing.T) {
 	}
 	want := programsOf(root)
 	err := os.MkdirAll(want.images, 0o700)
-	for _, path := range []string{want.lab, want.guest} {
+	for _, path := range []string{want.lab, want.agents, want.guest} {
 		err = errors.Join(err, os.MkdirAll(path, 0o700))
 	}
 	if err != nil {

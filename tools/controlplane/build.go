@@ -20,15 +20,24 @@ const (
 	reportEvery = 10 * time.Second
 )
 
-// Build compiles tools/lab of the repository at root into bin/lab there and returns the path. The
+// Build compiles tools/lab of the repository at root, the control plane, into bin/lab there and returns the path. The
 // first build on a machine compiles Kubernetes, which takes minutes, and reports to progress at
 // least every 15 seconds; a current binary takes about a second. Processes that build at the same
 // time wait for each other. The error shows what the go tool said. progress may be nil.
 func Build(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	if progress == nil {
-		progress = func(string) {}
+	return builder{root: root, program: "lab", pkg: ".", progress: progress, first: firstReport, every: reportEvery}.run(ctx)
+}
+
+// BuildAgents does the same for what runs on nodes, kubelet and kube-proxy: it compiles tools/lab/agents into bin/agents.
+func BuildAgents(ctx context.Context, root string, progress func(string)) (path string, err error) {
+	return builder{root: root, program: "agents", pkg: "./agents", progress: progress, first: firstReport, every: reportEvery}.run(ctx)
+}
+
+// run builds, and says in an error what was being built.
+func (b builder) run(ctx context.Context) (path string, err error) {
+	if b.progress == nil {
+		b.progress = func(string) {}
 	}
-	b := builder{root: root, progress: progress, first: firstReport, every: reportEvery}
 	path, err = b.build(ctx)
 	if err != nil {
 		return "", fmt.Errorf("building the lab: %w", err)
@@ -38,7 +47,9 @@ func Build(ctx context.Context, root string, progress func(string)) (path string
 
 // builder is one build; the intervals are fields for the sake of tests.
 type builder struct {
-	root         string
+	root string
+	// program is what is built into bin, of the package pkg of tools/lab.
+	program, pkg string
 	progress     func(string)
 	first, every time.Duration
 }
@@ -61,11 +72,11 @@ func (b builder) build(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	target := filepath.Join(bin, "lab")
+	target := filepath.Join(bin, b.program)
 	return target, b.compile(ctx, process.Spec{
 		Name: "go build",
 		Path: goTool,
-		Args: []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", linker, "-o", target, "."},
+		Args: []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", linker, "-o", target, b.pkg},
 		Dir:  filepath.Join(b.root, "tools", "lab"),
 		// Whatever the caller builds for, the lab runs here.
 		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH="),

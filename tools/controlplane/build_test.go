@@ -37,16 +37,27 @@ func fakeRepo(t *testing.T, mod, script string) string {
 func TestBuildCallsTheGoTool(t *testing.T) {
 	t.Setenv("GOOS", "plan9")
 	root := fakeRepo(t, goMod, `for a; do echo "$a"; done >args; env >env; pwd >dir`)
-	path, err := Build(t.Context(), root, nil)
-	if err != nil {
-		t.Fatal(err)
+	for name, tt := range map[string]struct {
+		build func(context.Context, string, func(string)) (string, error)
+		pkg   string
+	}{"lab": {Build, "."}, "agents": {BuildAgents, "./agents"}} {
+		path, err := tt.build(t.Context(), root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := filepath.Join(root, "bin", name); path != want {
+			t.Errorf("got path %q, want %q", path, want)
+		}
+		calledTheGoTool(t, root, path, tt.pkg)
 	}
-	if want := filepath.Join(root, "bin", "lab"); path != want {
-		t.Errorf("got path %q, want %q", path, want)
-	}
+}
+
+// calledTheGoTool checks how the fake go tool was called to build a package into a file.
+func calledTheGoTool(t *testing.T, root, path, pkg string) {
+	t.Helper()
 	lab := filepath.Join(root, "tools", "lab")
 	for file, wants := range map[string][]string{
-		"args": {"build\n", "-trimpath\n", "-o\n" + path + "\n", "-X k8s.io/component-base/version.gitVersion=v1.99.3-rc.1 ", "version.gitMinor=99 "},
+		"args": {"build\n", "-trimpath\n", "-o\n" + path + "\n" + pkg + "\n", "-X k8s.io/component-base/version.gitVersion=v1.99.3-rc.1 ", "version.gitMinor=99 "},
 		"env":  {"GOWORK=off\n", "CGO_ENABLED=0\n", "GOOS=\n", "GOARCH=\n"},
 		"dir":  {lab + "\n"},
 	} {
@@ -129,7 +140,7 @@ func TestBuildReportsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("building Kubernetes, once: 2 packages so far, ")
-	b := builder{root: root, progress: l.hear, first: 10 * time.Millisecond, every: 10 * time.Millisecond}
+	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 10 * time.Millisecond, every: 10 * time.Millisecond}
 	go func() {
 		<-l.heard
 		_ = os.WriteFile(gate, []byte("go on\n"), 0) // blocks until the build reads
@@ -154,7 +165,7 @@ func TestBuildIsInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	b := builder{root: root, progress: func(string) { cancel() }, first: 50 * time.Millisecond, every: time.Hour}
+	b := builder{root: root, program: "lab", pkg: ".", progress: func(string) { cancel() }, first: 50 * time.Millisecond, every: time.Hour}
 	if _, err := b.build(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
@@ -167,7 +178,7 @@ func TestBuildsWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("waiting for another build of the lab")
-	b := builder{root: root, progress: l.hear, first: 20 * time.Millisecond, every: 20 * time.Millisecond}
+	b := builder{root: root, program: "lab", pkg: ".", progress: l.hear, first: 20 * time.Millisecond, every: 20 * time.Millisecond}
 	unlock, err := b.lock(t.Context(), filepath.Join(root, "bin", ".lab.lock"))
 	if err != nil {
 		t.Fatal(err)

@@ -24,22 +24,23 @@ const annotationIntroduction = `# Service annotations
 
 <!-- Made by "make generate" from the registry in src/thalassa/annotations_register.go. -->
 
-All names start with ` + "`PREFIX`" + `. Blanks around a value do not matter.
+All names start with ` + "`PREFIX`" + `. Blanks around a value are ignored.
 
-**What cannot be used** blocks only its own setting: a value that is not allowed leaves that setting in the cloud as it is, and an event
-on the Service says so. So does a name that is misspelt, or about a port that the Service does not have, for the setting that is probably
-meant. Where it restricts who may reach the Service, no further port is opened, and ports that are open stay as they are.
-An [admission policy](../guides/admission-policy.md) refuses bad values and unknown names when the Service is applied.
+**Invalid annotations** affect only their own setting. If a value is not allowed, the setting in the cloud does not change, and an event
+on the Service reports the annotation. The same applies to a misspelt name and to a port that the Service does not have: the setting that
+was probably meant does not change. If an annotation about allowed sources is invalid, no further port is opened, and open ports do not change.
+An [admission policy](../guides/admission-policy.md) can refuse invalid annotations when the Service is applied.
 
-**Without an annotation**, and when it is removed, its default holds. On a load balancer that was taken over from the existing cloud
-controller manager that manager's defaults hold, and what it would not have touched stays as it was found: allowed sources, security
-groups, reserved IP, subnet, name, size, delete protection. An adopted load balancer keeps everything that its Service does not speak about.
+**If an annotation is not set**, or is removed, its default applies. If a load balancer was taken over from the existing cloud controller
+manager, the defaults of that manager apply, and settings that it does not manage do not change: allowed sources, security
+groups, reserved IP, subnet, name, size and delete protection. An adopted load balancer keeps every setting that its Service does not set.
 
-**Defaults** are those of the table, unless ` + "`loadBalancer.defaults`" + ` of the [cloud-config](cloud-config.md) says otherwise, which counts for
-load balancers that this program has made: a mapping of names without the prefix, like ` + "`idle-connection-timeout: \"600\"`" + `. Annotations about one Service only cannot be there.
+**Defaults** are in the tables. To change a default for all Services, set ` + "`loadBalancer.defaults`" + ` in the [cloud-config](cloud-config.md).
+Its keys are names without the prefix, for example ` + "`idle-connection-timeout: \"600\"`" + `. These defaults apply to load balancers that this program
+created. Only annotations with "yes" in the column "For all Services" can have one.
 
-**Per port**: the annotations that say so may also be given for one port of the Service, by its name or its number after a dot. The name
-wins over the number, and that over the annotation for all ports:
+**Per port**: annotations with "yes" in the column "Per port" can also be set for one port of the Service. Append a dot and the port's name or
+number. The name takes precedence over the number, and the number over the annotation for all ports:
 
 ` + "```yaml" + `
 metadata:
@@ -67,7 +68,7 @@ func renderAnnotations(registry *annotation.Registry) string {
 		page.WriteString("\n")
 	}
 	if declined := registry.Declined(); len(declined) > 0 {
-		page.WriteString("## What there is not\n\nAnnotations that people know from elsewhere, and what is said of them:\n\n| Annotation | Answer |\n|---|---|\n")
+		page.WriteString("## Annotations that are not supported\n\nThese annotations are known from other products. An event on the Service reports them:\n\n| Annotation | Message |\n|---|---|\n")
 		for _, one := range declined {
 			name := one.Name
 			if annotation.IsFamily(name) {

@@ -72,7 +72,7 @@ type node struct {
 	Pattern              string           `json:"pattern"`
 	Minimum              *int             `json:"minimum"`
 	Maximum              *int             `json:"maximum"`
-	PropertyNames        map[string]any   `json:"propertyNames"`
+	PatternProperties    map[string]any   `json:"patternProperties"`
 	AdditionalProperties any              `json:"additionalProperties"`
 }
 
@@ -86,14 +86,15 @@ func cloudConfigRules() (map[string]map[string]any, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("reading the schema of the configuration file: %w", err)
 	}
-	rules := map[string]map[string]any{
-		// What the chart does without nowhere. Everything else may be null, as new values are in those an older chart kept.
-		"": {"required": []string{"cloudConfig", "credentials", "image", "serviceAccount", "rbac",
-			"profile", "replicas", "bindAddress", "securePort", "logVerbosity", "terminationGracePeriodSeconds"}},
-		"image": {"required": []string{"repository", "pullPolicy"}},
+	rules := map[string]map[string]any{}
+	// Keys of the file that are rarely set are values under advanced.
+	for _, section := range []string{"cloudConfig", "advanced"} {
+		file.collect(section, rules)
 	}
-	file.collect("cloudConfig", rules)
-	maps.Copy(rules["cloudConfig.loadBalancer.defaults"], thalassa.Annotations().DefaultsSchema())
+	for _, path := range saidInWords() {
+		delete(rules[path], "pattern")
+	}
+	rules["cloudConfig.loadBalancer.defaults"] = thalassa.Annotations().DefaultsSchema()
 	return rules, nil
 }
 
@@ -108,10 +109,21 @@ func (n *node) collect(path string, rules map[string]map[string]any) {
 	if n.Minimum != nil && n.Maximum != nil {
 		found["minimum"], found["maximum"] = *n.Minimum, *n.Maximum
 	}
-	if n.PropertyNames != nil {
-		found["propertyNames"], found["additionalProperties"] = n.PropertyNames, n.AdditionalProperties
+	if n.PatternProperties != nil {
+		found["patternProperties"], found["additionalProperties"] = withoutReserved(n.PatternProperties), n.AdditionalProperties
 	}
 	rules[path] = found
+}
+
+// saidInWords are values whose form the templates check: they say what is wrong, where the schema would show a regular expression.
+func saidInWords() []string { return []string{"cloudConfig.clusterCIDR", "cloudConfig.endpoint"} }
+
+// withoutReserved leaves out the patterns of reserved keys, which match no value: the chart refuses those keys in a sentence, and
+// the schema would only say that its own rule is false.
+func withoutReserved(patterns map[string]any) map[string]any {
+	kept := maps.Clone(patterns)
+	maps.DeleteFunc(kept, func(_ string, values any) bool { return values == false })
+	return kept
 }
 
 // orEmpty lets a pattern match empty text, too: a value that is left out. What is required, the chart says in words.

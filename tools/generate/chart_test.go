@@ -2,6 +2,7 @@ package generate
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,10 +27,13 @@ func TestCloudConfigRules(t *testing.T) {
 			t.Errorf("%s: %v, want %d to %d", entry.Path, found, entry.Rule.Min, entry.Rule.Max)
 		}
 		pattern, _ := found["pattern"].(string)
+		if slices.Contains(saidInWords(), "cloudConfig."+entry.Path) {
+			continue
+		}
 		if entry.Type == config.TypeText && entry.Rule.Pattern != "" && (!strings.Contains(pattern, entry.Rule.Pattern) || orEmpty(pattern) != pattern) {
 			t.Errorf("%s: pattern %q, want one that contains %q and matches empty text", entry.Path, pattern, entry.Rule.Pattern)
 		}
-		if entry.Type == config.TypeMapping && (found["propertyNames"] == nil || found["additionalProperties"] == nil) {
+		if entry.Type == config.TypeMapping && ((found["patternProperties"] == nil && found["properties"] == nil) || found["additionalProperties"] != false) {
 			t.Errorf("%s: %v, want rules of keys and values", entry.Path, found)
 		}
 	}

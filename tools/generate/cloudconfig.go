@@ -43,27 +43,27 @@ const configIntroduction = `# The cloud-config file
 
 <!-- Made by "make generate" from the keys in src/thalassa/config_keys.go. -->
 
-What ` + "`--cloud-config`" + ` names: one YAML (or JSON) document. The shortest one:
+The flag ` + "`--cloud-config`" + ` names this file. It contains one YAML (or JSON) document. A minimal file:
 
 ` + "```yaml\n" + shortestConfig + "```" + `
 
-Unknown keys and wrong types are refused. Everything that is wrong is told at once, with the path of each key; values of text are
-not repeated, for they may be secrets. A key that is absent, null or empty text has its default. To check a file without a
-cluster and without calling the cloud:
+Unknown keys and wrong types are refused. All problems are reported at once, each with the path of its key. Text values are not
+printed, because they can be secrets. A key that is absent, null or an empty string has its default. To check a file without a
+cluster and without calls to the cloud:
 
 ` + "```sh" + `
-thalassa-cloud-controller-manager validate cloud-config.yaml           # --print also shows what is in effect, without secrets
-thalassa-cloud-controller-manager validate cloud-config.yaml --without-files   # where files it refers to are not at hand
+thalassa-cloud-controller-manager validate cloud-config.yaml           # --print also prints the effective configuration, without secrets
+thalassa-cloud-controller-manager validate cloud-config.yaml --without-files   # if the files that it refers to are not available
 ` + "```" + `
 
-Editors check and complete the file with its [JSON schema](cloud-config.schema.json), which knows the file and not the
-environment: what a variable can give is not missing to it.
+Editors can check and complete the file with its [JSON schema](cloud-config.schema.json). The schema does not require keys that
+an environment variable can set.
 
 `
 
-const configCredentials = `Exactly one form: ` + "`personalAccessToken`; `clientID` with `clientSecret`; `directory`; or `workloadIdentity`" + `. When the file
-gives none and the environment variable ` + "`THALASSA_SERVICE_ACCOUNT_ID`" + ` is set, as the platform's webhook does in pods with the
-label ` + "`thalassa.cloud/wif.use: \"true\"`" + `, workload identity is used. Which one to take: [credentials](../guides/credentials.md).
+const configCredentials = `Set exactly one of ` + "`personalAccessToken`; `clientID` with `clientSecret`; `directory`; `workloadIdentity`" + `. If none is set and the
+environment variable ` + "`THALASSA_SERVICE_ACCOUNT_ID`" + ` is set, workload identity is used. The platform's webhook sets this variable in pods with
+the label ` + "`thalassa.cloud/wif.use: \"true\"`" + `. To choose a form, see [credentials](../guides/credentials.md).
 
 `
 
@@ -83,12 +83,12 @@ func renderConfig(entries []config.Entry) string {
 		}
 		page.WriteString("\n")
 	}
-	page.WriteString("## Environment\n\nWhat a variable gives when the file does not:\n\n| Variable | Keys |\n|---|---|\n")
+	page.WriteString("## Environment\n\nThese variables set keys that the file does not set:\n\n| Variable | Keys |\n|---|---|\n")
 	for _, line := range variables(entries) {
 		page.WriteString(line)
 	}
-	page.WriteString("\n`POD_NAME`, `POD_NAMESPACE` and `POD_UID` name the pod that events about credentials are made on; the chart sets them. " +
-		"Without them such events are in the log only.\n")
+	page.WriteString("\n`POD_NAME`, `POD_NAMESPACE` and `POD_UID` identify the pod that receives events about credentials. The chart sets them. " +
+		"If they are not set, these events are only logged.\n")
 	return page.String()
 }
 

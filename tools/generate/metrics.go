@@ -139,23 +139,23 @@ const metricsIntroduction = `# Metrics
 
 <!-- Made by "make generate" from the collectors that count: their names, types, labels and help. -->
 
-Served on ` + "`/metrics`" + ` of the secure port, to whom the cluster permits it ([guide](../guides/monitoring.md)), beside those of the Kubernetes
+These metrics are served on ` + "`/metrics`" + ` of the secure port, to clients that the cluster authorizes ([guide](../guides/monitoring.md)). Also served are those of the Kubernetes
 libraries: ` + "`workqueue_*` (Services wait in the queue `service`), `rest_client_*`, `leader_election_master_status`, `running_managed_controllers`" + `.
 `
 
 // metricsGroups are the tables of the page, by how names begin; the last one takes every name.
 func metricsGroups() []struct{ prefix, title, note string } {
 	return []struct{ prefix, title, note string }{
-		{"cloudprovider_thalassa_api_", "Calls to the cloud", "Each attempt of a call counts."},
-		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "They exist when the configuration names files with secrets: `cloudCredentials.directory` or `caBundle`."},
-		{"cloudprovider_thalassa_", "What is known of the cloud", "A standby knows the VPC only."},
-		{"node_keeper_", "What Nodes say", "On the leader. [Nodes](../guides/nodes.md) explains the reasons."},
-		{"node_controller_", "What Nodes say, under the library's names", "The node controller of Kubernetes' library has them, too, so that what is built on them goes on."},
-		{"node_lifecycle_", "The life cycle of Nodes", "On the leader. [Why a Node was, or was not, removed](../guides/node-removal.md) explains the reasons."},
-		{"cloud_node_lifecycle_controller_", "The life cycle of Nodes, under the library's names", "The library's controller has them, too. Machines of lists are not counted: those cost no call of their own."},
-		{"service_lb_", "Services", "On the leader. [Services and their load balancers](../guides/services.md) says what drift and orphans are."},
-		{"service_controller_", "Services, under the library's names", "The service controller of Kubernetes' library has them, too, so that what is built on them goes on."},
-		{"", "The program", "Which version runs."},
+		{"cloudprovider_thalassa_api_", "Calls to the cloud", "Each attempt of a call is counted."},
+		{"cloudprovider_thalassa_secrets_", "Credentials and certificates", "These metrics exist only if the configuration refers to files with secrets: `cloudCredentials.directory` or `caBundle`."},
+		{"cloudprovider_thalassa_", "Caches", "A standby process has only the VPC."},
+		{"node_keeper_", "Initialisation and update of Nodes", "Only on the leader. [Nodes](../guides/nodes.md) explains the reasons."},
+		{"node_controller_", "Initialisation of Nodes, with the names of the library", "The node controller of Kubernetes' library has the same metrics, so that existing dashboards and alerts continue to work."},
+		{"node_lifecycle_", "The life cycle of Nodes", "Only on the leader. [Why a Node was, or was not, removed](../guides/node-removal.md) explains the reasons."},
+		{"cloud_node_lifecycle_controller_", "The life cycle of Nodes, with the names of the library", "The library's controller has the same metrics. Machines that are part of a list are not counted, because they need no call of their own."},
+		{"service_lb_", "Services", "Only on the leader. [Services and their load balancers](../guides/services.md) explains drift and orphans."},
+		{"service_controller_", "Services, with the names of the library", "The service controller of Kubernetes' library has the same metrics, so that existing dashboards and alerts continue to work."},
+		{"", "The program", "The version of the program, pod networks and routes."},
 	}
 }
 
@@ -173,7 +173,7 @@ func renderMetrics(all []metric) string {
 			return true
 		})
 		if rows.Len() > 0 {
-			fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| Metric | Type | Labels | What it tells |\n|---|---|---|---|\n%s", group.title, group.note, rows.String())
+			fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n%s", group.title, group.note, rows.String())
 		}
 	}
 	page.WriteString(metricsLabels)
@@ -195,12 +195,12 @@ const metricsLabels = `
 | Label | Values |
 |---|---|
 | ` + "`request`" + ` | method and path of a request, as in ` + "`GET /v1/loadbalancers/{id}`" + ` |
-| ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `unavailable`, `malformed`, `refused` or `other`; why a Node is not removed: see [the guide](../guides/node-removal.md#why-this-one-is-still-there); why it does not say what it should: the [reason of its event](events.md)" + ` |
-| ` + "`result`" + ` | of a look at a Service: ` + "`done`, `waiting` (for the cloud) or `failed`; of a write to the cloud, or of a Node: `done` or `failed`; of new secrets: `adopted`, `refused`, `untried` or `unreadable`; of a removal: `done`, `failed` or `dry_run`; of a question for one machine: `success` (it is there), `instance_not_found`, `error` or `canceled`" + ` |
-| ` + "`cause`" + ` | why something is written: ` + "`service` (it is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing did) or `removal`" + ` |
+| ` + "`reason`" + ` | why a request failed: ` + "`not_found`, `conflict`, `quota`, `throttled`, `unauthorised`, `unavailable`, `malformed`, `refused` or `other`; why a Node is not removed: see [the guide](../guides/node-removal.md#why-this-one-is-still-there); why a Node could not be updated: the [reason of its event](events.md)" + ` |
+| ` + "`result`" + ` | of a sync of a Service: ` + "`done`, `waiting` (for the cloud) or `failed`; of a write to the cloud, or of a Node: `done` or `failed`; of new secrets: `adopted`, `refused`, `untried` or `unreadable`; of a removal: `done`, `failed` or `dry_run`; of a request for one machine: `success` (it exists), `instance_not_found`, `error` or `canceled`" + ` |
+| ` + "`cause`" + ` | reason of a write: ` + "`service` (the Service is new or changed, or the program has just started), `nodes` (only its nodes changed), `drift` (nothing changed in Kubernetes) or `removal`" + ` |
 | ` + "`verb`" + ` | of a write: ` + "`create`, `update` or `delete`" + ` |
-| ` + "`kind`" + ` | of what is written, differs, is left behind or known: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
-| ` + "`state`" + ` | the cloud's word for a load balancer, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in-place`, `missing`, `left-over` or `foreign`" + ` |
+| ` + "`kind`" + ` | kind of the object: ` + "`load balancer`, `listener`, `target group`, `machine` or `VPC`" + ` |
+| ` + "`state`" + ` | of a load balancer: its status in the cloud, ` + "`ready`" + ` for example, or ` + "`none`" + `; of a Node: ` + "`ready`, `ready_without_machine`, else its machine's: `running`, `stopped`, `deleting`, `unknown`, `gone` or `no_answer`" + `; of routes: ` + "`in-place`, `missing`, `left-over` or `foreign`" + ` |
 | ` + "`outcome`" + ` | of a comparison of routes: ` + "`changed`, `noop` or `error`" + ` |
 | ` + "`trigger`" + ` | of a comparison of routes: ` + "`periodic` or `node_change`" + ` |
 | ` + "`clusterCIDR`" + ` | one of the cluster's networks, as in ` + "`10.244.0.0/16`" + ` |

@@ -53,9 +53,9 @@ func TestMetricsPage(t *testing.T) {
 	page := renderMetrics([]metric{
 		{name: "cloudprovider_thalassa_new_total", kind: "counter", help: "News."}, {name: "other", kind: "gauge", labels: []string{"a", "b"}, help: "One | two."},
 	})
-	want := "\n## What is known of the cloud\n\nA standby knows the VPC only.\n\n| Metric | Type | Labels | What it tells |\n|---|---|---|---|\n" +
+	want := "\n## Caches\n\nA standby process has only the VPC.\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n" +
 		"| `cloudprovider_thalassa_new_total` | counter |  | News. |\n" +
-		"\n## The program\n\nWhich version runs.\n\n| Metric | Type | Labels | What it tells |\n|---|---|---|---|\n" +
+		"\n## The program\n\nThe version of the program, pod networks and routes.\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n" +
 		"| `other` | gauge | `a`, `b` | One \\| two. |\n"
 	if !strings.Contains(page, want) {
 		t.Errorf("the page lacks the tables:\n%s", page)

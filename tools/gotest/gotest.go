@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 )
 
 const (
@@ -35,6 +37,9 @@ type Options struct {
 	Packages []string
 	// Race switches the race detector on; it needs a C compiler.
 	Race bool
+	// Root makes tests fail that need root or programs of the distribution where these are missing. Without it they are
+	// skipped.
+	Root bool
 	// Args are further flags of `go test`; they win over ours.
 	Args []string
 	// Out receives the report.
@@ -43,14 +48,19 @@ type Options struct {
 
 // Tally counts tests, each subtest as one of its own. A package that fails without a failing test (it does not
 // build, panics, exceeds its time) counts as one failed test.
-type Tally struct{ Passed, Failed, Skipped int }
+// NeedRoot counts the tests that roottest.Need skipped, Skipped all others that were skipped.
+type Tally struct{ Passed, Failed, Skipped, NeedRoot int }
 
 // String is the closing line of a run.
 func (t Tally) String() string {
+	line := fmt.Sprintf("%d passed, %d failed", t.Passed, t.Failed)
 	if t.Skipped > 0 {
-		return fmt.Sprintf("%d passed, %d failed, %d skipped", t.Passed, t.Failed, t.Skipped)
+		line += fmt.Sprintf(", %d skipped", t.Skipped)
 	}
-	return fmt.Sprintf("%d passed, %d failed", t.Passed, t.Failed)
+	if t.NeedRoot > 0 {
+		line += fmt.Sprintf(", %d need root (make test-root)", t.NeedRoot)
+	}
+	return line
 }
 
 // ErrFailed says that the tests ran and some failed; the report says which.
@@ -62,9 +72,7 @@ func Run(ctx context.Context, o Options) (Tally, error) {
 	cmd.Dir, cmd.Stderr = o.Dir, o.Out
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = grace
-	if o.Race {
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
-	}
+	cmd.Env = o.environment()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return Tally{}, fmt.Errorf("starting go test: %w", err)
@@ -85,6 +93,18 @@ func Run(ctx context.Context, o Options) (Tally, error) {
 		return tally, ErrFailed
 	}
 	return tally, nil
+}
+
+// environment is that of the go command and of the tests.
+func (o Options) environment() []string {
+	env := os.Environ()
+	if o.Race {
+		env = append(env, "CGO_ENABLED=1")
+	}
+	if o.Root {
+		env = append(env, roottest.Variable+"=1")
+	}
+	return env
 }
 
 // arguments is the command line of the go command.

@@ -22,10 +22,17 @@ import (
 func sample() map[string]string {
 	test := func(pkg, body string) string { return "package " + pkg + "\n\nimport \"testing\"\n\n" + body + "\n" }
 	return map[string]string{
-		"go.mod":                  "module sample\n\ngo 1.26.0\n",
-		"good/good_test.go":       test("good", `func TestGood(t *testing.T) { t.Log("quiet"); t.Run("sub", func(t *testing.T) {}) }`),
-		"bad/bad_test.go":         test("bad", `func TestBad(t *testing.T) { t.Error("loud") }`+"\n\n"+`func TestFine(t *testing.T) { t.Log("quiet") }`),
-		"skip/skip_test.go":       test("skip", `func TestLater(t *testing.T) { t.Skip("later") }`),
+		"go.mod":            "module sample\n\ngo 1.26.0\n",
+		"good/good_test.go": test("good", `func TestGood(t *testing.T) { t.Log("quiet"); t.Run("sub", func(t *testing.T) {}) }`),
+		"bad/bad_test.go":   test("bad", `func TestBad(t *testing.T) { t.Error("loud") }`+"\n\n"+`func TestFine(t *testing.T) { t.Log("quiet") }`),
+		"skip/skip_test.go": test("skip", `func TestLater(t *testing.T) { t.Skip("later") }`),
+		"root/root_test.go": "package root\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\n" + `func TestRoot(t *testing.T) {
+	if os.Getenv("TEST_ROOT") != "" {
+		t.Fatal("no root")
+	}
+	t.Skip("needs make test-root: no root")
+}
+`,
 		"nobuild/nobuild.go":      "package nobuild\n\nvar n int = \"text\"\n",
 		"nobuild/no_test.go":      test("nobuild", `func TestNever(t *testing.T) {}`),
 		"crash/crash_test.go":     test("crash", `func TestCrash(t *testing.T) { var p *int; *p = 1 }`),
@@ -57,6 +64,7 @@ func TestRun(t *testing.T) {
 	tests := map[string]struct {
 		packages []string
 		args     []string
+		root     bool
 		want     Tally
 		err      error
 		says     []string
@@ -70,7 +78,14 @@ func TestRun(t *testing.T) {
 			packages: []string{"./good", "./bad"}, want: Tally{Passed: 3, Failed: 1}, err: ErrFailed,
 			says: []string{"loud", "--- FAIL: TestBad", "failed: sample/bad TestBad\n    bad_test.go:5: loud\n3 passed, 1 failed in "}, silent: []string{"quiet"},
 		},
-		"skipped":        {packages: []string{"./skip"}, want: Tally{Skipped: 1}, says: []string{"0 passed, 0 failed, 1 skipped"}},
+		"skipped": {packages: []string{"./skip"}, want: Tally{Skipped: 1}, says: []string{"0 passed, 0 failed, 1 skipped"}},
+		"needs root": {
+			packages: []string{"./root", "./good"}, want: Tally{Passed: 2, NeedRoot: 1},
+			says: []string{"2 passed, 0 failed, 1 need root (make test-root) in "},
+		},
+		"needs root and shall not be skipped": {
+			packages: []string{"./root"}, root: true, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"no root\n"},
+		},
 		"does not build": {packages: []string{"./nobuild"}, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"nobuild.go:3", "failed: sample/nobuild\n"}},
 		"crashes":        {packages: []string{"./crash"}, want: Tally{Failed: 1}, err: ErrFailed, says: []string{"nil pointer", "failed: sample/crash TestCrash\n"}},
 		"exits by itself": {
@@ -86,7 +101,7 @@ func TestRun(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			got, err := Run(t.Context(), Options{Dir: dir, Packages: tt.packages, Args: tt.args, Out: &out})
+			got, err := Run(t.Context(), Options{Dir: dir, Packages: tt.packages, Args: tt.args, Root: tt.root, Out: &out})
 			if got != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("got %+v and %v, want %+v and %v", got, err, tt.want, tt.err)
 			}
@@ -192,8 +207,9 @@ func TestTallyString(t *testing.T) {
 		tally Tally
 		want  string
 	}{
-		"nothing":      {Tally{}, "0 passed, 0 failed"},
-		"some of each": {Tally{Passed: 5, Failed: 2, Skipped: 1}, "5 passed, 2 failed, 1 skipped"},
+		"nothing":        {Tally{}, "0 passed, 0 failed"},
+		"some of each":   {Tally{Passed: 5, Failed: 2, Skipped: 1}, "5 passed, 2 failed, 1 skipped"},
+		"some need root": {Tally{Passed: 5, NeedRoot: 3}, "5 passed, 0 failed, 3 need root (make test-root)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 )
 
 // event is one line of `go test -json`, see `go doc test2json` and `go help buildjson`.
@@ -127,7 +129,7 @@ func (r *report) test(e event) {
 	case "pass":
 		r.tally.Passed++
 	case "skip":
-		r.tally.Skipped++
+		r.skipped(e)
 	case "fail":
 		r.tally.Failed++
 		r.broken[e.Package] = true
@@ -137,6 +139,15 @@ func (r *report) test(e event) {
 		return
 	}
 	delete(r.output, e.key())
+}
+
+// skipped counts a skipped test by its reason.
+func (r *report) skipped(e event) {
+	if strings.Contains(strings.Join(r.output[e.key()], ""), ": "+roottest.Reason) {
+		r.tally.NeedRoot++
+	} else {
+		r.tally.Skipped++
+	}
 }
 
 // statement is what a test says with its own file and line: t.Error, t.Fatal and t.Log.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,33 +12,9 @@ const asLab = "LAB_TEST_RUN"
 
 func TestMain(m *testing.M) {
 	if _, ok := os.LookupEnv(asLab); ok {
-		os.Exit(run(os.Args, os.Stderr))
+		main()
 	}
 	os.Exit(m.Run())
-}
-
-func TestUsage(t *testing.T) {
-	const all = "etcd, kube-apiserver, kube-controller-manager, kube-proxy, kube-scheduler, kubelet\n"
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"no component", []string{"lab"}, "usage: lab component [flags]\ncomponents: " + all},
-		{"unknown component", []string{"lab", "kubectl"}, `lab: unknown component "kubectl"; one of: ` + all},
-		{"flag instead of a component", []string{"lab", "--help"}, `lab: unknown component "--help"; one of: ` + all},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var stderr bytes.Buffer
-			if got := run(tt.args, &stderr); got != usageError {
-				t.Errorf("got exit status %d, want %d", got, usageError)
-			}
-			if stderr.String() != tt.want {
-				t.Errorf("got %q, want %q", &stderr, tt.want)
-			}
-		})
-	}
 }
 
 func TestComponentsAreThemselves(t *testing.T) {

@@ -148,11 +148,14 @@ func forward() error {
 	return nil
 }
 
-// Pause does nothing until a signal asks it to end: what a pod's namespaces are kept by. It buries
-// the dead of a pod whose containers share a PID namespace.
+// Pause does nothing until a signal asks it to end: what a pod's namespaces are kept by. It prints a line when it waits, and one when it
+// ends. It reaps zombies of a pod whose containers share a PID namespace.
 func Pause(out io.Writer) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT)
+	if _, err := fmt.Fprintln(out, "waiting for SIGTERM"); err != nil {
+		return err
+	}
 	for s := range signals {
 		if s != syscall.SIGCHLD {
 			_, err := fmt.Fprintln(out, "ends:", s)

@@ -97,7 +97,7 @@ func (n *Node) startKubelet(ctx context.Context) error {
 		"--config=" + ownFiles + "/kubelet.yaml", "--kubeconfig=" + ownFiles + "/kubelet.kubeconfig", "--cloud-provider=external",
 		"--node-ip=" + addresses(n.options.Addresses),
 	}
-	p, err := n.run(ctx, "kubelet", append([]string{n.options.Lab, "kubelet"}, flags...)...)
+	p, err := n.run(ctx, "kubelet", append([]string{n.options.Agents, "kubelet"}, flags...)...)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (n *Node) startKubelet(ctx context.Context) error {
 
 // startProxy does not wait: kube-proxy is healthy only once its Node has addresses.
 func (n *Node) startProxy(ctx context.Context) error {
-	_, err := n.run(ctx, "kube-proxy", n.options.Lab, "kube-proxy",
+	_, err := n.run(ctx, "kube-proxy", n.options.Agents, "kube-proxy",
 		"--kubeconfig="+ownFiles+"/proxy.kubeconfig", "--proxy-mode=nftables", "--cluster-cidr="+n.options.PodCIDR,
 		"--healthz-bind-address="+proxyHealth,
 		// These are settings of the host's kernel.

@@ -58,8 +58,8 @@ type Options struct {
 	Logs string
 	// Cgroup is the name of the cgroup of all pods of the machine, in every hierarchy. No other machine's may begin with it.
 	Cgroup string
-	// Lab and Guest are executables: tools/lab, and tools/cmd/guest.
-	Lab, Guest string
+	// Agents and Guest are executables: tools/lab/agents, and tools/cmd/guest.
+	Agents, Guest string
 	// Kubelet and Proxy are kubeconfigs, ClientCA the certificate of the authority of the kubelet's clients.
 	Kubelet, Proxy, ClientCA string
 	// Images are archives that are imported before the kubelet starts; SandboxImage is the name of one in them.

@@ -66,6 +66,9 @@ func packChart(folder, scratch, digest string, s Source) (Chart, error) {
 	if err := setDigest(filepath.Join(copied, "values.yaml"), digest); err != nil {
 		return Chart{}, err
 	}
+	if err := writePages(copied, folder, s); err != nil {
+		return Chart{}, err
+	}
 	chart, err := loader.Load(copied)
 	if err != nil {
 		return Chart{}, err

@@ -20,6 +20,7 @@ const everything = "./ci/rbactest ./src/thalassa ./ci/charttest ./src/... ./tool
 // settings are the command line.
 type settings struct {
 	race, packages, summary string
+	root                    bool
 	further                 []string // for `go test`
 }
 
@@ -27,6 +28,7 @@ func main() {
 	var s settings
 	flag.StringVar(&s.race, "race", "auto", "race detector: 1, 0, or auto for when there is a C compiler (CI insists on it)")
 	flag.StringVar(&s.packages, "packages", everything, "what to test, separated by spaces")
+	flag.BoolVar(&s.root, "root", false, "fail tests that need root or programs that are missing, instead of skipping them")
 	flag.StringVar(&s.summary, "summary", "", "file that receives the closing line")
 	flag.Parse()
 	s.further = flag.Args()
@@ -46,7 +48,9 @@ func run(ctx context.Context, s settings) error {
 	if !race {
 		fmt.Println("testing without the race detector")
 	}
-	tally, err := gotest.Run(ctx, gotest.Options{Dir: root, Packages: strings.Fields(s.packages), Race: race, Args: s.further, Out: os.Stdout})
+	tally, err := gotest.Run(ctx, gotest.Options{
+		Dir: root, Packages: strings.Fields(s.packages), Race: race, Root: s.root, Args: s.further, Out: os.Stdout,
+	})
 	if s.summary == "" {
 		return err
 	}
