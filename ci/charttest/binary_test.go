@@ -92,9 +92,14 @@ func TestConfigIsAccepted(t *testing.T) {
 // configures says whether the render has the configuration in it.
 func configures(rendered []runtime.Object) bool {
 	return slices.ContainsFunc(rendered, func(object runtime.Object) bool {
-		_, is := object.(*corev1.ConfigMap)
-		return is
+		return isConfig(object)
 	})
+}
+
+// isConfig recognises the ConfigMap with the configuration.
+func isConfig(object runtime.Object) bool {
+	configMap, is := object.(*corev1.ConfigMap)
+	return is && configMap.Data[configKey] != ""
 }
 
 // configFile makes the volumes of the pod, with a Secret that has those keys, and
@@ -105,8 +110,8 @@ func configFile(t *testing.T, rendered []runtime.Object, keys []string) string {
 	spec := podTemplate(rendered).Spec
 	var configMap *corev1.ConfigMap
 	for _, object := range rendered {
-		if object, is := object.(*corev1.ConfigMap); is {
-			configMap = object
+		if isConfig(object) {
+			configMap, _ = object.(*corev1.ConfigMap)
 		}
 	}
 	config := configMap.Data[configKey]

@@ -135,7 +135,7 @@ func TestCloudConfigIsThatOfTheProgram(t *testing.T) {
 		if strings.HasPrefix(entry.Path, "cloudCredentials.") || entry.Path == "caBundle" {
 			continue
 		}
-		value := "cloudConfig." + entry.Path
+		value := valueOf(entry.Path)
 		s := described[value]
 		deflt, found := lookUp(defaults(t), value)
 		if s == nil || !found {

@@ -206,10 +206,11 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 		if strings.HasPrefix(entry.Path, "cloudCredentials.") || entry.Path == "caBundle" {
 			continue
 		}
-		set := "cloudConfig." + entry.Path + "=" + map[string]string{config.TypeNumber: "7", config.TypeText: "https://a", config.TypeBool: "false"}[entry.Type]
+		path := valueOf(entry.Path)
+		set := path + "=" + map[string]string{config.TypeNumber: "7", config.TypeText: "https://a", config.TypeBool: "false"}[entry.Type]
 		switch {
 		case entry.Default == "false":
-			set = "cloudConfig." + entry.Path + "=true"
+			set = path + "=true"
 		case entry.Path == "instancesV2.removalWindow": // which is not as short as others may be
 			set = "cloudConfig.instancesV2.removalWindow=70"
 		case entry.Path == "clusterCIDR":
@@ -219,15 +220,23 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 		case entry.Path == "loadBalancer.defaults":
 			set = "cloudConfig.loadBalancer.defaults.publish=ip"
 		case entry.Type == config.TypeMapping:
-			set = "cloudConfig." + entry.Path + ".a=b"
+			set = path + ".a=b"
 		case entry.Type == config.TypeText && entry.Path != "endpoint":
-			set = "cloudConfig." + entry.Path + "=a"
+			set = path + "=a"
 		}
 		got := sentences(t, refusal(t, minimal(t, whole(set)...)))
-		if want := "cloudConfig." + entry.Path + " and cloudConfig.existing.name exclude each other: "; len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		if want := path + " and cloudConfig.existing.name exclude each other: "; len(got) != 1 || !strings.HasPrefix(got[0], want) {
 			t.Errorf("%s: the chart says %q, want one sentence that begins with %q", set, got, want)
 		}
 	}
+}
+
+// valueOf is the value that is a key of the configuration file.
+func valueOf(key string) string {
+	if strings.HasPrefix(key, "inventory.") || key == "api.burst" {
+		return "advanced." + key
+	}
+	return "cloudConfig." + key
 }
 
 // TestCreatedCredentials wants them in the Secret that is mounted, and nowhere else.
@@ -287,6 +296,9 @@ func TestMetadataReachesEverything(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if got.GetName() == "proxy-settings" {
+				continue // one of extraObjects, which are installed as they are
+			}
 			if got.GetLabels()["team"] != "platform" || got.GetAnnotations()["owner"] != "me" || got.GetLabels()["k8s-app"] != "cloud-controller-manager" {
 				t.Errorf("%s: %T %s has labels %v and annotations %v", name, object, got.GetName(), got.GetLabels(), got.GetAnnotations())
 			}
@@ -305,14 +317,14 @@ func TestNotesAboutTheImage(t *testing.T) {
 		set  []string
 		want string
 	}{
-		"sources":        {nil, "its image is not published yet"},
+		"sources":        {nil, "This chart is not from a release: "},
 		"release":        {[]string{digest}, ""},
 		"own":            {[]string{"image.tag=mine"}, ""},
 		"tag and digest": {[]string{digest, "image.tag=mine"}, `WARNING: image.tag "mine" is ignored`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, notes := manifestAndNotes(t, minimal(t, test.set...))
-			for _, sentence := range []string{"its image is not published yet", `WARNING: image.tag "mine" is ignored`} {
+			for _, sentence := range []string{"This chart is not from a release: ", `WARNING: image.tag "mine" is ignored`} {
 				if got, want := strings.Contains(notes, sentence), sentence == test.want; got != want {
 					t.Errorf("%q is said: %t, want %t\n%s", sentence, got, want, notes)
 				}

@@ -8,6 +8,8 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
@@ -17,8 +19,13 @@ func serviceEndpoint(t *testing.T, sets ...string) string {
 	t.Helper()
 	rendered := objects(t, minimal(t, append([]string{"serviceMonitor.enabled=true"}, sets...)...))
 	monitor := find[*monitoringv1.ServiceMonitor](t, rendered, "thalassa-ccm")
-	if diff := cmp.Diff(*selector(), monitor.Spec.Selector); diff != "" {
+	want := map[string]string{"k8s.thalassa.cloud/metrics-service": "thalassa-ccm-metrics"}
+	if diff := cmp.Diff(metav1.LabelSelector{MatchLabels: want}, monitor.Spec.Selector); diff != "" {
 		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	service := find[*corev1.Service](t, rendered, "thalassa-ccm-metrics")
+	if !labels.SelectorFromSet(want).Matches(labels.Set(service.Labels)) {
+		t.Errorf("the Service has the labels %v, which the ServiceMonitor does not select", service.Labels)
 	}
 	return only(t, monitor.Spec.Endpoints)
 }

@@ -216,3 +216,28 @@ func TestResourcesOfTheRequirements(t *testing.T) {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }
+
+// TestGraceCoversACall: a pod gets the time of one call to the cloud and 15 seconds, which TestGrace in src/manager says is what the
+// program needs; a value that is more counts.
+func TestGraceCoversACall(t *testing.T) {
+	for name, test := range map[string]struct {
+		sets []string
+		want int64
+	}{
+		"by default":              {nil, 45},
+		"a short timeout":         {[]string{"cloudConfig.api.callTimeout=5"}, 45},
+		"a long timeout":          {[]string{"cloudConfig.api.callTimeout=600"}, 615},
+		"more than needed":        {[]string{"cloudConfig.api.callTimeout=60", "terminationGracePeriodSeconds=120"}, 120},
+		"less than needed":        {[]string{"cloudConfig.api.callTimeout=60", "terminationGracePeriodSeconds=60"}, 75},
+		"without the timeout":     {[]string{"cloudConfig.api.callTimeout=null"}, 45},
+		"without the section":     {[]string{"cloudConfig.api=null"}, 45},
+		"no grace":                {[]string{"terminationGracePeriodSeconds=0"}, 45},
+		"of a Deployment as well": {[]string{"kind=Deployment", "cloudConfig.api.callTimeout=100"}, 115},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := *pod(t, test.sets...).Spec.TerminationGracePeriodSeconds; got != test.want {
+				t.Errorf("the pod gets %d s, want %d", got, test.want)
+			}
+		})
+	}
+}

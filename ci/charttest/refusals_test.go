@@ -3,18 +3,25 @@ package charttest
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // refusals are values for which the chart says one sentence each, on top of the minimal ones.
 func refusals() [][]string {
+	return slices.Concat(combinations(), singleValues())
+}
+
+// combinations are refused because of another value, or because a value is missing.
+func combinations() [][]string {
 	created := []string{"credentials.existingSecret=", "credentials.create.enabled=true"}
 	identity := []string{"credentials.workloadIdentity.enabled=true", "credentials.workloadIdentity.serviceAccountID=sa-1"}
 	whole := []string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=", "cloudConfig.existing.name=all"}
 	const pem = "caBundle.pem=-----BEGIN CERTIFICATE-----"
 	return [][]string{
-		{"fullnameOverride=9ccm"},
+		{"fullnameOverride=9ccm"}, {"nameOverride=CCM"}, {"namespaceOverride=a.b"}, {"dnsPolicy=None"},
+		{"podDisruptionBudget.minAvailable=1", "podDisruptionBudget.maxUnavailable=1"}, {"podDisruptionBudget.minAvailable=2"},
 		{"profile=managed"}, {"part=tenant"}, hosting("kind=DaemonSet"), {"networkPolicy.enabled=true"},
 		hosting("tenant.kubeconfig.existingSecret="), tenant("tenant.subject.name="), tenant("tenant.subject.kind=ServiceAccount"), tenant("tenant.subject.namespace=a"),
 		{"tenant.kubeconfig.existingSecret=a"}, {"tenant.subject.name=a"}, hosting("kubernetesServiceHost=a"),
@@ -40,9 +47,10 @@ func refusals() [][]string {
 		{"hostNetwork=false", "networkPolicy.enabled=true", "kubernetesServiceHost=a", "kubernetesServicePort=7443"},
 		{"hostNetwork=false", "networkPolicy.enabled=true", "cloudConfig.endpoint=https://api.example.com:8443"},
 		{"extraEnv[0].name=POD_NAME"}, {"extraVolumeMounts[0].name=a", "extraVolumeMounts[0].mountPath=/etc/thalassa-ccm/credentials/"},
-		{"extraVolumes[0].name=a", "extraVolumes[1].name=a"},
+		{"extraVolumes[0].name=a", "extraVolumes[1].name=a"}, {"extraContainers[0].name=cloud-controller-manager", "extraContainers[0].image=a"},
 		{"commonLabels.k8s-app=a"}, {"podAnnotations.checksum/config=a"},
 		{"admissionPolicy.validationActions={Deny,Warn}"}, {"extraArgs.v=4"},
+		{"rbac=null"}, {"image.pullPolicy=null"}, {`cloudConfig.additionalLabels.k8s\.thalassa\.cloud/cluster=a`},
 	}
 }
 
@@ -50,8 +58,12 @@ func refusals() [][]string {
 func sayings(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for line := range strings.Lines(regexp.MustCompile(`(?s)\{\{-? *dict\b.*?\}\}|\{\{-?[^{]*:= dict\n.*?\}\}|\{\{/\*.*?\*/\}\}`).
-		ReplaceAllString(readFile(t, filepath.Join(chartDir, "templates", "_validate.tpl")), "")) {
+	var templates strings.Builder
+	for _, name := range []string{"_validate.tpl", "_validate_values.tpl"} {
+		templates.WriteString(readFile(t, filepath.Join(chartDir, "templates", name)))
+	}
+	for line := range strings.Lines(regexp.MustCompile(`(?s)\{\{-? *dict\b.*?\}\}|\{\{-?[^{]*:= (?:dict|list)\n.*?\}\}|\{\{/\*.*?\*/\}\}`).
+		ReplaceAllString(templates.String(), "")) {
 		line = strings.TrimSpace(line)
 		text := strings.TrimSpace(regexp.MustCompile(`\{\{.*?\}\}`).ReplaceAllString(line, "\x00"))
 		if strings.Trim(text, "\x00 ") == "" {
@@ -86,7 +98,7 @@ func TestEveryRefusalIsSaid(t *testing.T) {
 	}
 	for _, pattern := range all {
 		matches := regexp.MustCompile("^" + pattern + "$")
-		found := strings.Contains(pattern, "no value of this version any more") // TestRemovedValuesNameTheirSuccessors has those
+		found := strings.Contains(pattern, "no value of this chart") // TestRemovedValuesNameTheirSuccessors has those
 		for sentence := range heard {
 			found = found || matches.MatchString(sentence)
 		}

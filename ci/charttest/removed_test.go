@@ -3,8 +3,12 @@ package charttest
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
@@ -34,6 +38,44 @@ func successor(t *testing.T) string {
 	return dir
 }
 
+// TestKnownNamesNameTheirSuccessors: names that people know from other charts are refused with the value to set, and every value that
+// an advice names exists.
+func TestKnownNamesNameTheirSuccessors(t *testing.T) {
+	for set, successor := range map[string]string{
+		"serviceMonitor.labels.release=prometheus": "scrape.labels", "serviceMonitor.interval=1m": "scrape.interval",
+		"podMonitor.scrapeTimeout=10s": "scrape.timeout", "prometheusRule.enabled=true": "rules.enabled",
+		"metrics.serviceMonitor.enabled=true": "serviceMonitor.enabled", "replicaCount=3": "replicas",
+		"cloudConfig.cloudCredentials.existingSecret=a": "credentials.existingSecret", "metrics.enabled=false": "serviceMonitor.enabled",
+	} {
+		for engine, render := range engines(t) {
+			_, _, err := render(chartDir, release(minimal(t, set)))
+			if err == nil {
+				t.Errorf("%s accepts %s", engine, set)
+				continue
+			}
+			if got := sentences(t, err.Error()); len(got) != 1 || !strings.Contains(got[0], " is no value of this chart: ") || !strings.Contains(got[0], successor) {
+				t.Errorf("%s with %s: the chart says %q, want one sentence with %s", engine, set, got, successor)
+			}
+		}
+	}
+	advices := map[string]string{}
+	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(chartDir, "removed.yaml"))), &advices); err != nil {
+		t.Fatal(err)
+	}
+	values := slices.Concat(documented(t), sections(t))
+	for name, advice := range advices {
+		for _, successor := range regexp.MustCompile(`[a-z][a-zA-Z]*(\.[a-z][a-zA-Z]*)+|^set ([a-zA-Z]+) instead$`).FindAllString(advice, -1) {
+			successor = strings.TrimSuffix(strings.TrimPrefix(successor, "set "), " instead")
+			if !slices.Contains(values, successor) {
+				t.Errorf("%s: %q names %s, which is no value", name, advice, successor)
+			}
+		}
+		if slices.Contains(values, name) {
+			t.Errorf("%s is a value", name)
+		}
+	}
+}
+
 // TestRemovedValuesNameTheirSuccessors: the next version tells what became of a value.
 func TestRemovedValuesNameTheirSuccessors(t *testing.T) {
 	dir := successor(t)
@@ -47,8 +89,8 @@ func TestRemovedValuesNameTheirSuccessors(t *testing.T) {
 		}
 	}
 	for want, sets := range map[string][]string{
-		"port is no value of this version any more: set securePort instead":               {"port=10258"},
-		"metrics.old is no value of this version any more: set metrics.tlsSecret instead": {"metrics.old.name=a"},
+		"port is no value of this chart: set securePort instead":               {"port=10258"},
+		"metrics.old is no value of this chart: set metrics.tlsSecret instead": {"metrics.old.name=a"},
 	} {
 		err := render(sets...)
 		if err == nil {

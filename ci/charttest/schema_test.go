@@ -17,6 +17,7 @@ type schema struct {
 	Type                 any                `json:"type"`
 	Properties           map[string]*schema `json:"properties"`
 	AdditionalProperties any                `json:"additionalProperties"`
+	PatternProperties    map[string]any     `json:"patternProperties"`
 	Items                *schema            `json:"items"`
 	Minimum              float64            `json:"minimum"`
 	Maximum              float64            `json:"maximum"`
@@ -55,7 +56,7 @@ func objectPaths(t *testing.T, closed bool) []string {
 	t.Helper()
 	var paths []string
 	readSchema(t).walk("", func(path string, s *schema) {
-		if s.isObject() && (s.AdditionalProperties == false) == closed {
+		if s.isObject() && (s.AdditionalProperties == false && s.PatternProperties == nil) == closed {
 			paths = append(paths, path)
 		}
 	})
@@ -68,11 +69,13 @@ func TestSchemaOpenObjects(t *testing.T) {
 		// Maps of names to texts that are the user's.
 		"cloudConfig.additionalLabels", "commonAnnotations", "commonLabels", "extraArgs", "metrics.service.annotations", "nodeSelector",
 		"podAnnotations", "podLabels", "rules.alertLabels", "rules.annotations", "rules.labels", "scrape.annotations", "scrape.labels",
-		"serviceAccount.annotations",
+		"serviceAccount.annotations", "serviceAccount.labels",
 		// Parts of Kubernetes objects, which the API server checks.
-		"affinity", "extraEnv[0]", "extraVolumeMounts[0]", "extraVolumes[0]", "networkPolicy.extraEgress[0]", "networkPolicy.metricsFrom[0]",
+		"affinity", "dnsConfig", "envFrom[0]", "extraContainers[0]", "extraEnv[0]", "initContainers[0]", "extraVolumeMounts[0]", "extraVolumes[0]", "networkPolicy.extraEgress[0]", "networkPolicy.metricsFrom[0]",
 		"podSecurityContext", "resources", "scrape.metricRelabelings[0]", "scrape.relabelings[0]", "securityContext", "tolerations[0]",
 		"topologySpreadConstraints[0]", "updateStrategy",
+		// Whole Kubernetes objects.
+		"extraObjects[0]",
 		// Other charts' values.
 		"global",
 	}
@@ -103,19 +106,20 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 	for _, set := range []string{
 		"securePort=https", "securePort=0", "securePort=70000", "logVerbosity=-1", "hostNetwork=maybe",
 		"image.digest=latest", "image.pullPolicy=Sometimes", "image.repository=", "bindAddress=",
-		"dnsPolicy=Cluster", "cloudConfig.endpoint=api.thalassa.cloud", "cloudConfig.cluster=7",
+		"dnsPolicy=Cluster", "cloudConfig.cluster=7",
 		"cloudConfig.loadBalancer.creationPollInterval=0", "cloudConfig.loadBalancer.creationPollTimeout=5m",
 		"cloudConfig.additionalLabels.team=7", "extraArgs.--profiling=false", "extraArgs.profiling={a,b}",
 		"cloudConfig.loadBalancer.driftPeriod=-1", "cloudConfig.loadBalancer.drift=fix", "cloudConfig.loadBalancer.class=a b", "cloudConfig.loadBalancer.onlyClass=some",
 		"cloudConfig.loadBalancer.defaults.max-connections=20000", "cloudConfig.loadBalancer.defaults.publish=all",
 		"cloudConfig.loadBalancer.defaults.adopt=lb-1", "cloudConfig.loadBalancer.nodeSecurityGroup=a b",
-		"cloudConfig.inventory.machineAge=0", "cloudConfig.inventory.balancerAge=5m",
-		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "cloudConfig.api.burst=many",
+		"scrape.interval=30", "scrape.interval=", "scrape.timeout=1s1m", "advanced.inventory.machineAge=0", "advanced.inventory.balancerAge=5m",
+		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "advanced.api.burst=many", "advanced.api.burst=0",
+		"podDisruptionBudget.minAvailable=half", "podDisruptionBudget.maxUnavailable=0", "revisionHistoryLimit=-1", "minReadySeconds=-1",
+		"extraContainers[0].name=a", "initContainers[0].image=a", "extraObjects[0].kind=ConfigMap", "hostAliases[0].ip=10.0.0.10",
 		"credentials.workloadIdentity.enabled=yes", "credentials.workloadIdentity.lifetime=59", "credentials.workloadIdentity.audience=",
-		"caBundle.pem=text", "caBundle.pem=-----BEGIN CERTIFICATE----------BEGIN PRIVATE KEY-----", "caBundle.existing.kind=Pod", "caBundle.existing.key=",
+		"caBundle.existing.kind=Pod", "caBundle.existing.key=",
 		"admissionPolicy.enabled=maybe", "admissionPolicy.validationActions=Deny", "admissionPolicy.validationActions={Refuse}",
 		"admissionPolicy.validationActions={Warn,Warn}", "admissionPolicy.validationActions[0]=",
-		"cloudConfig=null", "credentials=null", "image=null", "rbac=null", "serviceAccount=null",
 	} {
 		t.Run(set, func(t *testing.T) {
 			got := refusal(t, minimal(t, set))
@@ -126,10 +130,21 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 	}
 }
 
+// TestSchemaAcceptsDurations of Prometheus, of several units as well.
+func TestSchemaAcceptsDurations(t *testing.T) {
+	for _, duration := range []string{"30s", "1m30s", "500ms", "1h", "1d12h"} {
+		got := serviceEndpoint(t, "scrape.interval="+duration, "scrape.timeout="+duration)
+		if !strings.Contains(got, "interval: "+duration+"\n") || !strings.Contains(got, "scrapeTimeout: "+duration+"\n") {
+			t.Errorf("%s: the endpoint is\n%s", duration, got)
+		}
+	}
+}
+
 func TestSchemaAcceptsNull(t *testing.T) {
 	for _, path := range []string{
 		"cloudConfig.project", "cloudConfig.defaultSubnet", "cloudConfig.endpoint", "cloudConfig.additionalLabels",
-		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults", "cloudConfig.loadBalancer.nodeSecurityGroup", "cloudConfig.instancesV2", "cloudConfig.inventory", "cloudConfig.api",
+		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults", "cloudConfig.loadBalancer.nodeSecurityGroup", "cloudConfig.instancesV2", "cloudConfig.api", "advanced", "advanced.inventory", "advanced.api",
+		"nameOverride", "namespaceOverride", "podDisruptionBudget",
 		"credentials.workloadIdentity", "caBundle", "caBundle.pem", "caBundle.existing", "caBundle.existing.name",
 		"image.registry", "image.tag", "image.digest",
 		"imagePullSecrets", "fullnameOverride", "extraArgs", "kubernetesServiceHost", "kubernetesServicePort",

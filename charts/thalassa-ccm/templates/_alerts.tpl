@@ -3,17 +3,17 @@
 {{- include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNoLeader" "severity" "critical" "for" "5m"
   "expr" (printf `count by (namespace) (max_over_time(leader_election_master_status{%s, name="cloud-controller-manager"}[1h])) unless (sum by (namespace) (leader_election_master_status{%s, name="cloud-controller-manager"}) > 0)%s` .pods .pods (ternary "" (printf ` or sum by (namespace) (absent(leader_election_master_status{%s, name="cloud-controller-manager"}))` .pods) (not (empty .root.Values.rules.allNamespaces))))
-  "summary" "No cloud controller manager is active: new nodes stay tainted and load balancers are not maintained."
+  "summary" "No cloud controller manager is active: new nodes stay tainted, and load balancers are not updated."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMTwoLeaders" "severity" "critical" "for" "2m"
   "expr" (printf `sum by (namespace) (leader_election_master_status{%s, name="cloud-controller-manager"}) > 1` .pods)
-  "summary" "More than one cloud controller manager is active: they may undo each other's work."
+  "summary" "More than one cloud controller manager is active: they may revert each other's changes."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPIAway" "severity" "critical" "for" "5m"
   "expr" (printf `max by (namespace) (%s_circuit_open{%s}) == 1` .api .pods)
-  "summary" "The API of Thalassa Cloud does not answer: load balancers and nodes stay as they are."
+  "summary" "The API of Thalassa Cloud does not answer: load balancers and nodes are not updated."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPIErrors" "severity" "warning" "for" "15m"
@@ -33,7 +33,7 @@
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudQuotaReached" "severity" "warning" "for" "5m"
   "expr" (printf `sum by (namespace) (increase(%s_request_errors{%s, reason="quota"}[15m])) > 0` .api .pods)
-  "summary" "A quota of Thalassa Cloud is used up: some load balancer cannot be made or changed."
+  "summary" "A quota of Thalassa Cloud is used up: a load balancer cannot be created or changed."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCloudAPISlow" "severity" "warning" "for" "15m"
@@ -43,12 +43,12 @@
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMSecretsNotReloaded" "severity" "warning" "for" "10m"
   "expr" (printf `max by (namespace) (cloudprovider_thalassa_secrets_reload_failing{%s}) == 1` .pods)
-  "summary" "New credentials or CA certificates are no good: the old ones are in use until they expire."
+  "summary" "New credentials or CA certificates cannot be used: the previous ones are in use until they expire."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMQueueStuck" "severity" "warning" "for" "15m"
   "expr" (printf `min_over_time(workqueue_depth{%s}[10m]) > 50` .pods)
-  "summary" "Nodes or Services wait longer than they should."
+  "summary" "More than 50 Nodes or Services wait in a queue."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMKubernetesAPIErrors" "severity" "warning" "for" "15m"
@@ -59,23 +59,23 @@
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMServicesFailing" "severity" "warning" "for" "30m"
   "expr" (printf `sum by (namespace) (increase(service_lb_reconcile_duration_seconds_count{%s, result="failed"}[15m])) > 0` .pods)
-  "summary" "Some Service does not get the load balancer it should have."
+  "summary" "The load balancer of at least one Service cannot be created or updated."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMDrifted" "severity" "warning" "for" "30m"
   "expr" (printf `sum by (namespace) (service_lb_drifted{%s}) > 0` .pods)
-  "summary" "What some Service has in the cloud was changed by hand, and is not put right."
+  "summary" "The load balancer of at least one Service was changed in the cloud, and the change is not reverted."
 ) .) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMOrphans" "severity" "warning" "for" "30m"
   "expr" (printf `sum by (namespace) (service_lb_orphans{%s}) > 0` .pods)
-  "summary" "The cloud has load balancers or parts of them whose Services are gone; they may cost money."
+  "summary" "The cloud has load balancers or target groups whose Services do not exist any more; they may cost money."
 ) .) }}
 {{- if not (include "thalassa-ccm.neverLooks" .root) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMPatrolOverdue" "severity" "warning" "for" (printf "%ss" (include "thalassa-ccm.overdue" .root))
   "expr" (printf `time() - max by (namespace) (service_lb_patrol_timestamp_seconds{%s}) > %s` .pods (include "thalassa-ccm.overdue" .root))
-  "summary" "Nobody looks for what was changed in the cloud by hand, nor for what Services that are gone left behind."
+  "summary" "The cloud is not checked for changes that were made by hand, nor for load balancers whose Services do not exist any more."
 ) .) }}
 {{- end }}
 {{- end }}
@@ -83,26 +83,26 @@
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNodesUninitialised" "severity" "warning" "for" "15m"
   "expr" (printf `sum by (namespace) (node_keeper_uninitialised{%s}) > 0` .pods)
-  "summary" "Some Nodes wait to be initialised: no pod is scheduled to them."
+  "summary" "Some Nodes are not initialised: no pods are scheduled to them."
 ) .) }}
 {{- end }}
 {{- if (include "thalassa-ccm.work" .root | fromJson).lifecycle }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNodesNotRemoved" "severity" "warning" "for" "30m"
   "expr" (printf `sum by (namespace) (node_lifecycle_deletions_blocked{%s, reason!~"kept|dry_run"}) > 0` .pods)
-  "summary" "The machines of some Nodes are missing or not to be looked at, and something speaks against removing the Nodes."
+  "summary" "Some Nodes are not deleted although their machines are missing or in an unknown state."
 ) .) }}
 {{- end }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMRoutesMissing" "severity" "warning" "for" "15m"
   "expr" (printf `sum by (namespace) (node_route_nodes_lacking{%s}) > 0` .pods)
-  "summary" "Some Nodes lack a route to their pods, which nobody reaches from other Nodes."
+  "summary" "Some Nodes have no route to their pods: other Nodes cannot reach these pods."
 ) .) }}
 {{- with include "thalassa-ccm.followed" .root }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMInventoryOld" "severity" "warning" "for" "15m"
   "expr" (printf `max by (namespace) (cloudprovider_thalassa_inventory_age_seconds{%s, kind=~"%s"}) > %s` $.pods . (include "thalassa-ccm.oldAge" $.root))
-  "summary" "What is known of the cloud is old: it cannot be listed, or takes very long."
+  "summary" "The cached list of objects in the cloud is old: the cloud cannot be listed, or the list takes very long."
 ) $) }}
 {{- end }}
 {{- end -}}

@@ -56,8 +56,19 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The keys of the configuration file: those under cloudConfig, and the rarely used ones under advanced. As JSON. */}}
+{{- define "thalassa-ccm.configKeys" -}}
+{{- $keys := deepCopy (omit .Values.cloudConfig "existing") -}}
+{{- range $section, $values := .Values.advanced | default dict -}}
+{{- with $values -}}
+{{- $_ := set $keys $section (merge (dict) . (get $keys $section | default dict)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $keys -}}
+{{- end -}}
+
 {{/*
-The configuration file: the values under cloudConfig without the empty ones, and
+The configuration file: the values under cloudConfig and advanced without the empty ones, and
 where the credentials are. Never the credentials themselves.
 */}}
 {{- define "thalassa-ccm.cloudConfig" -}}
@@ -65,7 +76,7 @@ where the credentials are. Never the credentials themselves.
 {{- with include "thalassa-ccm.caFile" . -}}
 {{- $_ := set $config "caBundle" . -}}
 {{- end -}}
-{{- range $key, $value := omit .Values.cloudConfig "existing" -}}
+{{- range $key, $value := include "thalassa-ccm.configKeys" . | fromJson -}}
 {{- if not (or (kindIs "invalid" $value) (eq (toJson $value) `""`)) -}}
 {{- $_ := set $config $key $value -}}
 {{- end -}}

@@ -9,6 +9,10 @@ args:
 env:
   {{- . | nindent 2 }}
 {{- end }}
+{{- with .Values.envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 ports:
   - name: metrics
     containerPort: {{ .Values.securePort }}

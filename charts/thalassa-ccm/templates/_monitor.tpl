@@ -1,3 +1,12 @@
+{{/* Where a monitor in another namespace finds the pods or their Service. Without this it looks in its own namespace. */}}
+{{- define "thalassa-ccm.scrapedNamespace" -}}
+{{- if (.Values.scrape).namespace -}}
+namespaceSelector:
+  matchNames:
+    - {{ include "thalassa-ccm.namespace" . | quote }}
+{{- end -}}
+{{- end -}}
+
 {{/* One endpoint of either monitor. ownToken: Prometheus shows the token of its own ServiceAccount. */}}
 {{- define "thalassa-ccm.endpoint" -}}
 {{- $scrape := .root.Values.scrape | default dict -}}
@@ -37,7 +46,7 @@ ca:
   secret:
     name: {{ . | quote }}
     key: {{ ($scrape.ca).key | default "ca.crt" }}
-serverName: {{ $scrape.serverName | default (printf "%s.%s.svc" (include "thalassa-ccm.nameWith" (dict "root" $ "suffix" "metrics")) $.Release.Namespace) | quote }}
+serverName: {{ $scrape.serverName | default (printf "%s.%s.svc" (include "thalassa-ccm.nameWith" (dict "root" $ "suffix" "metrics")) (include "thalassa-ccm.namespace" $)) | quote }}
 {{- else }}
 insecureSkipVerify: true
 {{- end }}

@@ -1,7 +1,18 @@
-{{/* Name of the chart's objects: the release's name, with the chart's name once. */}}
+{{/* Name of what is installed: that of the chart, or nameOverride. */}}
+{{- define "thalassa-ccm.name" -}}
+{{- .Values.nameOverride | default .Chart.Name -}}
+{{- end -}}
+
+{{/* Namespace of the objects that need not be in kube-system. */}}
+{{- define "thalassa-ccm.namespace" -}}
+{{- .Values.namespaceOverride | default .Release.Namespace -}}
+{{- end -}}
+
+{{/* Name of the chart's objects: the release's name, with the name of what is installed once. */}}
 {{- define "thalassa-ccm.fullname" -}}
-{{- $name := printf "%s-%s" .Release.Name .Chart.Name -}}
-{{- if contains .Chart.Name .Release.Name -}}
+{{- $own := include "thalassa-ccm.name" . -}}
+{{- $name := printf "%s-%s" .Release.Name $own -}}
+{{- if contains $own .Release.Name -}}
 {{- $name = .Release.Name -}}
 {{- end -}}
 {{- .Values.fullnameOverride | default $name | trunc 63 | trimSuffix "-" -}}
@@ -36,8 +47,16 @@ of ten characters or a little less, from an alphabet of its own.
 
 {{/* Labels pods are selected by. A workload's selector cannot be changed: these must stay as they are. */}}
 {{- define "thalassa-ccm.selectorLabels" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/name: {{ include "thalassa-ccm.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{/*
+The label that a ServiceMonitor selects the Service by. It is no label that an installer owns: Argo CD, when it tracks objects by
+label, overwrites app.kubernetes.io/instance on the Service, but not in the selector of the ServiceMonitor.
+*/}}
+{{- define "thalassa-ccm.metricsLabels" -}}
+k8s.thalassa.cloud/metrics-service: {{ include "thalassa-ccm.nameWith" (dict "root" . "suffix" "metrics") | quote }}
 {{- end -}}
 
 {{- define "thalassa-ccm.ownPodLabels" -}}

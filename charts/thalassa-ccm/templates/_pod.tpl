@@ -1,3 +1,24 @@
+{{/* How a workload keeps old revisions and counts pods as available, where values say so. */}}
+{{- define "thalassa-ccm.history" -}}
+{{- $fields := dict -}}
+{{- if not (kindIs "invalid" .Values.revisionHistoryLimit) -}}
+{{- $_ := set $fields "revisionHistoryLimit" .Values.revisionHistoryLimit -}}
+{{- end -}}
+{{- with .Values.minReadySeconds -}}
+{{- $_ := set $fields "minReadySeconds" . -}}
+{{- end -}}
+{{- with $fields -}}{{- toYaml . -}}{{- end -}}
+{{- end -}}
+
+{{/*
+Seconds that the pod gets to stop. The program waits for a write to the cloud as long as one call may take, and needs up to 15 seconds
+more to release the lease and to exit.
+*/}}
+{{- define "thalassa-ccm.gracePeriod" -}}
+{{- $call := ((.Values.cloudConfig).api).callTimeout | default 30 -}}
+{{- max (int .Values.terminationGracePeriodSeconds) (add (int $call) 15) -}}
+{{- end -}}
+
 {{/* The pod template, the same for every kind of workload. */}}
 {{- define "thalassa-ccm.podTemplate" -}}
 metadata:
@@ -17,10 +38,18 @@ spec:
   automountServiceAccountToken: {{ ne .Values.profile "managed" }}
   hostNetwork: {{ include "thalassa-ccm.hostNetwork" . }}
   dnsPolicy: {{ include "thalassa-ccm.dnsPolicy" . }}
+  {{- with .Values.dnsConfig }}
+  dnsConfig:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.hostAliases }}
+  hostAliases:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   {{- with include "thalassa-ccm.priorityClassName" . }}
   priorityClassName: {{ . | quote }}
   {{- end }}
-  terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+  terminationGracePeriodSeconds: {{ include "thalassa-ccm.gracePeriod" . }}
   {{- with (include "thalassa-ccm.pullSecrets" . | fromJson).items }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
@@ -32,9 +61,16 @@ spec:
   securityContext:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+  {{- with .Values.initContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   containers:
     - name: cloud-controller-manager
       {{- include "thalassa-ccm.container" . | nindent 6 }}
+    {{- with .Values.extraContainers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   volumes:
     {{- include "thalassa-ccm.volumes" . | trim | nindent 4 }}
 {{- end -}}

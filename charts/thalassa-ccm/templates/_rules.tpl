@@ -180,7 +180,7 @@ cloud itself has to say something only about files with secrets.
 {{- if ne .Values.profile "managed" -}}
 kind: ServiceAccount
 name: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
-namespace: {{ .Release.Namespace | quote }}
+namespace: {{ include "thalassa-ccm.namespace" . | quote }}
 {{- else -}}
 {{- $subject := .Values.tenant.subject -}}
 kind: {{ $subject.kind | default "User" }}

@@ -1,8 +1,15 @@
 {{/* Stops the installation with one sentence for each value that is missing or in the wrong place. */}}
 {{- define "thalassa-ccm.validate" -}}
+{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "null")) -}}
+{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "reserved" "objects" "endpoint" "hosts" "image" "cidrs" "masks" "replicas" "pem")) -}}
+{{- include "thalassa-ccm.report" (dict "root" . "checks" (list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags")) -}}
+{{- end -}}
+
+{{/* Fails with what the checks print. */}}
+{{- define "thalassa-ccm.report" -}}
 {{- $problems := list -}}
-{{- range list "removed" "names" "profile" "workload" "rollout" "network" "tenant" "cloud" "balancers" "routes" "credentials" "bundle" "account" "metrics" "readers" "labels" "policy" "extras" "flags" -}}
-{{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $) -}}
+{{- range .checks -}}
+{{- range splitList "\n" (include (printf "thalassa-ccm.validate.%s" .) $.root) -}}
 {{- with trim . -}}{{- $problems = append $problems . -}}{{- end -}}
 {{- end -}}
 {{- end -}}
@@ -13,6 +20,24 @@
 
 {{/* Each of these prints one line for each problem. */}}
 
+{{/* Values that other templates cannot do without: those with @notnull in values.yaml. */}}
+{{- define "thalassa-ccm.validate.null" -}}
+{{- $top := list
+  "bindAddress" "cloudConfig" "credentials" "image" "logVerbosity" "profile" "rbac" "replicas" "securePort" "serviceAccount"
+  "terminationGracePeriodSeconds"
+-}}
+{{- range $key := $top }}
+{{- if kindIs "invalid" (index $.Values $key) }}
+{{ $key }} is null: give it a value, or leave it out to have the default
+{{- end }}
+{{- end }}
+{{- range $key := list "pullPolicy" "repository" }}
+{{- if and $.Values.image (kindIs "invalid" (index $.Values.image $key)) }}
+image.{{ $key }} is null: give it a value, or leave it out to have the default
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- define "thalassa-ccm.validate.removed" -}}
 {{- range $path, $advice := .Files.Get "removed.yaml" | fromYaml }}
 {{- $value := $.Values }}
@@ -21,7 +46,7 @@
 {{- $value = get ($value.found | default dict) $key }}
 {{- end }}
 {{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
-{{ $path }} is no value of this version any more: {{ $advice }}
+{{ $path }} is no value of this chart: {{ $advice }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -29,7 +54,13 @@
 {{/* The rules for names of Services are the strictest; a name that is made from the release's is cut to 63 characters. */}}
 {{- define "thalassa-ccm.validate.names" -}}
 {{- $name := .Values.fullnameOverride | default (include "thalassa-ccm.fullname" .) -}}
-{{- if or (gt (len $name) 63) (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) }}
+{{- $label := "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" -}}
+{{- if and .Values.namespaceOverride (or (gt (len .Values.namespaceOverride) 63) (not (regexMatch $label .Values.namespaceOverride))) }}
+namespaceOverride is {{ .Values.namespaceOverride }}, which is no name of a namespace: use small letters, digits and dashes, and at most 63 characters, for example --set namespaceOverride=kube-system
+{{- end }}
+{{- if and .Values.nameOverride (or (gt (len .Values.nameOverride) 63) (not (regexMatch $label .Values.nameOverride))) }}
+nameOverride is {{ .Values.nameOverride }}, which is part of names and labels of objects: use small letters, digits and dashes, and at most 63 characters, for example --set nameOverride=ccm
+{{- else if or (gt (len $name) 63) (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) }}
 {{ ternary "fullnameOverride" "the name of the release" (not (empty .Values.fullnameOverride)) }} makes objects named {{ $name }}, which no Service can be: names begin with a letter, have small letters, digits and dashes, and at most 63 characters, for example --set fullnameOverride=thalassa-ccm
 {{- end }}
 {{- end -}}
@@ -46,6 +77,17 @@ part={{ .Values.part }} belongs to profile managed: a self-managed cluster has b
 {{- define "thalassa-ccm.validate.workload" -}}
 {{- if and (eq .Values.profile "managed") (eq (.Values.kind | default "") "DaemonSet") }}
 kind=DaemonSet belongs to profile self-managed: in a hosting cluster it would put a pod on every node, set kind=Deployment and replicas
+{{- end }}
+{{- if and (eq (.Values.dnsPolicy | default "") "None") (not (.Values.dnsConfig).nameservers) }}
+dnsConfig.nameservers is required while dnsPolicy is None: the pods would have no resolver, for example --set dnsConfig.nameservers[0]=10.0.0.10
+{{- end }}
+{{- $budget := .Values.podDisruptionBudget | default dict -}}
+{{- if not (or (kindIs "invalid" $budget.minAvailable) (kindIs "invalid" $budget.maxUnavailable)) }}
+podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude each other: a budget has one of them, leave one of them out
+{{- end }}
+{{- $least := $budget.minAvailable -}}
+{{- if or (eq (toString $least) "100%") (and (gt (int $least) 0) (ge (int $least) (int .Values.replicas))) }}
+podDisruptionBudget.minAvailable is {{ $budget.minAvailable }}, which is all pods: a drain of a node would wait for ever, make it less than replicas
 {{- end }}
 {{- if and (.Values.networkPolicy).enabled (eq (include "thalassa-ccm.hostNetwork" .) "true") }}
 networkPolicy.enabled and hostNetwork exclude each other: no NetworkPolicy is applied on the host network, set one of them to false
@@ -92,7 +134,7 @@ cloudConfig.endpoint has the port {{ $cloud }}, which is not among networkPolicy
 {{- $subject := (.Values.tenant).subject | default dict -}}
 {{- $part := ternary (.Values.part | default "") "" (eq .Values.profile "managed") -}}
 {{- if and (eq $part "hosting") (not $kubeconfig.existingSecret) }}
-tenant.kubeconfig.existingSecret is required with part hosting: it names a Secret in namespace {{ .Release.Namespace }} with a kubeconfig of the served cluster, for example --set tenant.kubeconfig.existingSecret=tenant-kubeconfig
+tenant.kubeconfig.existingSecret is required with part hosting: it names a Secret in namespace {{ include "thalassa-ccm.namespace" . }} with a kubeconfig of the served cluster, for example --set tenant.kubeconfig.existingSecret=tenant-kubeconfig
 {{- end }}
 {{- if and (eq $part "tenant") (not $subject.name) }}
 tenant.subject.name is required with part tenant: it is who the served cluster sees when the kubeconfig is used, for example --set tenant.subject.name=cloud-controller-manager
@@ -121,8 +163,8 @@ kubernetesServiceHost and kubernetesServicePort belong to profile self-managed: 
 {{- $existing := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
 {{- $config := .Values.cloudConfig -}}
 {{- if $existing }}
-{{- range $path := (include "thalassa-ccm.cloudConfigSet" $config | fromJson).items }}
-cloudConfig.{{ $path }} and cloudConfig.existing.name exclude each other: the whole file comes from {{ $existing }}, set it there or leave one of them out
+{{- range $path := (include "thalassa-ccm.cloudConfigSet" $.Values | fromJson).items }}
+{{ $path }} and cloudConfig.existing.name exclude each other: the whole file comes from {{ $existing }}, set it there or leave one of them out
 {{- end }}
 {{- else }}
 {{- if not $config.organisation }}
@@ -155,29 +197,32 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: name the route tabl
 {{- end }}
 {{- end -}}
 
-{{/* Keys of cloudConfig that are not as in values.yaml, as {"items": [...]}. A test compares these defaults with it. */}}
+{{/* Values of the configuration file that are not as in values.yaml, as {"items": [...]}. A test compares these defaults with it. */}}
 {{- define "thalassa-ccm.cloudConfigSet" -}}
 {{- $defaults := dict
-  "endpoint" "https://api.thalassa.cloud"
-  "loadBalancer.enabled" true "loadBalancer.creationPollInterval" 5 "loadBalancer.creationPollTimeout" 300 "loadBalancer.driftPeriod" 300
-  "loadBalancer.drift" "repair" "loadBalancer.removeOrphans" false "loadBalancer.class" "" "loadBalancer.onlyClass" false
-  "loadBalancer.defaults" dict "loadBalancer.nodeSecurityGroup" ""
-  "instancesV2.enabled" true "instancesV2.zoneAndRegionEnabled" true "instancesV2.typeLabels" false
-  "instancesV2.labelPrefix" "" "instancesV2.taintPrefix" "" "instancesV2.machineAnnotation" ""
-  "instancesV2.removalGracePeriod" 60 "instancesV2.maxRemovals" 20 "instancesV2.removalWindow" 600 "instancesV2.dryRun" false
-  "clusterCIDR" "" "routes.enabled" false "routes.table" "" "routes.exclusive" false "routes.driftPeriod" 300
-  "inventory.machineAge" 60 "inventory.balancerAge" 300
-  "api.callTimeout" 30 "api.requestsPerSecond" 50 "api.burst" 100
+  "cloudConfig.endpoint" "https://api.thalassa.cloud"
+  "cloudConfig.loadBalancer.enabled" true "cloudConfig.loadBalancer.creationPollInterval" 5 "cloudConfig.loadBalancer.creationPollTimeout" 300 "cloudConfig.loadBalancer.driftPeriod" 300
+  "cloudConfig.loadBalancer.drift" "repair" "cloudConfig.loadBalancer.removeOrphans" false "cloudConfig.loadBalancer.class" "" "cloudConfig.loadBalancer.onlyClass" false
+  "cloudConfig.loadBalancer.defaults" dict "cloudConfig.loadBalancer.nodeSecurityGroup" ""
+  "cloudConfig.instancesV2.enabled" true "cloudConfig.instancesV2.zoneAndRegionEnabled" true "cloudConfig.instancesV2.typeLabels" false
+  "cloudConfig.instancesV2.labelPrefix" "" "cloudConfig.instancesV2.taintPrefix" "" "cloudConfig.instancesV2.machineAnnotation" ""
+  "cloudConfig.instancesV2.removalGracePeriod" 60 "cloudConfig.instancesV2.maxRemovals" 20 "cloudConfig.instancesV2.removalWindow" 600 "cloudConfig.instancesV2.dryRun" false
+  "cloudConfig.clusterCIDR" "" "cloudConfig.routes.enabled" false "cloudConfig.routes.table" "" "cloudConfig.routes.exclusive" false "cloudConfig.routes.driftPeriod" 300
+  "advanced.inventory.machineAge" 60 "advanced.inventory.balancerAge" 300
+  "cloudConfig.api.callTimeout" 30 "cloudConfig.api.requestsPerSecond" 50 "advanced.api.burst" 100
 -}}
 {{- $set := list -}}
-{{- range $key, $value := omit . "existing" -}}
+{{- range $top, $keys := dict "cloudConfig" (omit .cloudConfig "existing") "advanced" (.advanced | default dict) -}}
+{{- range $key, $value := $keys -}}
+{{- $path := printf "%s.%s" $top $key -}}
 {{- if and (kindIs "map" $value) (ne $key "additionalLabels") -}}
 {{- range $inner, $nested := $value -}}
-{{- $path := printf "%s.%s" $key $inner -}}
+{{- $path := printf "%s.%s" $path $inner -}}
 {{- if ne (toString $nested) (toString (get $defaults $path)) -}}{{- $set = append $set $path -}}{{- end -}}
 {{- end -}}
-{{- else if and $value (ne (toString $value) (toString (get $defaults $key))) -}}
-{{- $set = append $set $key -}}
+{{- else if and $value (ne (toString $value) (toString (get $defaults $path))) -}}
+{{- $set = append $set $path -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- dict "items" $set | toJson -}}
@@ -210,7 +255,7 @@ cloudConfig.loadBalancer.drift=report and cloudConfig.loadBalancer.driftPeriod=0
 {{- $create := .Values.credentials.create | default dict -}}
 {{- $whole := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
 {{- if not (or .Values.credentials.existingSecret $identity.enabled $create.enabled $whole) }}
-credentials.existingSecret is required: it names a Secret in namespace {{ .Release.Namespace }} with the key personalAccessToken, or with the keys clientID and clientSecret, for example --set credentials.existingSecret=thalassa-credentials; without a Secret set credentials.workloadIdentity
+credentials.existingSecret is required: it names a Secret in namespace {{ include "thalassa-ccm.namespace" . }} with the key personalAccessToken, or with the keys clientID and clientSecret, for example --set credentials.existingSecret=thalassa-credentials; without a Secret set credentials.workloadIdentity
 {{- end }}
 {{- if and .Values.credentials.existingSecret $identity.enabled }}
 credentials.existingSecret and credentials.workloadIdentity.enabled exclude each other: with a workload identity there is no Secret, leave one of them out
@@ -260,7 +305,7 @@ cloudConfig.insecure and caBundle exclude each other: a certificate that is not 
 
 {{- define "thalassa-ccm.validate.account" -}}
 {{- if not (or .Values.serviceAccount.create .Values.serviceAccount.name) }}
-serviceAccount.name is required while serviceAccount.create is false: it names the ServiceAccount in namespace {{ .Release.Namespace }} that the pods run as, for example --set serviceAccount.name=cloud-controller-manager
+serviceAccount.name is required while serviceAccount.create is false: it names the ServiceAccount in namespace {{ include "thalassa-ccm.namespace" . }} that the pods run as, for example --set serviceAccount.name=cloud-controller-manager
 {{- end }}
 {{- end -}}
 
@@ -303,7 +348,7 @@ metrics.readers[{{ $index }}].namespace belongs to a ServiceAccount: a {{ $reade
 {{- define "thalassa-ccm.validate.labels" -}}
 {{- $own := include "thalassa-ccm.ownLabels" . | fromYaml -}}
 {{- $scrapes := (.Values.scrape).labels | default dict -}}
-{{- $owners := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "scrape.labels" $scrapes "rules.labels" (.Values.rules).labels -}}
+{{- $owners := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "scrape.labels" $scrapes "rules.labels" (.Values.rules).labels "serviceAccount.labels" .Values.serviceAccount.labels -}}
 {{- range $value, $labels := $owners }}
 {{- range $key, $_ := $labels }}
 {{- if hasKey $own $key }}
@@ -334,7 +379,10 @@ admissionPolicy.validationActions: Deny and Warn exclude each other, for a refus
 {{/* Names and paths that a pod may have once. */}}
 {{- define "thalassa-ccm.validate.extras" -}}
 {{- if include "thalassa-ccm.hosting" . -}}
+{{- $container := list (dict "name" "cloud-controller-manager") -}}
 {{- $lists := dict
+  "extraContainers" (dict "own" (concat $container (.Values.initContainers | default list)) "by" "name")
+  "initContainers" (dict "own" $container "by" "name")
   "extraEnv" (dict "own" (include "thalassa-ccm.ownEnv" . | fromYamlArray) "by" "name")
   "extraVolumes" (dict "own" (include "thalassa-ccm.ownVolumes" . | fromYamlArray) "by" "name")
   "extraVolumeMounts" (dict "own" (include "thalassa-ccm.ownMounts" . | fromYamlArray) "by" "mountPath")
