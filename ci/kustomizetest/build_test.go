@@ -23,13 +23,27 @@ func edit(t *testing.T, k overlay.Tree, name string) {
 	k.Permit(t, name, "production")
 }
 
+// configured is what a component needs in the configuration: a text of it, and what replaces that.
+func configured() map[string][2]string {
+	return map[string][2]string{
+		"allocate-node-cidrs": {"cluster: production\n", "cluster: production\nclusterCIDR: 10.244.0.0/16\n"},
+		"private-ca":          {"\ncloudCredentials:\n", "\ncaBundle: /etc/thalassa-ccm/ca/ca.crt\ncloudCredentials:\n"},
+		"workload-identity": {
+			"  directory: /etc/thalassa-ccm/credentials",
+			"  workloadIdentity: {serviceAccountID: sa-0123456789, subjectTokenFile: /var/run/secrets/thalassa/token}",
+		},
+	}
+}
+
 // built is an edited overlay with components.
 func built(t *testing.T, name string, components ...string) string {
 	t.Helper()
 	k := overlay.New(t)
 	edit(t, k, name)
-	if slices.Contains(components, "allocate-node-cidrs") {
-		k.Change(t, overlay.ConfigFile(name), "cluster: production\n", "cluster: production\nclusterCIDR: 10.244.0.0/16\n")
+	for component, change := range configured() {
+		if slices.Contains(components, component) {
+			k.Change(t, overlay.ConfigFile(name), change[0], change[1])
+		}
 	}
 	k.Use(t, name, components...)
 	return k.Build(t, overlay.Dir(name))

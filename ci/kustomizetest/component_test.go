@@ -78,6 +78,9 @@ func notMeant() map[string]map[string]string {
 		"high-availability": {
 			"managed-tenant": "no pods there",
 		},
+		"metrics-certificate": {
+			"managed-tenant": "no pods there",
+		},
 		"monitoring": {
 			"managed":        "Prometheus shows a certificate there: monitoring-managed",
 			"managed-tenant": "no pods there: monitoring-managed-tenant",
@@ -94,8 +97,14 @@ func notMeant() map[string]map[string]string {
 			"self-managed":   "no policy is applied on the host network",
 			"managed-tenant": "no pods there",
 		},
+		"private-ca": {
+			"managed-tenant": "no pods there",
+		},
 		"spec-rbac": {
 			"managed": "no permissions there",
+		},
+		"workload-identity": {
+			"managed-tenant": "no pods there",
 		},
 	}
 }
@@ -171,22 +180,37 @@ func TestOtherOverlaysRefuse(t *testing.T) {
 				t.Errorf("overlay %s takes component %s, and has %d objects then", name, component, len(decode(t, manifest)))
 				continue
 			}
-			if !strings.Contains(err.Error(), "/components/"+component+"'") {
+			sentence := "component " + component + " is only for overlay "
+			if !strings.Contains(err.Error(), "/components/"+component+"'") || !strings.Contains(err.Error(), sentence) {
 				t.Errorf("overlay %s with component %s says: %v", name, component, err)
 			}
 		}
 	}
 }
 
-// TestOrderMatters: a component before the one it needs does not build, instead of doing nothing.
+// TestOrderMatters: a component before the one it needs does not build, instead of doing nothing, and says which one comes first.
 func TestOrderMatters(t *testing.T) {
-	for _, components := range [][]string{{"high-availability"}, {"high-availability", "deployment"}} {
+	const (
+		workload = "component high-availability comes after component deployment, list that one first"
+		monitor  = "component metrics-certificate comes after component monitoring or monitoring-managed, list that one first"
+	)
+	for _, test := range []struct {
+		overlay    string
+		components []string
+		want       string
+	}{
+		{"self-managed", []string{"high-availability"}, workload},
+		{"self-managed", []string{"high-availability", "deployment"}, workload},
+		{"self-managed", []string{"metrics-certificate"}, monitor},
+		{"self-managed", []string{"metrics-certificate", "monitoring"}, monitor},
+		{"managed", []string{"metrics-certificate", "monitoring-managed"}, monitor},
+	} {
 		k := overlay.New(t)
-		edit(t, k, "self-managed")
-		k.Use(t, "self-managed", components...)
-		_, err := k.TryBuild(overlay.Dir("self-managed"))
-		if err == nil || !strings.Contains(err.Error(), "/spec/replicas") {
-			t.Errorf("%q: got %v, want an error with /spec/replicas", components, err)
+		edit(t, k, test.overlay)
+		k.Use(t, test.overlay, test.components...)
+		_, err := k.TryBuild(overlay.Dir(test.overlay))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s with %q: got %v, want an error with %q", test.overlay, test.components, err, test.want)
 		}
 	}
 }

@@ -43,6 +43,28 @@ func TestOverlayInAnotherRepository(t *testing.T) {
 	}
 }
 
+// TestPatchWithoutControlPlane applies the guide's patch: the pods then run on the nodes that it names, and on no others.
+func TestPatchWithoutControlPlane(t *testing.T) {
+	for name, component := range map[string]string{"DaemonSet": "", "Deployment": "components: [../../components/deployment]\n"} {
+		k := overlay.New(t)
+		edit(t, k, "self-managed")
+		patch := shown(t, "docs/guides/kustomize.md", "without the second operation they run on every node:\n\n```yaml\n", "```\n", "")
+		patch = strings.Replace(patch, "kind: DaemonSet", "kind: "+name, 1)
+		const file = "kustomize/overlays/self-managed/kustomization.yaml"
+		content, err := k.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.WriteFile(file, []byte(string(content)+component+patch)); err != nil {
+			t.Fatal(err)
+		}
+		text := k.Build(t, "kustomize/overlays/self-managed")
+		if strings.Contains(text, "control-plane") || !strings.Contains(text, "      nodeSelector:\n        pool: system\n") || !strings.Contains(text, "kind: "+name+"\n") {
+			t.Errorf("the patched %s:\n%s", name, text)
+		}
+	}
+}
+
 // shown is the first kustomization in a file, between two texts, without a prefix of its lines.
 func shown(t *testing.T, file, begin, end, prefix string) string {
 	t.Helper()
