@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs everything a change must pass, the way the README tells people to, and says how long each part took.
-# Without root: build, verify, test, demo, bench, fuzz. With root the same, before it test and demo as an ordinary user in a
-# clone of its own, because that is how most people run them, and races are looked for there; after it the proofs in a real
-# cluster. What is tested as an ordinary user is what is committed.
+# README's two commands come first, before anything is installed for the rest: make demo and make test find no program that only
+# ci/e2e-setup.sh installs, whether or not the machine has it. With root, an ordinary user runs them in a clone of its own, because
+# most people do, and the race detector runs there. What the ordinary user tests is what is committed. Root then repeats what differs
+# for root: the demo, and the packages with tests that need root. After ci/e2e-setup.sh come the other stages and, with root,
+# make test-root and the proofs in a real cluster.
 #
 # CI_BUDGET is the time limit in seconds for everything together, CI_CACHE the folder for root's caches.
 set -euo pipefail
@@ -21,6 +23,7 @@ as_user=()  # what runs a command as the ordinary user, in its clone
 table=()    # lines of the closing table
 failures=0  # stages that failed
 summaries=$(mktemp -d)
+programs=$(mktemp -d) # those of a machine on which ci/e2e-setup.sh never ran
 
 # stage NAME COMMAND... runs one part within what is left of the budget. A failing part does not stop the others.
 stage() {
@@ -54,11 +57,23 @@ interrupted() {
 
 # cleanup leaves nothing but the caches, which stay the ordinary user's for the next run.
 cleanup() {
-	rm -rf "$summaries"
+	rm -rf "$summaries" "$programs"
 	if [[ -n $home ]]; then
 		rm -rf "$home"/clone.*
 		chown -R "$account:" "$cache"/*/
 	fi
+}
+
+# prepare_programs links to every program in PATH but those that only ci/e2e-setup.sh installs. A Debian base has util-linux and mount.
+prepare_programs() {
+	local folder names
+	while IFS= read -r -d : folder; do
+		[[ ! -d $folder ]] || ln -s "$(realpath "$folder")"/* "$programs/" 2>/dev/null || true # the first of a name wins
+	done <<<"$PATH:"
+	names=$(awk '$1 == "need" && $3 !~ /^(util-linux|mount)$/ { print $2 }' ci/e2e-setup.sh)
+	[[ -n $names ]] || { echo 'ci: ci/e2e-setup.sh names no program' >&2; exit 1; }
+	(cd "$programs" && xargs rm -f <<<"$names")
+	chmod 755 "$programs"
 }
 
 # prepare_user makes the account, its caches and its clone. Root shares the caches: nothing is compiled twice.
@@ -108,29 +123,39 @@ prepare_clone() {
 	chmod 711 "$summaries"
 }
 
-# count adds up the closing lines of all test runs. A stage that failed without a failing test counts as one failure.
+# count adds up the closing lines of all test runs. A stage that failed without a failing test counts as one failure. Tests that
+# need root count as skipped unless this is root, which runs make test-root.
 count() {
-	find "$summaries" -type f -exec cat {} + | awk -v stages="$failures" '
+	find "$summaries" -type f -exec cat {} + | awk -v stages="$failures" -v user="$(id -u)" '
 		{ passed += $1; failed += $3 }
-		END { print passed + 0 " passed, " (failed > stages ? failed : stages) + 0 " failed" }'
+		{ for (i = 5; i < NF; i++) if ($(i + 1) ~ /^skipped/ || $(i + 1) == "need" && user != 0) skipped += $i }
+		END { print passed + 0 " passed, " (failed > stages ? failed : stages) + 0 " failed" (skipped ? ", " skipped " skipped" : "") }'
 }
 
 trap cleanup EXIT
 trap interrupted INT TERM HUP
 bash ci/setup.sh
-race=auto
+prepare_programs
+fresh=(env "PATH=$programs")
 if [[ $(id -u) == 0 ]]; then
-	bash ci/e2e-setup.sh
-	race=0 # the ordinary user has looked for races in the same tests; a second look would double what takes longest
 	prepare_user
-	stage "test as $account" "${as_user[@]}" make test TESTFLAGS=-count=1 "SUMMARY=$summaries/user/test"
-	stage "demo as $account" "${as_user[@]}" make demo
+	stage "demo as $account" "${as_user[@]}" "${fresh[@]}" make demo
+	stage "test as $account" "${as_user[@]}" "${fresh[@]}" make test TESTFLAGS=-count=1 "SUMMARY=$summaries/user/test"
+	stage 'demo as root' "${fresh[@]}" make demo
+	# All other tests do the same for root as for the user above. make test-root counts these again, with what they need.
+	stage 'test as root, not set up' "${fresh[@]}" make test RACE=0 'PACKAGES=$(root_packages)' TESTFLAGS=-count=1
+	bash ci/e2e-setup.sh
+	stage test-root make test-root TESTFLAGS=-count=1 "SUMMARY=$summaries/root"
+else
+	stage demo "${fresh[@]}" make demo
+	stage test "${fresh[@]}" make test TESTFLAGS=-count=1 "SUMMARY=$summaries/test"
 fi
 stage build make build
 stage verify make verify
-stage test make test "RACE=$race" TESTFLAGS=-count=1 "SUMMARY=$summaries/test"
-stage demo make demo
+# With the race detector, as above, budgets are those of smaller clusters.
+stage 'budgets in full size' make test RACE=0 PACKAGES=./src/thalassa TESTFLAGS='-count=1 -run=TestBudgets' "SUMMARY=$summaries/budgets"
 stage bench make bench BENCHTIME=1x
+stage lives make lives LIVES_TIME=60s
 stage fuzz make fuzz FUZZTIME=300x GUIDED=0
 if [[ $(id -u) == 0 ]]; then
 	stage e2e make e2e "SUMMARY=$summaries/e2e"

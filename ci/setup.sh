@@ -16,8 +16,6 @@ if [[ $(id -u) == 0 ]]; then
 	need useradd passwd
 	need setpriv util-linux
 	need flock util-linux
-	# The emulator's data plane of network namespaces filters with it.
-	need nft nftables
 fi
 
 if ((${#packages[@]} > 0)); then

@@ -52,8 +52,8 @@ func TestCluster(t *testing.T) {
 		proof{"a load balancer reaches pods on both nodes", balance},
 		proof{"datagrams reach pods on both nodes", datagrams},
 		proof{"a Service with both families has an address of each", dualStack},
-		proof{"the policy Local keeps the sender and skips nodes without pods", local},
-		proof{"the PROXY protocol tells the client's address", proxyProtocol},
+		proof{"the policy Local skips nodes without pods, and shows them the load balancer", local},
+		proof{"the PROXY protocol tells the client's address, which the policy Local does not", proxyProtocol},
 		proof{"source ranges block and allow", sourceRanges},
 		proof{"Prometheus reads the metrics as the ServiceMonitor says", scraped},
 		proof{"the credentials change while it runs", rotated},
@@ -91,9 +91,10 @@ func start(t *testing.T, o cluster.Options) *lab {
 	t.Helper()
 	if o.Values == nil {
 		// Nobody waits for a minute where ten seconds prove the same.
-		o.Values = map[string]any{"cloudConfig": map[string]any{
-			"instancesV2": map[string]any{"removalGracePeriod": 10}, "inventory": map[string]any{"machineAge": 10},
-		}}
+		o.Values = map[string]any{
+			"cloudConfig": map[string]any{"instancesV2": map[string]any{"removalGracePeriod": 10}},
+			"advanced":    map[string]any{"inventory": map[string]any{"machineAge": 10}},
+		}
 	}
 	l := begin(t, o)
 	if err := l.Install(t.Context()); err != nil {

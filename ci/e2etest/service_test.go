@@ -74,8 +74,8 @@ func sender(t *testing.T, answer testserver.Answer) netip.Addr {
 	return at.Addr().Unmap()
 }
 
-// local proves that a pod sees who has sent a packet to its node. That is the load balancer, which is a proxy; with the policy Cluster
-// it is a node.
+// local proves that a pod sees the address of the load balancer, which is a proxy, and not the client's; with the policy Cluster it
+// sees that of a node.
 func local(t *testing.T, l *lab) {
 	t.Helper()
 	namespace := l.runServers(t, "worker-1")
@@ -115,12 +115,17 @@ func (l *lab) isNodes(t *testing.T, address netip.Addr) bool {
 	})
 }
 
+// proxyProtocol proves that the header tells the client's address where the pod sees the load balancer's, with the policy Local.
 func proxyProtocol(t *testing.T, l *lab) {
 	t.Helper()
 	address := l.expose(t, l.runServers(t, "worker-1", "worker-2"), portProxied, func(s *corev1.Service) {
 		s.Annotations["loadbalancer.k8s.thalassa.cloud/enable-proxy-protocol"] = "true"
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	})
 	answer := l.awaitWeb(t, address, "worker-1", "worker-2")
+	if got := sender(t, answer); got != address {
+		t.Errorf("the server saw %s, want the load balancer's %s", got, address)
+	}
 	var family, from, to string
 	var fromPort, toPort int
 	if _, err := fmt.Sscanf(answer.Proxy, "PROXY %s %s %s %d %d", &family, &from, &to, &fromPort, &toPort); err != nil {

@@ -25,7 +25,12 @@ import (
 
 const chartDir = "../../charts/thalassa-ccm"
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
+func TestMain(m *testing.M) {
+	if code, is := kubectlMain(); is {
+		os.Exit(code)
+	}
+	controlplanetest.Main(m)
+}
 
 // cluster is an API server with the admission policy in force in one namespace.
 type cluster struct {

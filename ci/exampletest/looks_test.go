@@ -49,6 +49,7 @@ func looks() map[string]look {
 		"node-ports-rules":   shows("/v1/security-groups", `"remoteAddress":"10.0.`),
 		"reserved-ip":        shows("/v1/reserved-ips", `"status":"attached"`),
 		"proxy-protocol":     shows("/v1/loadbalancer-target-groups", `"enableProxyProtocol":true`, `"enableProxyProtocol":false`),
+		"session-affinity":   shows("/v1/loadbalancer-target-groups", `"MAGLEV"`),
 		"policy-per-port":    shows("/v1/loadbalancer-target-groups", `"ROUND_ROBIN"`, `"MAGLEV"`),
 		"health-check":       shows("/v1/loadbalancer-target-groups", `"path":"/ready"`, `"port":30900`, `"unhealthyThreshold":2`),
 		"health-check-off":   checks(tcpCheck, noCheck),

@@ -220,8 +220,8 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"certification": "is not known and has no effect; known are acl-allowed-sources, acl-port-<port>, adopt, create-security-group, ",
 		"Type":          "is not known and has no effect; known are ", "acl-anything": "is not known and has no effect; known are ", "certification.http": "is not known and has no effect; known are ",
-		"tls-ports": "cannot be had: load balancers of Thalassa Cloud pass TLS on as it is", "target-type.http": "cannot be had: the targets are nodes",
-		"tls": "is not known and has no effect; known are ", "certificate": "cannot be had: load balancers of Thalassa Cloud pass TLS on as it is",
+		"tls-ports": "is not supported: load balancers of Thalassa Cloud do not terminate TLS", "target-type.http": "is not supported: the targets are nodes",
+		"tls": "is not known and has no effect; known are ", "certificate": "is not supported: load balancers of Thalassa Cloud do not terminate TLS",
 		"reserved-ip.http": "is for one port, but " + registry.Prefix() + "reserved-ip holds for the whole Service; write it without .http",
 		"reserved-ip.nope": "is for one port, but " + registry.Prefix() + "reserved-ip holds for the whole Service; write it without .nope",
 		"max-connections":  "", "max-connections.http": "", "max-connections.53": "", "max-connections.443": "", "max-connections.8443": "", "acl-port-dns-tcp": "", "acl-port-80": "",

@@ -76,7 +76,7 @@ cloudConfig:
   endpoint: %s
   loadBalancer: {creationPollInterval: 1, driftPeriod: 1}
   instancesV2: {removalGracePeriod: 1}
-  inventory: {machineAge: 1, balancerAge: 1}
+advanced: {inventory: {machineAge: 1, balancerAge: 1}}
 credentials: {existingSecret: cloud}
 extraArgs: {node-monitor-period: 1s, node-status-update-frequency: 1s}
 `, emulator.DefaultOrganisation, emulator.DefaultVPC, c.cloud.URL)

@@ -17,6 +17,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
@@ -132,6 +133,7 @@ func (u Upgrade) Compare(step Step, exceptions []Exception) (used []Exception, p
 	for _, identity := range slices.Sorted(maps.Keys(before)) {
 		if now, there := after[identity]; there {
 			problems = append(problems, changes(step.Values, identity, before[identity], now)...)
+			problems = append(problems, scraped(step.Values, identity, before, after)...)
 			continue
 		}
 		i := slices.IndexFunc(exceptions, func(e Exception) bool {
@@ -155,10 +157,42 @@ func lasting() [][]string {
 	}
 }
 
+// serviceMonitor is the kind whose selector may change, if it selects the same Services: nothing is lost of sight then.
+const serviceMonitor = "ServiceMonitor"
+
+// scraped tells whether a ServiceMonitor selects other Services than before. For other kinds it says nothing.
+func scraped(values, identity string, before, after map[string]map[string]any) []string {
+	if kind, _, _ := strings.Cut(identity, " "); kind != serviceMonitor {
+		return nil
+	}
+	old, now := services(before[identity], before), services(after[identity], after)
+	if len(old) > 0 && slices.Equal(old, now) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s selected the Services %q and selects %q", values, identity, old, now)}
+}
+
+// services are those that a ServiceMonitor selects among the objects of its release.
+func services(monitor map[string]any, objects map[string]map[string]any) []string {
+	selector, _, _ := unstructured.NestedStringMap(monitor, "spec", "selector", "matchLabels")
+	var found []string
+	for _, identity := range slices.Sorted(maps.Keys(objects)) {
+		o := unstructured.Unstructured{Object: objects[identity]}
+		if o.GetKind() == "Service" && len(selector) > 0 && labels.SelectorFromSet(selector).Matches(labels.Set(o.GetLabels())) {
+			found = append(found, identity)
+		}
+	}
+	return found
+}
+
 // changes tells which lasting fields of an object differ.
 func changes(values, identity string, before, after map[string]any) []string {
 	var problems []string
+	kind, _, _ := strings.Cut(identity, " ")
 	for _, fields := range lasting() {
+		if kind == serviceMonitor && slices.Equal(fields, []string{"spec", "selector"}) {
+			continue // scraped compares what it selects
+		}
 		old, _, _ := unstructured.NestedFieldNoCopy(before, fields...)
 		now, _, _ := unstructured.NestedFieldNoCopy(after, fields...)
 		if !reflect.DeepEqual(old, now) {

@@ -23,7 +23,9 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 func exceptions() []Exception {
 	return []Exception{{
 		From: "0.1.0-alpha.1", Values: "full", Refused: "kubernetesServicePort is 6443, which is not among networkPolicy.apiServer.ports",
-		Instead: "networkPolicy: {apiServer: {ports: [6443, 8443]}}", Reason: "the NetworkPolicy kept such pods from the API server",
+		Instead: "{networkPolicy: {apiServer: {ports: [6443, 8443]}}, cloudConfig: {inventory: null, api: {burst: null}}, " +
+			"advanced: {inventory: {machineAge: 120, balancerAge: 600}, api: {burst: 20}}}",
+		Reason: "the NetworkPolicy kept such pods from the API server; keys that are rarely set are under advanced",
 	}}
 }
 
@@ -232,6 +234,13 @@ func TestBreaksAreFound(t *testing.T) {
 		},
 		"a value that is gone": {
 			edit("values.schema.json", `"vpcIdentity"`, `"vpc"`), "the values minimal of 0.0.1 are refused",
+		},
+		"a monitor that selects nothing": {
+			edit("templates/service.yaml", `"labels" (include "thalassa-ccm.metricsLabels" . | fromYaml) `, ""),
+			"managed-hosting: ServiceMonitor kube-system/thalassa-ccm selected the Services [",
+		},
+		"a monitor's other selector of the same Service": {
+			edit("templates/servicemonitor.yaml", "thalassa-ccm.metricsLabels", "thalassa-ccm.selectorLabels"), "",
 		},
 		"nothing":     {func(*testing.T, string) {}, ""},
 		"a new value": {edit("values.yaml", "logVerbosity: 2\n", "logVerbosity: 3\n"), ""},

@@ -2,17 +2,25 @@ package repository
 
 import (
 	"go/ast"
+	"go/types"
 	"io/fs"
+	"slices"
 )
 
 // fatal is what to do instead of ending the process.
 const fatal = "return the error; main decides about the exit code"
 
+const (
+	// skipper is the file with the only function that may skip tests, Need.
+	skipper = "src/emulator/roottest/roottest.go"
+	// unskipped is what to do instead of skipping a test.
+	unskipped = "make the test bring what it needs, or call roottest.Need if that is root or a program of the distribution"
+)
+
 // forbidden maps a call, as it is written, to what to do instead.
 func forbidden() map[string]string {
 	const (
 		wait = "wait for the condition itself, or use testing/synctest"
-		skip = "make the test bring what it needs, or put it where its needs are met"
 	)
 	return map[string]string{
 		"time.Sleep":  wait,
@@ -21,9 +29,6 @@ func forbidden() map[string]string {
 		"log.Fatalln": fatal,
 		"klog.Fatal":  fatal,
 		"klog.Fatalf": fatal,
-		"t.Skip":      skip,
-		"t.Skipf":     skip,
-		"t.SkipNow":   skip,
 		"panic":       "return an error",
 	}
 }
@@ -39,13 +44,40 @@ func Calls(tree fs.FS) ([]Finding, error) {
 				return true
 			}
 			name := callee(call.Fun)
-			if instead, ok := bad[name]; ok && !excused(s, name, instead) {
-				found = append(found, s.finding(call, "%s is not used here: %s", name, instead))
+			instead := bad[name]
+			if skips(call.Fun) && !s.isSkipper(call) {
+				instead = unskipped
+			}
+			if instead != "" && !excused(s, name, instead) {
+				found = append(found, s.finding(call, "%s is not used here: %s", types.ExprString(call.Fun), instead))
 			}
 			return true
 		})
 	})
 	return sorted(found), err
+}
+
+// skips tells whether a called function skips a test, which is called t, tb, b or f, or is a field of that name.
+func skips(fun ast.Expr) bool {
+	method, ok := fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, method.Sel.Name) {
+		return false
+	}
+	var test string
+	switch x := method.X.(type) {
+	case *ast.Ident:
+		test = x.Name
+	case *ast.SelectorExpr:
+		test = x.Sel.Name
+	}
+	return slices.Contains([]string{"t", "tb", "b", "f"}, test)
+}
+
+// isSkipper tells whether a node is in the only function that may skip tests.
+func (s *source) isSkipper(n ast.Node) bool {
+	return s.path == skipper && slices.ContainsFunc(s.functions(), func(f *ast.FuncDecl) bool {
+		return f.Name.Name == "Need" && f.Recv == nil && f.Pos() <= n.Pos() && n.End() <= f.End()
+	})
 }
 
 // excused tells whether a call is in a place where it is at home.

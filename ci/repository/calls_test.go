@@ -19,7 +19,21 @@ func a() {
 func TestA(t *testing.T) {
 	panic("tests may")
 	t.Skip("later")
+	c.t.SkipNow()
+	r.Skip++
+	decoder.Skip()
 	time.Sleep(1)
+}
+`,
+		"a/roottest.go": "package roottest\n\nfunc Need(tb testing.TB) {\n\ttb.Skip(1)\n}\n",
+		skipper: `package roottest
+
+func Need(tb testing.TB) {
+	tb.Skip("no root")
+}
+
+func Other(tb testing.TB) {
+	tb.Skipf("no %s", "time")
 }
 `,
 		"a/main.go":  "package main\n\nfunc main() {\n\tlog.Fatal(run())\n}\n",
@@ -28,7 +42,10 @@ func TestA(t *testing.T) {
 		"a/a.go:4: time.Sleep is not used here: wait for the condition itself, or use testing/synctest",
 		"a/a.go:5: panic is not used here: return an error",
 		"a/a.go:8: log.Fatalf is not used here: return the error; main decides about the exit code",
-		"a/a_test.go:5: t.Skip is not used here: make the test bring what it needs, or put it where its needs are met",
-		"a/a_test.go:6: time.Sleep is not used here: wait for the condition itself, or use testing/synctest",
+		"a/a_test.go:5: t.Skip is not used here: "+unskipped,
+		"a/a_test.go:6: c.t.SkipNow is not used here: "+unskipped,
+		"a/a_test.go:9: time.Sleep is not used here: wait for the condition itself, or use testing/synctest",
+		"a/roottest.go:4: tb.Skip is not used here: "+unskipped,
+		skipper+":8: tb.Skipf is not used here: "+unskipped,
 	)
 }

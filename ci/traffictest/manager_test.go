@@ -35,8 +35,8 @@ bindAddress: $(HOST_IP)
 credentials: {existingSecret: cloud}
 cloudConfig:
   loadBalancer: {creationPollInterval: 1, driftPeriod: 2}
-  inventory: {machineAge: 2, balancerAge: 2}
   api: {callTimeout: 3}
+advanced: {inventory: {machineAge: 2, balancerAge: 2}}
 readinessProbe: {periodSeconds: 1}
 extraArgs: {leader-elect-lease-duration: 10s, leader-elect-renew-deadline: 8s}
 `

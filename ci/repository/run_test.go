@@ -1,0 +1,163 @@
+package repository
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+)
+
+// stand is a folder in which ci/run.sh runs with stand-ins for the programs that it starts.
+type stand struct {
+	root, log string
+	programs  []string // that ci/e2e-setup.sh installs
+}
+
+// script reads a script of ci.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "ci", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// newStand makes stand-ins for the setup scripts and for make, which log that they ran, and for what makes an ordinary
+// user's account and clone. make also logs as whom it ran and which programs of ci/e2e-setup.sh it found.
+func newStand(t *testing.T) stand {
+	t.Helper()
+	s := stand{root: t.TempDir()}
+	s.log = filepath.Join(s.root, "log")
+	setup := "need() { :; }\n"
+	for _, need := range regexp.MustCompile(`(?m)^need (\S+) (\S+)$`).FindAllStringSubmatch(script(t, "e2e-setup.sh"), -1) {
+		setup += need[0] + "\n"
+		if need[2] != "util-linux" && need[2] != "mount" { // which a Debian base has
+			s.programs = append(s.programs, need[1])
+		}
+	}
+	write(t, s.root, map[string]string{
+		"ci/run.sh":                     script(t, "run.sh"),
+		"ci/setup.sh":                   "echo setup >>" + s.log,
+		"ci/e2e-setup.sh":               setup + "echo e2e-setup >>" + s.log,
+		"home/README":                   "",
+		"modules/cache/download/README": "",
+	})
+	programs := map[string]string{
+		"getent":  "echo thalassa-ci:x:1:1::" + s.root + "/home:",
+		"go":      "echo " + s.root + "/modules",
+		"id":      `case "$*" in -u) echo "$FAKE_ID" ;; *) echo 1234 ;; esac`,
+		"setpriv": "while [ \"${1#--}\" != \"$1\" ]; do shift; done\nFAKE_ID=1234 exec \"$@\"",
+		"install": `for last; do :; done; mkdir -p "$last"`,
+		"make":    s.make(),
+	}
+	for _, name := range append([]string{"flock", "git", "chown", "useradd"}, s.programs...) {
+		programs[name] = ":"
+	}
+	for name, text := range programs {
+		file := filepath.Join(s.root, "bin", name)
+		write(t, s.root, map[string]string{"bin/" + name: "#!/bin/sh\n" + text + "\n"})
+		if err := os.Chmod(file, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// make is the stand-in for make. Whatever runs, it says the same closing line, and $FAKE_FAILURE is a target that fails.
+func (s stand) make() string {
+	return `for program in ` + strings.Join(s.programs, " ") + `; do
+	command -v "$program" >/dev/null && found="$found $program"
+done
+echo "make as $FAKE_ID: $* |$found" >>` + s.log + `
+for word; do case "$word" in
+SUMMARY=*) echo '5 passed, 0 failed, 1 skipped, 39 need root (make test-root)' >"${word#SUMMARY=}" ;;
+"$FAKE_FAILURE") exit 2 ;;
+esac; done`
+}
+
+// run runs ci/run.sh as a user, with a target of make that fails. It returns what was logged and printed.
+func (s stand) run(t *testing.T, user, failure string) (log []string, output string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(s.root, "ci/run.sh"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"),
+		"CI_CACHE="+filepath.Join(s.root, "cache"), "TMPDIR="+t.TempDir(), "FAKE_ID="+user, "FAKE_FAILURE="+failure)
+	printed, err := cmd.CombinedOutput()
+	text, readErr := os.ReadFile(s.log)
+	if readErr != nil {
+		t.Fatalf("%v\n%s", readErr, printed)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n"), strings.TrimSpace(string(printed)), err
+}
+
+// TestFreshMachineFirst: the commands that README names run before anything is installed for the rest, and do not find
+// what is installed already.
+func TestFreshMachineFirst(t *testing.T) {
+	const test = "test TESTFLAGS=-count=1 SUMMARY="
+	for name, tt := range map[string]struct {
+		user  string
+		fresh []string
+		next  string
+	}{
+		"root": {"0", []string{
+			"make as 1234: demo", "make as 1234: " + test,
+			"make as 0: demo", "make as 0: test RACE=0 PACKAGES=$(root_packages)",
+		}, "e2e-setup"},
+		"user": {"1000", []string{"make as 1000: demo", "make as 1000: " + test}, "make as 1000: build"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t)
+			log, output, err := s.run(t, tt.user, "")
+			if err != nil || len(log) < len(tt.fresh)+3 {
+				t.Fatalf("%v\n%s", err, output)
+			}
+			if log[0] != "setup" {
+				t.Errorf("first comes %q, want ci/setup.sh", log[0])
+			}
+			for i, want := range tt.fresh {
+				if got := log[i+1]; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "|") {
+					t.Errorf("then comes %q, want %q without the programs of ci/e2e-setup.sh", got, want)
+				}
+			}
+			rest := log[len(tt.fresh)+1:]
+			if !strings.HasPrefix(rest[0], tt.next) {
+				t.Errorf("after the demo and the tests comes %q, want %s", rest[0], tt.next)
+			}
+			if all := strings.Join(s.programs, " "); !strings.HasSuffix(rest[1], "| "+all) {
+				t.Errorf("%q finds other programs than %s", rest[1], all)
+			}
+		})
+	}
+}
+
+// TestRunEndsWithACount: what needs root counts as skipped, unless make test-root ran it.
+func TestRunEndsWithACount(t *testing.T) {
+	for name, tt := range map[string]struct{ user, failure, want string }{
+		"root":               {"0", "", "20 passed, 0 failed, 4 skipped"},
+		"user":               {"1000", "", "10 passed, 0 failed, 80 skipped"},
+		"a stage that fails": {"1000", "bench", "10 passed, 1 failed, 80 skipped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, output, err := newStand(t).run(t, tt.user, tt.failure)
+			last := output[strings.LastIndex(output, "\n")+1:]
+			if last != tt.want || (err != nil) != (tt.failure != "") {
+				t.Errorf("it ends with %q and %v, want %q\n%s", last, err, tt.want, output)
+			}
+		})
+	}
+}
+
+// TestSetupInstallsNothingForTheRest: with a program that only ci/e2e-setup.sh should install, nobody would see that
+// make test needs it.
+func TestSetupInstallsNothingForTheRest(t *testing.T) {
+	setup := script(t, "setup.sh")
+	for _, program := range newStand(t).programs {
+		if regexp.MustCompile(`(?m)^\s*need ` + regexp.QuoteMeta(program) + ` `).MatchString(setup) {
+			t.Errorf("ci/setup.sh installs %s, which only ci/e2e-setup.sh should", program)
+		}
+	}
+}

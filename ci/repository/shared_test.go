@@ -1,0 +1,49 @@
+package repository
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+)
+
+// libraries lists the modules that the packages of a folder link, with their versions. Each folder's own go.mod decides.
+func libraries(t *testing.T, folder, pkg string) map[string]string {
+	t.Helper()
+	const format = `{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}`
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", format, pkg)
+	cmd.Dir = filepath.Join(repotest.Root(t), folder)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	output, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("listing what %s links in %s: %v", pkg, folder, err)
+	}
+	versions := map[string]string{}
+	for line := range strings.Lines(string(output)) {
+		if module, version, found := strings.Cut(strings.TrimSpace(line), " "); found {
+			versions[module] = version
+		}
+	}
+	return versions
+}
+
+// TestLabSharesLibraries: the control plane of tests and the program have most of their packages in common. With other
+// versions, a new machine would compile 900 of them twice, which takes minutes.
+func TestLabSharesLibraries(t *testing.T) {
+	program := libraries(t, "src", "./cmd/thalassa-cloud-controller-manager")
+	shared := 0
+	for module, version := range libraries(t, "tools/lab", ".") {
+		switch want, ok := program[module]; {
+		case ok && want != version:
+			t.Errorf("tools/lab/go.mod has %s %s and src/go.mod %s: run go get in the older one", module, version, want)
+		case ok:
+			shared++
+		}
+	}
+	if shared < 50 {
+		t.Errorf("they share %d modules, want at least 50: is this the right program?", shared)
+	}
+}
