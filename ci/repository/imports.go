@@ -43,8 +43,8 @@ func Boundaries() []Boundary {
 		},
 		{
 			Why:   "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
-			From:  []string{ours + "src/node", ours + "src/route", ours + "src/podcidr"},
-			Never: []string{ours + "src/loadbalancer", ours + "src/service"},
+			From:  []string{ours + "src/controller/node", ours + "src/controller/route", ours + "src/controller/nodeipam"},
+			Never: []string{ours + "src/loadbalancer", ours + "src/controller/service"},
 		},
 		{
 			Why:   "client and server must not share one mistake: the emulator has wire types of its own",

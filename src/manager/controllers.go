@@ -18,10 +18,10 @@ import (
 	cmapp "k8s.io/controller-manager/app"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/node"
-	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
-	"github.com/thalassa-cloud/thalassa-ccm/src/route"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
 // controller is one row of the table of controllers.
@@ -122,7 +122,7 @@ func table() map[string]controller {
 		},
 		nodeIPAMController: {
 			account: "node-controller", metric: "node-ipam", watches: []watch{watchNodes},
-			check: needsMasks, construct: newIPAMController, describe: podcidr.Described,
+			check: needsMasks, construct: newIPAMController, describe: nodeipam.Described,
 		},
 	}
 }

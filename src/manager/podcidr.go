@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
 // nodeIPAMController is the name of kube-controller-manager's, which does the same.
@@ -20,16 +20,16 @@ const rangeAllocator = "RangeAllocator"
 
 // masks are the sizes of Nodes' networks, as flags say them.
 type masks struct {
-	podcidr.Masks
+	nodeipam.Masks
 	single int // of the only family of a cluster; 0: not said
 	// shortest are the shortest that a Node may ask for; 0 is as podcidr says.
-	shortest podcidr.Masks
+	shortest nodeipam.Masks
 	// services are the networks of Services, with commas between: Nodes get no part of them.
 	services string
 }
 
 func defaultMasks() masks {
-	return masks{Masks: podcidr.Masks{IPv4: podcidr.DefaultIPv4, IPv6: podcidr.DefaultIPv6}}
+	return masks{Masks: nodeipam.Masks{IPv4: nodeipam.DefaultIPv4, IPv6: nodeipam.DefaultIPv6}}
 }
 
 // addMaskFlags adds flags of kube-controller-manager, with its names and defaults.
@@ -84,7 +84,7 @@ func (m masks) reserved() ([]netip.Prefix, error) {
 }
 
 // of are the networks that Nodes' are taken from, and how large those are.
-func (m masks) of(cloud cloudprovider.Interface, settings configuration) ([]netip.Prefix, podcidr.Masks, error) {
+func (m masks) of(cloud cloudprovider.Interface, settings configuration) ([]netip.Prefix, nodeipam.Masks, error) {
 	list, err := clusterCIDR(cloud, settings)
 	if err != nil {
 		return nil, m.Masks, err
@@ -115,11 +115,11 @@ func newIPAMController(env environment) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
-	options := podcidr.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest}
+	options := nodeipam.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest}
 	if labeller, ok := env.cloud.(Labeller); ok {
 		options.Domain = labeller.LabelDomain()
 	}
-	c, err := podcidr.New(options)
+	c, err := nodeipam.New(options)
 	if err != nil {
 		return loop{}, err
 	}

@@ -8,8 +8,8 @@ import (
 
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
-	"github.com/thalassa-cloud/thalassa-ccm/src/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 )
 
 func needsRoutes(cloud cloudprovider.Interface, settings configuration) error {
@@ -64,9 +64,9 @@ func parseClusterCIDR(list, need string) ([]netip.Prefix, error) {
 }
 
 // shortestRouted are the shortest prefixes of networks that get routes: those that our own allocator may give, if it runs; else all.
-func shortestRouted(env environment) (podcidr.Masks, error) {
+func shortestRouted(env environment) (nodeipam.Masks, error) {
 	if !env.settings.enables(nodeIPAMController) || !env.settings.KubeCloudShared.AllocateNodeCIDRs {
-		return podcidr.Masks{}, nil
+		return nodeipam.Masks{}, nil
 	}
 	cidrs, chosen, err := env.settings.masks.of(env.cloud, env.settings)
 	return chosen.Limit(env.settings.masks.shortest, cidrs), err

@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/service/helpers"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
 // driftPeriod is the period of these tests.
@@ -60,7 +60,7 @@ func (l *lab) joins(cluster *fake.Clientset, name string) error {
 // control starts the service controller of a cluster, until the test ends.
 func (l *lab) control(cluster kubernetes.Interface) {
 	l.Helper()
-	crewtest.New(l).Begin(cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+	workerpooltest.New(l).Begin(cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := servicecontroller.New(servicecontroller.Options{
 			Provider: l.cloud.balancers, Behaviour: l.config.LoadBalancer.behaviour(), Client: cluster, Recorder: l.events,
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/api"
 
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 

@@ -11,17 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/node"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
 
 // realm is a cluster whose nodes are servers of a lab's cloud, and whose life cycle is looked after.
 type realm struct {
 	*lab
 	cluster *cluster.Cluster
-	process *crewtest.Process
+	process *workerpooltest.Process
 }
 
 // lifePeriod is --node-monitor-period.
@@ -38,7 +38,7 @@ func (r *realm) lifeLimit() time.Duration {
 func newRealm(t *testing.T, c emulator.Config, names ...string) *realm {
 	t.Helper()
 	l := newLab(t, c)
-	r := &realm{lab: l, cluster: cluster.New(), process: crewtest.New(t)}
+	r := &realm{lab: l, cluster: cluster.New(), process: workerpooltest.New(t)}
 	for _, one := range l.nodes(names...) {
 		r.register(one)
 	}
@@ -74,7 +74,7 @@ func (r *realm) begin() {
 	r.pass(2 * time.Second)
 }
 
-func (r *realm) pass(d time.Duration) { crewtest.Pass(d) }
+func (r *realm) pass(d time.Duration) { workerpooltest.Pass(d) }
 
 // report is what the kubelet, or for Unknown kube-controller-manager, says of a node.
 func (r *realm) report(name string, status corev1.ConditionStatus) {

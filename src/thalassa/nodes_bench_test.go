@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/node"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
@@ -68,7 +68,7 @@ func newCounty(b *testing.B, machines int) county {
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug, emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.Inventory.MachineAge /= hurry
 	l.restart()
-	process := crewtest.New(b)
+	process := workerpooltest.New(b)
 	process.Recorder = record.NewFakeRecorder(10 * machines)
 	return county{&hamlet{lab: l, cluster: cluster.New(), process: process}, network}
 }

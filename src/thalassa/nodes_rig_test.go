@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/informers"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/node"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
 )
 
@@ -25,7 +25,7 @@ import (
 type hamlet struct {
 	*lab
 	cluster *cluster.Cluster
-	process *crewtest.Process
+	process *workerpooltest.Process
 	patches atomic.Int64
 }
 
@@ -36,7 +36,7 @@ const keepPeriod = 5 * time.Minute
 func inHamlet(t *testing.T, c emulator.Config, settings func(*InstancesConfig), test func(*hamlet)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &hamlet{lab: newLab(t, c), cluster: cluster.New(), process: crewtest.New(t)}
+		h := &hamlet{lab: newLab(t, c), cluster: cluster.New(), process: workerpooltest.New(t)}
 		if settings != nil {
 			settings(&h.config.InstancesV2)
 		}
@@ -72,7 +72,7 @@ func (h *hamlet) RoundTrip(request *http.Request) (*http.Response, error) {
 	return h.cluster.Transport().RoundTrip(request)
 }
 
-func (h *hamlet) pass(d time.Duration) { crewtest.Pass(d) }
+func (h *hamlet) pass(d time.Duration) { workerpooltest.Pass(d) }
 
 // register makes a node as its kubelet does.
 func (h *hamlet) register(name string, change func(*corev1.Node)) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
 // at is the load balancer with an address.

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
 // watched starts the service controller in a cluster with all nodes, and nothing else yet.

@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/client-go/tools/record"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
@@ -27,7 +27,7 @@ func BenchmarkRoutes(b *testing.B) {
 	l.config.Routes.Enabled, l.config.Routes.DriftPeriod = true, int(time.Minute/hurry/time.Second)
 	l.config.API.RequestsPerSecond, l.config.API.Burst = rate, rate
 	l.restart()
-	process := crewtest.New(b)
+	process := workerpooltest.New(b)
 	process.Recorder = record.NewFakeRecorder(10 * nodes)
 	s := steppe{&hamlet{lab: l, cluster: cluster.New(), process: process}, cloud.Machines}
 	c := county{s.hamlet, network}

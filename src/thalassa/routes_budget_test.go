@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
-	"github.com/thalassa-cloud/thalassa-ccm/src/route"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
 
 // steppe is a hamlet without an overlay network: its nodes are given the networks of their pods, and get routes to them.
@@ -28,7 +28,7 @@ type steppe struct {
 // newSteppe is one in virtual time. Settings are of the configuration.
 func newSteppe(t *testing.T, settings func(*RoutesConfig)) steppe {
 	t.Helper()
-	s := steppe{hamlet: &hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), process: crewtest.New(t)}}
+	s := steppe{hamlet: &hamlet{lab: newLab(t, emulator.Config{}), cluster: cluster.New(), process: workerpooltest.New(t)}}
 	s.config.Routes.Enabled = true
 	if settings != nil {
 		settings(&s.config.Routes)
@@ -55,8 +55,8 @@ func (s steppe) begin() (stop func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	giver, err := podcidr.New(podcidr.Options{Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods,
-		Masks: podcidr.Masks{IPv4: podcidr.DefaultIPv4, IPv6: podcidr.DefaultIPv6}, Recorder: s.process.Recorder})
+	giver, err := nodeipam.New(nodeipam.Options{Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods,
+		Masks: nodeipam.Masks{IPv4: nodeipam.DefaultIPv4, IPv6: nodeipam.DefaultIPv6}, Recorder: s.process.Recorder})
 	if err != nil {
 		s.Fatal(err)
 	}

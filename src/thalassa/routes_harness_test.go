@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/crew/crewtest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 )
 
 // land is a cluster without an overlay network, in virtual time, in front of an emulated cloud: its pods are in 10.244.0.0/16 and
@@ -28,7 +28,7 @@ import (
 type land struct {
 	*lab
 	cluster *fake.Clientset
-	process *crewtest.Process
+	process *workerpooltest.Process
 	made    int
 }
 
@@ -48,7 +48,7 @@ func inLand(t *testing.T, switches emulator.Switches, test func(*land)) {
 		vpc.RouteTables = []emulator.RouteTableSeed{{Identity: mainTable, Name: "main", Default: true}, {Identity: sideTable, Name: "side"}}
 		vpc.Subnets[0].CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/17"), netip.MustParsePrefix("fd00:0:0:1::/64")}
 		vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side", RouteTable: sideTable, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/18")}})
-		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(), process: crewtest.New(t)}
+		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(), process: workerpooltest.New(t)}
 		l.config.Routes.Enabled = true
 		l.config.API.RequestsPerSecond, l.config.API.Burst = 1000, 1000
 		l.restart()
@@ -76,7 +76,7 @@ func (l *land) begin() {
 }
 
 // wait lets time pass.
-func (l *land) wait(d time.Duration) { crewtest.Pass(d) }
+func (l *land) wait(d time.Duration) { workerpooltest.Pass(d) }
 
 // aPeriod is a little more than the time between two looks for drift.
 const aPeriod = 5*time.Minute + 3*time.Second
@@ -141,12 +141,12 @@ func (l *land) identity(table, destination string) string {
 
 func (l *land) change(name string, change func(*corev1.Node)) {
 	l.Helper()
-	crewtest.ChangeNode(l, l.cluster, name, change)
+	workerpooltest.ChangeNode(l, l.cluster, name, change)
 }
 
 func (l *land) leave(name string) {
 	l.Helper()
-	crewtest.DeleteNode(l, l.cluster, name)
+	workerpooltest.DeleteNode(l, l.cluster, name)
 }
 
 // has are the routes of a table, as the official client sees them: "10.244.1.0/24 by 10.0.0.1", sorted.
@@ -200,7 +200,7 @@ func (l *land) events() string { return strings.Join(l.process.Reasons(), " ") }
 // condition is NodeNetworkUnavailable of a Node.
 func (l *land) condition(name string) string {
 	l.Helper()
-	for _, one := range crewtest.Node(l, l.cluster, name).Status.Conditions {
+	for _, one := range workerpooltest.Node(l, l.cluster, name).Status.Conditions {
 		if one.Type == corev1.NodeNetworkUnavailable {
 			return string(one.Status) + " " + one.Reason
 		}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 

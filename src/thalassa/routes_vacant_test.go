@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/route"
 )
 
 // firewall adds a machine that is no Node, and a route of somebody to it inside the cluster's networks.

@@ -22,8 +22,8 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
 
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
 )
 
 // town is a large cluster in front of a lab's cloud. Its API server is a few lists in memory, because client-go's fake clientset takes

@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
 
 // claimStories are about whether a Service has a load balancer of ours at all.

@@ -23,9 +23,9 @@ import (
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
 // dice draws what people of a cluster do.

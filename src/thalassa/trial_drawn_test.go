@@ -3,7 +3,7 @@ package thalassa
 import (
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
 // TestEveryEventIsDrawn counts what happens in some lives, and what changes the cluster there, so that no kind of event disappears.

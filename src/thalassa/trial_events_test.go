@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/service/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
 // poolLabel is what node selectors of lives choose by. The first node always has it.

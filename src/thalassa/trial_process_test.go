@@ -10,7 +10,7 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/service"
+	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
 // What the service controller of k8s.io/cloud-provider waits between attempts.

@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
-	nodecontroller "github.com/thalassa-cloud/thalassa-ccm/src/node"
-	"github.com/thalassa-cloud/thalassa-ccm/src/podcidr"
-	"github.com/thalassa-cloud/thalassa-ccm/src/route"
-	"github.com/thalassa-cloud/thalassa-ccm/src/service"
+	nodecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
@@ -63,7 +63,7 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 	if !ok {
 		return nil, errors.New("describing metrics: the cloud has none any more")
 	}
-	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.DescribedKeeper(), nodecontroller.DescribedLifecycle(), route.Described(), podcidr.Described(),
+	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.DescribedKeeper(), nodecontroller.DescribedLifecycle(), route.Described(), nodeipam.Described(),
 		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 

@@ -69,7 +69,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- end }}
 {{- if $work.services }}
 # Caches: service controller follows the endpoints of Services whose externalTrafficPolicy is Local.
-# Needed by src/service, endpoints.go.
+# Needed by src/controller/service, endpoints.go.
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list, watch]
@@ -120,7 +120,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
   verbs: [list]
 {{- end }}
 {{- if $work.nodes }}
-# Node controller: addresses, and labels together with them. Needed by src/node, patch.go.
+# Node controller: addresses, and labels together with them. Needed by src/controller/node, patch.go.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
@@ -138,7 +138,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 
 {{- define "thalassa-ccm.rules.routes" }}
 {{- if (include "thalassa-ccm.work" . | fromJson).routes }}
-# Route controller: the condition NodeNetworkUnavailable. Needed by src/route, condition.go.
+# Route controller: the condition NodeNetworkUnavailable. Needed by src/controller/route, condition.go.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]

@@ -1,0 +1,186 @@
+package nodeipam
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
+
+func TestPool(t *testing.T) {
+	p := newPool(prefix("10.244.0.0/22"))
+	p.occupy(prefix("10.244.1.0/24"))
+	p.occupy(prefix("192.168.0.0/24"))
+	taken := func(bits int, want string) {
+		t.Helper()
+		got, found := p.take(bits)
+		if want == "" && found || want != "" && got != prefix(want) {
+			t.Errorf("a /%d is %v, %v; want %q", bits, got, found, want)
+		}
+	}
+	taken(24, "10.244.0.0/24")
+	taken(25, "10.244.2.0/25")
+	taken(24, "10.244.3.0/24")
+	taken(24, "")
+	taken(25, "10.244.2.128/25")
+	taken(32, "")
+	taken(21, "")
+	taken(33, "")
+	p.release(prefix("10.244.0.0/24"))
+	taken(25, "10.244.0.0/25")
+	taken(26, "10.244.0.128/26")
+	p.release(prefix("10.244.0.0/25"))
+	taken(26, "10.244.0.192/26") // what was given back rests
+	taken(25, "10.244.0.0/25")
+	p.occupy(prefix("10.0.0.0/8")) // somebody has more than all of it
+	taken(32, "")
+	p.release(prefix("10.0.0.0/8"))
+	p.release(prefix("10.244.1.0/24"))
+	taken(24, "10.244.1.0/24")
+}
+
+// TestPoolOfTwoOwners: what two have is free when both are gone.
+func TestPoolOfTwoOwners(t *testing.T) {
+	p := newPool(prefix("fd00::/63"))
+	p.occupy(prefix("fd00::/64"))
+	p.occupy(prefix("fd00::/64"))
+	p.release(prefix("fd00::/64"))
+	if got, _ := p.take(64); got != prefix("fd00:0:0:1::/64") {
+		t.Errorf("given: %s", got)
+	}
+	p.release(prefix("fd00::/64"))
+	if got, found := p.take(64); !found || got != prefix("fd00::/64") {
+		t.Errorf("given: %s, %v", got, found)
+	}
+	if p.used != 1 {
+		t.Errorf("%f is in use, want all", p.used)
+	}
+}
+
+// TestPoolNeverGivesTwice, whatever is taken and given back in whatever sizes, and gives everything.
+func TestPoolNeverGivesTwice(t *testing.T) {
+	for _, network := range []string{"10.244.0.0/16", "fd00:244::/112"} {
+		random := rand.New(rand.NewPCG(1, 2))
+		p := newPool(prefix(network))
+		var held []netip.Prefix
+		for range 5000 {
+			if len(held) > 0 && random.IntN(3) == 0 {
+				at := random.IntN(len(held))
+				p.release(held[at])
+				held = append(held[:at], held[at+1:]...)
+				continue
+			}
+			got, found := p.take(p.network.Bits() + 4 + random.IntN(9))
+			if !found {
+				continue
+			}
+			for _, other := range held {
+				if other.Overlaps(got) {
+					t.Fatalf("%s is given although %s is taken", got, other)
+				}
+			}
+			if !p.network.Overlaps(got) || got != got.Masked() {
+				t.Fatalf("%s is given of %s", got, network)
+			}
+			held = append(held, got)
+		}
+		for _, one := range held {
+			p.release(one)
+		}
+		if !p.root.empty() || p.used != 0 || p.root.free != p.network.Bits() {
+			t.Errorf("%s: something is left: %+v, %f", network, p.root, p.used)
+		}
+	}
+}
+
+// TestPoolIsFast: the networks of 5,000 nodes take no time worth mentioning, on whatever machine.
+func TestPoolIsFast(t *testing.T) {
+	began := time.Now()
+	for network, bits := range map[string]int{"10.0.0.0/8": 24, "fd00:244::/48": 64} {
+		p := newPool(prefix(network))
+		for i := range 5000 {
+			if _, found := p.take(bits); !found {
+				t.Fatalf("none for node %d", i)
+			}
+		}
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestMasks(t *testing.T) {
+	tests := map[string]struct {
+		cidrs string
+		masks Masks
+		want  string
+	}{
+		"as by default":   {"10.244.0.0/16 fd00::/48", Masks{DefaultIPv4, DefaultIPv6}, ""},
+		"one network":     {"10.244.0.0/24", Masks{24, 64}, ""},
+		"too short":       {"10.244.0.0/16", Masks{15, 64}, "--node-cidr-mask-size-ipv4=15 does not fit into 10.244.0.0/16 of --cluster-cidr: want 16 to 32"},
+		"too long":        {"10.244.0.0/16", Masks{33, 64}, "want 16 to 32"},
+		"IPv6 too short":  {"10.244.0.0/16 fd00::/48", Masks{24, 40}, "--node-cidr-mask-size-ipv6=40 does not fit into fd00::/48"},
+		"very many":       {"fd00::/8", Masks{24, 128}, ""},
+		"IPv6 is missing": {"10.244.0.0/16", Masks{24, 0}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var cidrs []netip.Prefix
+			for text := range strings.FieldsSeq(tt.cidrs) {
+				cidrs = append(cidrs, prefix(text))
+			}
+			err := tt.masks.Check(cidrs)
+			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzPool(f *testing.F) {
+	f.Add(uint8(24), uint8(25), uint8(23))
+	f.Fuzz(func(t *testing.T, sizes1, sizes2, sizes3 uint8) {
+		p := newPool(prefix("10.244.0.0/20"))
+		var held []netip.Prefix
+		for _, bits := range []uint8{sizes1, sizes2, sizes3, sizes1} {
+			got, found := p.take(int(bits))
+			for _, other := range held {
+				if found && other.Overlaps(got) {
+					t.Fatalf("%s overlaps %s", got, other)
+				}
+			}
+			if found {
+				held = append(held, got)
+			}
+		}
+	})
+}
+
+// TestLargestOfANode: how short its own prefix may be.
+func TestLargestOfANode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		network         string
+		masks, shortest Masks
+		want            int
+	}{
+		"as a rule":                    {"10.244.0.0/16", Masks{IPv4: 24}, Masks{}, 20},
+		"in a small cluster":           {"10.244.0.0/22", Masks{IPv4: 24}, Masks{}, 22},
+		"configured":                   {"10.244.0.0/16", Masks{IPv4: 24}, Masks{IPv4: 18}, 18},
+		"configured, larger than all":  {"10.244.0.0/16", Masks{IPv4: 24}, Masks{IPv4: 8}, 16},
+		"configured, smaller than any": {"10.244.0.0/16", Masks{IPv4: 24}, Masks{IPv4: 28}, 24},
+		"IPv6":                         {"fd00:244::/48", Masks{IPv6: 64}, Masks{IPv4: 18}, 60},
+	} {
+		network := prefix(tt.network)
+		limit := tt.masks.Limit(tt.shortest, []netip.Prefix{network})
+		if got := limit.of(network); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+		allowed, large := netip.PrefixFrom(network.Addr(), tt.want), netip.PrefixFrom(network.Addr(), tt.want-1)
+		if !limit.Allows(allowed) || limit.Allows(large) || !(Masks{}).Allows(large) {
+			t.Errorf("%s: allows %s %v and %s %v, without a limit %v", name, allowed, limit.Allows(allowed), large, limit.Allows(large), (Masks{}).Allows(large))
+		}
+	}
+}

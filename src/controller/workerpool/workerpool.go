@@ -1,0 +1,68 @@
+// Package workerpool is what controllers have in common, whatever they look after: workers that take keys from a queue and finish what they
+// have begun, and a recorder that tells the cluster of it meanwhile.
+//
+//	recorder, quiet := workerpool.Recorder(ctx, given, client, "example-controller")
+//	defer quiet()
+//	workerpool.Work(ctx, queue, workers, serve)
+package workerpool
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Recorder returns what a controller tells of objects with, until it calls quiet: given, or if that is nil one that makes events of the
+// API server, whose source is component. It writes them to the log as well.
+func Recorder(ctx context.Context, given record.EventRecorder, client kubernetes.Interface, component string) (recorder record.EventRecorder, quiet func()) {
+	if given != nil {
+		return given, func() {}
+	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartStructuredLogging(0)
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}), broadcaster.Shutdown
+}
+
+// Work lets so many workers serve the keys of a queue, and others do what they do beside, until ctx ends. It shuts the queue down then, and
+// returns when what is under way is done and all have returned. Keys that nobody has begun with by then are not served.
+func Work(ctx context.Context, queue workqueue.TypedInterface[string], workers int, serve func(ctx context.Context, key string), beside ...func(context.Context)) {
+	var crew sync.WaitGroup
+	for range workers {
+		crew.Go(func() { work(ctx, queue, serve) })
+	}
+	for _, do := range beside {
+		crew.Go(func() { do(ctx) })
+	}
+	<-ctx.Done()
+	queue.ShutDown()
+	crew.Wait()
+}
+
+// work takes keys from the queue until it is shut down, and has no more.
+func work(ctx context.Context, queue workqueue.TypedInterface[string], serve func(context.Context, string)) {
+	for {
+		key, down := queue.Get()
+		if down {
+			return
+		}
+		if ctx.Err() == nil {
+			serve(ctx, key)
+		}
+		queue.Done(key)
+	}
+}
+
+// Queue returns a queue that hands out keys in an order of its own, and those whose work failed after the pauses of a limiter. Its name is
+// that in metrics.
+func Queue(name string, order workqueue.Queue[string], limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: order})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Queue: base})
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name, DelayingQueue: delaying})
+}

@@ -1,0 +1,223 @@
+package workerpool_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+)
+
+// silent is a context without a log, and what ends it.
+func silent(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
+}
+
+// plain is a queue without pauses, with these keys.
+func plain(keys ...string) workqueue.TypedInterface[string] {
+	queue := workqueue.NewTyped[string]()
+	for _, key := range keys {
+		queue.Add(key)
+	}
+	return queue
+}
+
+// began starts work on a queue, and tells when it has ended.
+func began(ctx context.Context, queue workqueue.TypedInterface[string], workers int, serve func(context.Context, string), beside ...func(context.Context)) (ended <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		workerpool.Work(ctx, queue, workers, serve, beside...)
+	}()
+	return done
+}
+
+// over says whether it has ended.
+func over(ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestSoManyWorkAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := silent(t)
+		defer cancel()
+		started := make(chan string, 3)
+		ended := began(ctx, plain("a", "b", "c"), 2, func(_ context.Context, key string) {
+			started <- key
+			<-time.After(time.Second)
+		})
+		synctest.Wait()
+		if len(started) != 2 {
+			t.Errorf("%d keys are served at once by 2 workers", len(started))
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		if len(started) != 3 {
+			t.Errorf("%d of 3 keys were served", len(started))
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// TestNobodyElseHasAKey that is being served, also if it is queued again meanwhile: then it comes once more.
+func TestNobodyElseHasAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := silent(t)
+		defer cancel()
+		queue, start, at := plain("a"), time.Now(), make(chan time.Duration, 9)
+		ended := began(ctx, queue, 2, func(context.Context, string) {
+			at <- time.Since(start)
+			if len(at) == 1 {
+				queue.Add("a")
+			}
+			<-time.After(time.Second)
+		})
+		<-time.After(5 * time.Second)
+		cancel()
+		<-ended
+		close(at)
+		var all []time.Duration
+		for one := range at {
+			all = append(all, one)
+		}
+		if want := []time.Duration{0, time.Second}; !slices.Equal(all, want) {
+			t.Errorf("served at %v, want %v", all, want)
+		}
+	})
+}
+
+// TestWhatIsUnderWayIsFinished after the end, and nothing else is begun.
+func TestWhatIsUnderWayIsFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := silent(t)
+		defer cancel()
+		queue, finish := plain("a", "b"), make(chan struct{})
+		var finished []string
+		ended := began(ctx, queue, 1, func(_ context.Context, key string) {
+			<-finish
+			finished = append(finished, key)
+		})
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if over(ended) {
+			t.Error("it has ended with a key under way")
+		}
+		if !queue.ShuttingDown() {
+			t.Error("the queue still takes keys")
+		}
+		close(finish)
+		<-ended
+		if !slices.Equal(finished, []string{"a"}) || queue.Len() > 0 {
+			t.Errorf("finished %q, and %d are left, want only what was under way, and none", finished, queue.Len())
+		}
+	})
+}
+
+// TestWhatIsDoneBeside the keys begins with them, knows when to end, and is waited for.
+func TestWhatIsDoneBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := silent(t)
+		defer cancel()
+		ended := began(ctx, plain(), 1, func(context.Context, string) {}, func(ctx context.Context) {
+			<-ctx.Done()
+			<-time.After(time.Minute)
+		})
+		synctest.Wait()
+		cancel()
+		<-time.After(time.Minute - time.Second)
+		synctest.Wait()
+		if over(ended) {
+			t.Error("it has ended before what is done beside")
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		if !over(ended) {
+			t.Error("it goes on after all are done")
+		}
+	})
+}
+
+// TestWhatIsToldIsAnEvent of the component that tells it, as long as it may.
+func TestWhatIsToldIsAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := silent(t)
+		defer cancel()
+		client := fake.NewClientset()
+		recorder, quiet := workerpool.Recorder(ctx, nil, client, "example-controller")
+		defer quiet()
+		recorder.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, corev1.EventTypeWarning, "Broken", "It is broken.")
+		synctest.Wait()
+		events, err := client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
+		if err != nil || len(events.Items) != 1 {
+			t.Fatalf("events %v, error %v", events, err)
+		}
+		got := events.Items[0]
+		if got.Source.Component != "example-controller" || got.InvolvedObject.Name != "a" || got.Type != corev1.EventTypeWarning || got.Reason != "Broken" || got.Message != "It is broken." {
+			t.Errorf("the event is %+v", got)
+		}
+	})
+}
+
+// TestARecorderThatIsGiven is used, and none else.
+func TestARecorderThatIsGiven(t *testing.T) {
+	given := record.NewFakeRecorder(1)
+	recorder, quiet := workerpool.Recorder(t.Context(), given, nil, "example-controller")
+	quiet()
+	if recorder != record.EventRecorder(given) {
+		t.Errorf("the recorder is %v", recorder)
+	}
+}
+
+// backwards hands out first what came last.
+type backwards struct{ keys []string }
+
+func (b *backwards) Touch(string)    {}
+func (b *backwards) Push(key string) { b.keys = append(b.keys, key) }
+func (b *backwards) Len() int        { return len(b.keys) }
+func (b *backwards) Pop() (last string) {
+	last, b.keys = b.keys[len(b.keys)-1], b.keys[:len(b.keys)-1]
+	return last
+}
+
+// TestQueuesHaveAnOrder of their own, also for what comes after a pause.
+func TestQueuesHaveAnOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Second, time.Minute)
+		queue, began := workerpool.Queue("example", &backwards{}, limiter), time.Now()
+		defer queue.ShutDown()
+		for _, key := range []string{"a", "b"} {
+			queue.Add(key)
+		}
+		for _, want := range []string{"b", "a"} {
+			if key, _ := queue.Get(); key != want {
+				t.Errorf("got %s, want %s", key, want)
+			}
+			queue.Done(want)
+		}
+		for _, want := range []time.Duration{5 * time.Second, 15 * time.Second} { // 5, and 10 more
+			queue.AddRateLimited("c")
+			key, _ := queue.Get()
+			if got := time.Since(began); key != "c" || got.Round(time.Second) != want {
+				t.Errorf("got %s after %v, want c after %v", key, got, want)
+			}
+			queue.Done(key)
+		}
+	})
+}
