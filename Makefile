@@ -42,7 +42,7 @@ as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(foreach name,$(go_settings),"
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
 
 .PHONY: test
-test: bin/gotest bin/lab ## run every test, with the race detector if there is a C compiler (RACE=1|0 PACKAGES=... TESTFLAGS=... SUDO=sudo)
+test: bin/gotest bin/lab ## run every test, src with the race detector if there is a C compiler (RACE=1|0: everywhere, nowhere; PACKAGES=... TESTFLAGS=... SUDO=sudo)
 	@exec $(as_root) bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 

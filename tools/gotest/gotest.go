@@ -1,7 +1,7 @@
 // Package gotest runs `go test` for people: one line per package while it runs, the whole output of what
 // failed and of nothing else, a sign of life while a long build is silent, and an honest count at the end.
 //
-//	tally, err := gotest.Run(ctx, gotest.Options{Dir: root, Packages: []string{"./..."}, Out: os.Stdout})
+//	result, err := gotest.Run(ctx, gotest.Options{Dir: root, Packages: []string{"./..."}, Out: os.Stdout})
 package gotest
 
 import (
@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// packageTimeout is for one test binary. The slowest tries every fault at every call: ten minutes with the race detector on two idle
-	// cores, and twice that where others work on them, too.
+	// packageTimeout is for one test binary. The slowest takes minutes on two idle cores, and several times that on a busy machine.
 	packageTimeout = 40 * time.Minute
 	// quiet is how long nothing may be printed before a line says that the run goes on.
 	quiet = 30 * time.Second
@@ -35,8 +34,8 @@ type Options struct {
 	Dir string
 	// Packages are patterns as the go command takes them.
 	Packages []string
-	// Race switches the race detector on; it needs a C compiler.
-	Race bool
+	// Race says what is tested with the race detector; it needs a C compiler.
+	Race Detector
 	// Root makes tests fail that need root or programs of the distribution where these are missing. Without it they are
 	// skipped.
 	Root bool
@@ -66,39 +65,85 @@ func (t Tally) String() string {
 // ErrFailed says that the tests ran and some failed; the report says which.
 var ErrFailed = errors.New("tests failed")
 
+// Result is what a run counted, and how long its packages took.
+type Result struct {
+	Tally
+	// Times are those of the packages that have tests, slowest first.
+	Times []PackageTime
+}
+
+// PackageTime is how long the tests of one package took, without building them.
+type PackageTime struct {
+	Package string
+	Race    bool
+	Seconds float64
+}
+
+// String is the line of a table.
+func (p PackageTime) String() string {
+	line := fmt.Sprintf("%7.1fs  %s", p.Seconds, p.Package)
+	if p.Race {
+		line += " (race detector)"
+	}
+	return line
+}
+
 // Run tests the packages and reports while it does. Its error is ErrFailed, or why the tests could not run.
-func Run(ctx context.Context, o Options) (Tally, error) {
-	cmd := exec.CommandContext(ctx, "go", o.arguments()...)
+func Run(ctx context.Context, o Options) (Result, error) {
+	groups, err := o.groups(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	r := newReport(o.Out)
+	var failed bool
+	for _, g := range groups {
+		if len(groups) > 1 {
+			r.printf("%s\n", g)
+		}
+		r.race = g.race
+		err := o.run(ctx, r, g)
+		var exit *exec.ExitError
+		failed = failed || errors.As(err, &exit)
+		if err != nil && (exit == nil || ctx.Err() != nil) {
+			return r.finish(failed), err
+		}
+	}
+	result := r.finish(failed)
+	if result.Failed > 0 {
+		return result, ErrFailed
+	}
+	return result, nil
+}
+
+// run runs one go command to its end. An *exec.ExitError is about tests, or about what the report shows already.
+func (o Options) run(ctx context.Context, r *report, g group) error {
+	cmd := exec.CommandContext(ctx, "go", o.arguments(g)...)
 	cmd.Dir, cmd.Stderr = o.Dir, o.Out
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = grace
-	cmd.Env = o.environment()
+	cmd.Env = o.environment(g)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return Tally{}, fmt.Errorf("starting go test: %w", err)
+		return fmt.Errorf("starting go test: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return Tally{}, fmt.Errorf("starting go test: %w", err)
+		return fmt.Errorf("starting go test: %w", err)
 	}
-	r := newReport(o.Out)
 	readErr := r.follow(stdout, quiet)
 	waitErr := cmd.Wait()
-	tally := r.finish(waitErr != nil)
 	switch {
 	case ctx.Err() != nil:
-		return tally, fmt.Errorf("testing: %w", context.Cause(ctx))
+		return fmt.Errorf("testing: %w", context.Cause(ctx))
 	case readErr != nil:
-		return tally, fmt.Errorf("reading the results of go test: %w", readErr)
-	case tally.Failed > 0:
-		return tally, ErrFailed
+		return fmt.Errorf("reading the results of go test: %w", readErr)
 	}
-	return tally, nil
+	return waitErr
 }
 
 // environment is that of the go command and of the tests.
-func (o Options) environment() []string {
+func (o Options) environment(g group) []string {
 	env := os.Environ()
-	if o.Race {
+	if g.race {
 		env = append(env, "CGO_ENABLED=1")
 	}
 	if o.Root {
@@ -108,12 +153,12 @@ func (o Options) environment() []string {
 }
 
 // arguments is the command line of the go command.
-func (o Options) arguments() []string {
+func (o Options) arguments(g group) []string {
 	// One package more at a time than there are cores: many wait for a control plane most of the time.
 	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
 	args := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=" + packageTimeout.String()}
-	if o.Race {
+	if g.race {
 		args = append(args, "-race")
 	}
-	return append(append(args, o.Args...), o.Packages...)
+	return append(append(args, o.Args...), g.packages...)
 }

@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			got, err := Run(t.Context(), Options{Dir: dir, Packages: tt.packages, Args: tt.args, Root: tt.root, Out: &out})
-			if got != tt.want || !errors.Is(err, tt.err) {
+			if got.Tally != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("got %+v and %v, want %+v and %v", got, err, tt.want, tt.err)
 			}
 			checkText(t, out.String(), tt.says, tt.silent)
@@ -159,7 +159,7 @@ func TestRunWithoutDir(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	got := Options{Packages: []string{"./a"}, Race: true, Args: []string{"-count=1"}}.arguments()
+	got := Options{Args: []string{"-count=1"}}.arguments(group{packages: []string{"./a"}, race: true})
 	parallel := "-p=" + strconv.Itoa(runtime.NumCPU()+1)
 	want := []string{"test", "-json", "-trimpath", "-buildvcs=false", parallel, "-timeout=40m0s", "-race", "-count=1", "./a"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -167,23 +167,31 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestSignsOfLife: a line names the innermost test that runs, and the test that ended last.
 func TestSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, feed := io.Pipe()
 		var out strings.Builder
+		say := func(after time.Duration, text string) {
+			time.AfterFunc(after, func() { _, _ = io.WriteString(feed, text) })
+		}
 		go func() {
-			time.AfterFunc(70*time.Second, func() {
-				_, _ = io.WriteString(feed, "{\"Action\":\"skip\",\"Package\":\"p\"}\ngo: words\n")
-			})
-			time.AfterFunc(95*time.Second, func() { feed.Close() })
+			say(40*time.Second, `{"Action":"run","Package":"a/e2e","Test":"TestCluster"}`+"\n"+
+				`{"Action":"run","Package":"a/e2e","Test":"TestCluster/Install"}`+"\n")
+			say(70*time.Second, `{"Action":"pass","Package":"a/e2e","Test":"TestCluster/Install","Elapsed":30}`+"\n"+
+				`{"Action":"run","Package":"a/e2e","Test":"TestCluster/Routes"}`+"\n")
+			say(100*time.Second, `{"Action":"fail","Package":"a/e2e","Elapsed":60}`+"\ngo: words\n")
+			time.AfterFunc(125*time.Second, func() { feed.Close() })
 		}()
-		if err := newReport(&out).follow(in, quiet); err != nil {
+		r := newReport(&out)
+		if err := r.follow(in, quiet); err != nil {
 			t.Fatal(err)
 		}
 		want := `... still building or testing after 30s, 0 packages done
-... still building or testing after 1m0s, 0 packages done
+... running e2e TestCluster/Install after 1m0s, 0 packages done
+... running e2e TestCluster/Routes after 1m30s, 0 packages done; the latest result: e2e TestCluster/Install pass after 30s
 go: words
-... still building or testing after 1m30s, 1 packages done
+... still building or testing after 2m0s, 1 packages done; the latest result: e2e TestCluster/Install pass after 30s
 `
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("output differs (-want +got):\n%s", diff)

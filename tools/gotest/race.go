@@ -10,25 +10,45 @@ import (
 	"strings"
 )
 
-// Race decides whether tests run with the race detector. The setting is "1", "0" or "auto": with it if a C compiler
-// works. Where it is required, as in CI, "auto" without a compiler is an error instead of a silent loss.
-func Race(ctx context.Context, setting string, required bool) (bool, error) {
+// Detector says which packages are tested with the race detector.
+type Detector int
+
+const (
+	// Nowhere is without it.
+	Nowhere Detector = iota
+	// Own is with it where our own concurrency is, which is below src; tools and ci drive programs that are built without it.
+	Own
+	// Everywhere is with it, whatever the package.
+	Everywhere
+)
+
+// raced is the folder of the packages that Own tests with the race detector.
+const raced = "src"
+
+// Race decides where tests run with the race detector. The setting is "1" for everywhere, "0", or "auto": with it where
+// our own concurrency is, if a C compiler works. Where it is required, as in CI, "auto" without a compiler is an error
+// instead of a silent loss.
+func Race(ctx context.Context, setting string, required bool) (Detector, error) {
 	return decide(setting, required, func() error { return compiler(ctx) })
 }
 
 // decide holds the decision of Race apart from looking for a compiler.
-func decide(setting string, required bool, compiler func() error) (bool, error) {
-	switch setting {
-	case "0":
-		return false, nil
-	case "1", "auto":
-		err := compiler()
-		if err != nil && (required || setting == "1") {
-			return false, fmt.Errorf("testing with the race detector: %w; install gcc and libc headers, or set RACE=0", err)
-		}
-		return err == nil, nil
+func decide(setting string, required bool, compiler func() error) (Detector, error) {
+	wanted, known := map[string]Detector{"0": Nowhere, "1": Everywhere, "auto": Own}[setting]
+	if !known {
+		return Nowhere, fmt.Errorf("the race detector is %q: set it to 1, 0 or auto", setting)
 	}
-	return false, fmt.Errorf("the race detector is %q: set it to 1, 0 or auto", setting)
+	if wanted == Nowhere {
+		return Nowhere, nil
+	}
+	err := compiler()
+	if err == nil {
+		return wanted, nil
+	}
+	if required || wanted == Everywhere {
+		return Nowhere, fmt.Errorf("testing with the race detector: %w; install gcc and libc headers, or set RACE=0", err)
+	}
+	return Nowhere, nil
 }
 
 // compiler tells why there is no working C compiler, or that Go has no race detector here.

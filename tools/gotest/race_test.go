@@ -12,13 +12,13 @@ func TestDecide(t *testing.T) {
 		setting  string
 		required bool
 		compiler error
-		want     bool
+		want     Detector
 		err      string
 	}{
-		"automatic with a compiler":    {setting: "auto", want: true},
+		"automatic with a compiler":    {setting: "auto", want: Own},
 		"automatic without":            {setting: "auto", compiler: absent},
 		"automatic without in CI":      {setting: "auto", required: true, compiler: absent, err: "no compiler here; install gcc"},
-		"asked for":                    {setting: "1", want: true},
+		"asked for":                    {setting: "1", want: Everywhere},
 		"asked for without":            {setting: "1", compiler: absent, err: "no compiler here; install gcc"},
 		"refused":                      {setting: "0"},
 		"refused in CI":                {setting: "0", required: true},
@@ -63,7 +63,7 @@ func TestCompile(t *testing.T) {
 
 func TestRaceAsksGo(t *testing.T) {
 	t.Setenv("CC", "no-such-compiler")
-	if got, err := Race(t.Context(), "auto", false); got || err != nil {
+	if got, err := Race(t.Context(), "auto", false); got != Nowhere || err != nil {
 		t.Errorf("got %v and %v, want no race detector and no error", got, err)
 	}
 	if _, err := Race(t.Context(), "1", false); !matches(err, "install gcc") {

@@ -2,10 +2,12 @@ package gotest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,12 +24,17 @@ type event struct {
 	Test        string
 	Output      string
 	FailedBuild string
+	Elapsed     float64 // seconds
 }
 
 // report turns events into text and counts them. It is used by one goroutine only.
 type report struct {
 	out     io.Writer
 	tally   Tally
+	race    bool // the race detector is on
+	times   []PackageTime
+	running []event // tests, in the order in which they began
+	latest  string  // the test that ended last, and how
 	started time.Time
 	printed time.Time // when the last line went out
 	done    int       // packages
@@ -84,11 +91,27 @@ func eachLine(in io.Reader, visit func(string)) error {
 	}
 }
 
-// signOfLife says that nothing hangs: compiling Kubernetes libraries takes minutes.
+// signOfLife says that nothing hangs: compiling Kubernetes libraries takes minutes, as do some tests.
 func (r *report) signOfLife(silence time.Duration) {
 	if time.Since(r.printed) >= silence/2 {
-		r.printf("... still building or testing after %s, %d packages done\n", time.Since(r.started).Round(time.Second), r.done)
+		r.printf("... %s after %s, %d packages done%s\n", r.activity(), time.Since(r.started).Round(time.Second), r.done, r.latest)
 	}
+}
+
+// activity names the test that began last of those that run: the innermost one.
+func (r *report) activity() string {
+	if len(r.running) == 0 {
+		return "still building or testing"
+	}
+	last := r.running[len(r.running)-1]
+	return "running " + path.Base(last.Package) + " " + last.Test
+}
+
+// ended takes a test off those that run.
+func (r *report) ended(e event) {
+	r.running = slices.DeleteFunc(r.running, func(one event) bool { return one.key() == e.key() })
+	took := time.Duration(e.Elapsed * float64(time.Second)).Round(time.Second)
+	r.latest = fmt.Sprintf("; the latest result: %s %s %s after %s", path.Base(e.Package), e.Test, e.Action, took)
 }
 
 // line takes one line; what is no event is shown as it is.
@@ -126,6 +149,9 @@ func (e event) key() string { return e.Package + "\n" + e.Test }
 // test counts a finished test; the output of a failed one is shown.
 func (r *report) test(e event) {
 	switch e.Action {
+	case "run":
+		r.running = append(r.running, e)
+		return
 	case "pass":
 		r.tally.Passed++
 	case "skip":
@@ -138,6 +164,7 @@ func (r *report) test(e event) {
 	default:
 		return
 	}
+	r.ended(e)
 	delete(r.output, e.key())
 }
 
@@ -178,6 +205,10 @@ func (r *report) pkg(e event) {
 		return
 	}
 	r.done++
+	if e.Action != "skip" {
+		r.times = append(r.times, PackageTime{Package: e.Package, Race: r.race, Seconds: e.Elapsed})
+	}
+	r.running = slices.DeleteFunc(r.running, func(one event) bool { return one.Package == e.Package })
 	maps.DeleteFunc(r.output, func(key string, _ []string) bool { return strings.HasPrefix(key, e.key()) })
 }
 
@@ -213,7 +244,7 @@ func (r *report) show(key string) {
 }
 
 // finish prints the end of the report. A go command that failed for a reason of its own counts as one failure.
-func (r *report) finish(commandFailed bool) Tally {
+func (r *report) finish(commandFailed bool) Result {
 	if commandFailed && r.tally.Failed == 0 {
 		r.tally.Failed++
 		r.failed = append(r.failed, "go test itself, see above")
@@ -222,7 +253,8 @@ func (r *report) finish(commandFailed bool) Tally {
 		r.printf("failed: %s\n", name)
 	}
 	r.printf("%s in %s\n", r.tally, time.Since(r.started).Round(time.Second))
-	return r.tally
+	slices.SortFunc(r.times, func(a, b PackageTime) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return Result{Tally: r.tally, Times: r.times}
 }
 
 // printf writes to the report. Nobody could be told about an error.
