@@ -26,8 +26,7 @@ VERSION := $(if $(git),$(shell git describe --tags --always --dirty),devel)
 endif
 REVISION := $(if $(git),$(shell git describe --always --abbrev=40 --dirty --exclude='*'))
 COMMITTED := $(if $(git),$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd))
-STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
-LINKER := -s -w -X $(STAMP).version=$(VERSION) $(REVISION:%=-X $(STAMP).revision=%) $(COMMITTED:%=-X $(STAMP).committed=%)
+LINKER = -s -w -X $(STAMP).version=$(VERSION) $(REVISION:%=-X $(STAMP).revision=%) $(COMMITTED:%=-X $(STAMP).committed=%)
 IMAGES := thalassa-cloud-controller-manager thalassa-emulator
 
 .PHONY: help
@@ -150,10 +149,16 @@ define count
 esac; done; }
 endef
 
+# The module of a program, and the package whose variables the linker sets.
+bin/thalassa-cloud-controller-manager: private MODULE := src
+bin/thalassa-cloud-controller-manager: private STAMP := github.com/thalassa-cloud/thalassa-ccm/src/build
+bin/thalassa-emulator: private MODULE := src/emulator
+bin/thalassa-emulator: private STAMP := main
+
 # Go itself knows what is up to date, so every program is handed to it each time.
 $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@echo "building $@"
-	@cd src && GOWORK=off $(GOBUILD) -ldflags '$(LINKER)' -o ../$@ ./cmd/$*
+	@cd $(MODULE) && GOWORK=off $(GOBUILD) -ldflags '$(LINKER)' -o '$(CURDIR)/$@' ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
 bin/cluster bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later

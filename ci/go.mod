@@ -18,6 +18,7 @@ require (
 	github.com/sigstore/sigstore v1.10.8
 	github.com/spf13/cobra v1.10.2
 	github.com/thalassa-cloud/thalassa-ccm/src v0.0.0
+	github.com/thalassa-cloud/thalassa-ccm/src/emulator v0.0.0
 	github.com/thalassa-cloud/thalassa-ccm/tools v0.0.0
 	golang.org/x/tools v0.51.0
 	helm.sh/helm/v3 v3.22.0
@@ -306,5 +307,6 @@ require (
 
 replace (
 	github.com/thalassa-cloud/thalassa-ccm/src => ../src
+	github.com/thalassa-cloud/thalassa-ccm/src/emulator => ../src/emulator
 	github.com/thalassa-cloud/thalassa-ccm/tools => ../tools
 )

@@ -14,6 +14,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/thalassa-cloud/client-go v0.33.1
 	github.com/thalassa-cloud/thalassa-ccm/src v0.0.0
+	github.com/thalassa-cloud/thalassa-ccm/src/emulator v0.0.0
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sys v0.49.0
@@ -161,4 +162,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/thalassa-cloud/thalassa-ccm/src => ../src
+replace (
+	github.com/thalassa-cloud/thalassa-ccm/src => ../src
+	github.com/thalassa-cloud/thalassa-ccm/src/emulator => ../src/emulator
+)

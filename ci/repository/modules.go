@@ -19,6 +19,9 @@ const ours = "github.com/thalassa-cloud/thalassa-ccm/"
 // versions that do not exist.
 const lab = "tools/lab"
 
+// standalone is the module that other projects use on its own: it has no replace line, which they would ignore.
+const standalone = "src/emulator"
+
 // module is what `go mod edit -json` says, as far as it is needed here.
 type module struct {
 	Replace []struct {
@@ -36,8 +39,8 @@ func Replaces(ctx context.Context, root string) ([]Finding, error) {
 			return err
 		}
 		for _, r := range m.Replace {
-			if foreign(r.Old.Path, r.New.Path) && path.Dir(p) != lab {
-				found = append(found, Finding{p, 0, fmt.Sprintf("replaces %s by %s: only our own modules may be replaced, by their own folders", r.Old.Path, r.New.Path)})
+			if why := forbiddenReplace(path.Dir(p), r.Old.Path, r.New.Path); why != "" {
+				found = append(found, Finding{p, 0, fmt.Sprintf("replaces %s by %s: %s", r.Old.Path, r.New.Path, why)})
 			}
 		}
 		return nil
@@ -45,9 +48,38 @@ func Replaces(ctx context.Context, root string) ([]Finding, error) {
 	return sorted(found), err
 }
 
-// foreign tells whether a replace line concerns anything but one of our modules and a folder beside it.
-func foreign(from, to string) bool {
-	return !strings.HasPrefix(from, ours) || !strings.HasPrefix(to, "../")
+// forbiddenReplace is the reason why a module in dir may not replace a module; it is empty if it may.
+func forbiddenReplace(dir, from, to string) string {
+	folder := strings.TrimPrefix(from, ours)
+	switch {
+	case dir == standalone:
+		return "other projects use this module, and a replace line has no effect on them"
+	case dir != lab && (folder == from || path.Join(dir, to) != folder):
+		return "only our own modules may be replaced, by their own folders"
+	}
+	return ""
+}
+
+// Foreign finds modules in the graph of the standalone module at root that its users must not inherit: those of Kubernetes, and the
+// other modules of this repository.
+func Foreign(ctx context.Context, root string) ([]Finding, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}", "all")
+	cmd.Dir, cmd.Env = filepath.Join(root, standalone), append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("reading the module graph of %s: %w: %s", standalone, err, strings.TrimSpace(stderr.String()))
+	}
+	var found []Finding
+	for line := range strings.Lines(string(out)) {
+		name := strings.TrimSpace(line)
+		domain, _, _ := strings.Cut(name, "/")
+		if domain == "k8s.io" || domain == "sigs.k8s.io" || strings.HasPrefix(name, ours) && name != ours+standalone {
+			found = append(found, Finding{standalone + "/go.mod", 0, "requires " + name + ": users of the module would inherit it"})
+		}
+	}
+	return found, nil
 }
 
 // readModule lets the go command read a go.mod, so that no second parser can differ from it.

@@ -78,8 +78,12 @@ func TestRepository(t *testing.T) {
 		found, err := Replaces(t.Context(), dir)
 		report(t, found, err)
 	})
+	t.Run("standalone", func(t *testing.T) {
+		found, err := Foreign(t.Context(), dir)
+		report(t, found, err)
+	})
 	t.Run("imports", func(t *testing.T) {
-		found, err := Crossings(t.Context(), dir, Boundaries(), "./src/...")
+		found, err := Crossings(t.Context(), dir, Boundaries(), "./src/...", "./src/emulator/...")
 		report(t, found, err)
 	})
 	t.Run("budget", func(t *testing.T) {

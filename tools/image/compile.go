@@ -14,22 +14,19 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// buildPackage holds what the linker is told.
-const buildPackage = "github.com/thalassa-cloud/thalassa-ccm/src/build"
-
 // compile builds a program for a platform, as a static executable at target. The workspace is left out, so that the project's tools
 // do not raise the versions of what the program is made of; so are settings of the environment that change what comes out.
 func compile(ctx context.Context, root string, p Program, on v1.Platform, s Stamp, target string) error {
 	linker := []string{"-s", "-w", "-buildid="}
 	for name, value := range map[string]string{"version": s.Version, "revision": s.Revision, "committed": s.committed()} {
 		if value != "" {
-			linker = append(linker, fmt.Sprintf("-X %s.%s=%s", buildPackage, name, value))
+			linker = append(linker, fmt.Sprintf("-X %s.%s=%s", p.Stamped, name, value))
 		}
 	}
 	slices.Sort(linker[3:])
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(linker, " "),
 		"-o", target, "./cmd/"+p.Name)
-	build.Dir = filepath.Join(root, "src")
+	build.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
 	settings, err := downloads(ctx)
 	if err != nil {
 		return fmt.Errorf("building %s for %s: %w", p.Name, on.Architecture, err)

@@ -334,7 +334,7 @@ func TestBrokenSources(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "src", "cmd", "x", "main.go"), []byte("package main\nfunc main() { oops }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Build(context.Background(), folder, Program{Name: "x"}, stamp); err == nil || !strings.Contains(err.Error(), "oops") {
+	if _, err := Build(context.Background(), folder, Program{Name: "x", Module: "src"}, stamp); err == nil || !strings.Contains(err.Error(), "oops") {
 		t.Errorf("error = %v, want what the compiler says", err)
 	}
 }

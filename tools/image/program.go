@@ -16,7 +16,9 @@ import (
 
 // Program is one that gets an image of its own.
 type Program struct {
-	Name        string   // of the folder below src/cmd and of the file in the image
+	Name        string   // of the folder in the module's folder cmd, and of the file in the image
+	Module      string   // folder of the Go module: "src"
+	Stamped     string   // package in which the linker sets version, revision and committed
 	Repository  string   // below the registry's own path: "cloud-controller-manager"
 	Title       string   // for org.opencontainers.image.title
 	Description string   // one sentence
@@ -28,10 +30,12 @@ func Programs() []Program {
 	return []Program{
 		{
 			Name: "thalassa-cloud-controller-manager", Repository: "cloud-controller-manager", Title: "thalassa-ccm",
+			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
 			Description: "Cloud controller manager that connects a Kubernetes cluster to Thalassa Cloud",
 		},
 		{
 			Name: "thalassa-emulator", Repository: "emulator", Title: "thalassa-emulator",
+			Module: "src/emulator", Stamped: "main",
 			Description: "Thalassa Cloud in a box: its REST API, for tests of clients, controllers and pipelines",
 			Arguments:   []string{"--listen=0.0.0.0:8080"},
 		},

@@ -225,7 +225,7 @@ func (m *maker) provenance(item Item) ([]byte, error) {
 // materials are the files that say what is downloaded for a build.
 func (m *maker) materials() ([]provenance.Subject, error) {
 	var materials []provenance.Subject
-	for _, name := range []string{"src/go.mod", "src/go.sum"} {
+	for _, name := range []string{"src/go.mod", "src/go.sum", "src/emulator/go.mod", "src/emulator/go.sum"} {
 		content, err := os.ReadFile(filepath.Join(m.Root, name))
 		if err != nil {
 			return nil, err

@@ -76,6 +76,7 @@ func source(t *testing.T) Source {
 	root := t.TempDir()
 	for name, content := range map[string]string{
 		"CHANGELOG.md": changelog, "src/go.mod": "module x\n", "src/go.sum": "",
+		"src/emulator/go.mod": "module x/emulator\n", "src/emulator/go.sum": "",
 		"charts/thalassa-ccm/CHANGELOG.md":      changelog,
 		"charts/thalassa-ccm/Chart.yaml":        "apiVersion: v2\nname: thalassa-ccm\ndescription: A chart.\nversion: 1.0.0\nappVersion: 1.0.0\n",
 		"charts/thalassa-ccm/values.yaml":       "# Registry.\nimage:\n  tag: \"\"\n  # Digest; wins over the tag.\n  digest: \"\"\n  pullPolicy: IfNotPresent\n",

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/spelling"
 )
 
 // trait is what a kind of fault is like.
@@ -57,16 +55,11 @@ func (k Kind) trait() (trait, error) {
 	if i := slices.IndexFunc(all, func(t trait) bool { return t.kind == k }); i >= 0 {
 		return all[i], nil
 	}
-	return trait{}, fmt.Errorf("effect.kind is %q: %s", k, suggest(string(k), texts(Kinds())))
+	return trait{}, fmt.Errorf("effect.kind is %q: %s", k, choice(texts(Kinds())))
 }
 
-// suggest says which words are allowed instead of one that is not.
-func suggest(word string, allowed []string) string {
-	if closest, found := spelling.Closest(word, allowed); found {
-		return fmt.Sprintf("did you mean %q?", closest)
-	}
-	return "use one of " + strings.Join(allowed, ", ")
-}
+// choice names the words that are allowed instead of one that is not.
+func choice(allowed []string) string { return "use one of " + strings.Join(allowed, ", ") }
 
 func texts(kinds []Kind) []string {
 	var out []string
@@ -106,7 +99,7 @@ func outsideOfID(c rune) bool {
 
 func (e Effect) validate() error {
 	if e.Kind == "" {
-		return fmt.Errorf("effect.kind is missing: use one of %s", strings.Join(texts(Kinds()), ", "))
+		return fmt.Errorf("effect.kind is missing: %s", choice(texts(Kinds())))
 	}
 	t, err := e.Kind.trait()
 	if err != nil {
