@@ -124,7 +124,7 @@ func topics(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, name := range []string{"Settings", "Nodes"} {
-		found = append(found, constants(t, "../../src/loadbalancer/provider.go", name)...)
+		found = append(found, constants(t, "../../src/cloud/provider.go", name)...)
 	}
 	return found
 }

@@ -42,9 +42,17 @@ func Boundaries() []Boundary {
 			Tests:  true,
 		},
 		{
+			Why:  "the contract between controllers and clouds depends on neither",
+			From: []string{ours + "src/cloud"},
+			Never: []string{
+				ours + "src/annotation", ours + "src/build", ours + "src/config", ours + "src/controller", ours + "src/emulator",
+				ours + "src/manager", ours + "src/spelling", ours + "src/thalassa", vendor,
+			},
+		},
+		{
 			Why:   "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
 			From:  []string{ours + "src/controller/node", ours + "src/controller/route", ours + "src/controller/nodeipam"},
-			Never: []string{ours + "src/loadbalancer", ours + "src/controller/service"},
+			Never: []string{ours + "src/controller/service"},
 		},
 		{
 			Why:   "client and server must not share one mistake: the emulator has wire types of its own",

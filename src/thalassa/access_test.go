@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -117,7 +117,7 @@ func TestSourcesOfAService(t *testing.T) {
 			web.Spec.LoadBalancerSourceRanges = tt.spec
 			read, _ := newAnnotations().read(web)
 			for port, want := range map[int32]sources{80: tt.p80, 443: tt.p443} {
-				got := read.ports[loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: port}]
+				got := read.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: port}]
 				if !sameSources(got.sources, want) {
 					t.Errorf("port %d: sources = %+v, want %+v", port, got.sources, want)
 				}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
 // adoptionName is how a load balancer names the Service that may adopt it.
-func adoptionName(owner loadbalancer.Owner) string {
+func adoptionName(owner cloud.Owner) string {
 	return owner.Cluster + "/" + owner.Namespace + "/" + owner.Name
 }
 
@@ -43,7 +43,7 @@ func (b *balancers) behind(ctx context.Context, d desired, o observed) (observed
 		return o, nil
 	}
 	for _, listener := range balancer.Listeners {
-		wanted := slices.ContainsFunc(d.Ports, func(port loadbalancer.Port) bool {
+		wanted := slices.ContainsFunc(d.Ports, func(port cloud.Port) bool {
 			return int(port.Port) == listener.Port && protocol(port.Key) == listener.Protocol
 		})
 		leftover := listener.Labels[labelManaged] == "true" && listener.Labels[labelCluster] == d.labels[labelCluster]
@@ -69,13 +69,13 @@ func leadsElsewhere(group inventory.TargetGroup, balancer inventory.LoadBalancer
 }
 
 // adoption is the plan that makes a load balancer the Service's; everything else of it is changed afterwards.
-func (p planner) adoption(d desired, from inventory.LoadBalancer) loadbalancer.Plan {
+func (p planner) adoption(d desired, from inventory.LoadBalancer) cloud.Plan {
 	to := from
 	to.Labels = withLabels(from.Labels, d.labels)
 	to.Annotations = traces{}.with(settingAdopted).over(from.Annotations)
 	delete(to.Annotations, annotationAdoptable) // it was said once, and to this Service
 	diff := &difference{planner: p}
-	diff.add(loadbalancer.Update, kindBalancer, from.Name, "it is adopted", func(ctx context.Context) error {
+	diff.add(cloud.Update, kindBalancer, from.Name, "it is adopted", func(ctx context.Context) error {
 		return p.inventory.UpdateLoadBalancer(ctx, from, to)
 	})
 	return diff.plan

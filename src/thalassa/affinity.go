@@ -7,7 +7,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // policyOfAffinity sends all connections of a client to the same node, as long as the nodes stay the same.
@@ -33,11 +33,11 @@ func (s settings) keepClients(service *corev1.Service) {
 }
 
 // affinity tells what the Service asks for about session affinity and does not get, and what to do instead.
-func (d desired) affinity(service *corev1.Service, o observed) []loadbalancer.Notice {
+func (d desired) affinity(service *corev1.Service, o observed) []cloud.Notice {
 	if !wantsAffinity(service) {
 		return nil
 	}
-	var notices []loadbalancer.Notice
+	var notices []cloud.Notice
 	var named, kept []string
 	for _, port := range d.Ports {
 		policy := d.ports[port.Key].policy
@@ -63,7 +63,7 @@ func (d desired) affinity(service *corev1.Service, o observed) []loadbalancer.No
 }
 
 // policyOf is the policy that a port without one of its own in the Service has, or gets.
-func (d desired) policyOf(port loadbalancer.Port, o observed) string {
+func (d desired) policyOf(port cloud.Port, o observed) string {
 	asked := d.ports[port.Key].policy
 	group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 	if group == nil {
@@ -74,13 +74,13 @@ func (d desired) policyOf(port loadbalancer.Port, o observed) string {
 
 // affinityTimeout tells that the cloud has no timeout of session affinity. The API server sets the default one on every Service, so that only
 // another one was asked for.
-func affinityTimeout(service *corev1.Service) []loadbalancer.Notice {
+func affinityTimeout(service *corev1.Service) []cloud.Notice {
 	config := service.Spec.SessionAffinityConfig
 	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil ||
 		*config.ClientIP.TimeoutSeconds == corev1.DefaultClientIPServiceAffinitySeconds {
 		return nil
 	}
-	return []loadbalancer.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(
+	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(
 		"spec.sessionAffinityConfig.clientIP.timeoutSeconds is %d, and load balancers of Thalassa Cloud have no such timeout: a client comes to the same node for as long as the nodes stay the same. Remove the field, or leave it at %d.",
 		*config.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds))}
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // FuzzAnnotations: whatever a Service says, what is sent to the cloud is within the limits of its API, and what is not used is told.
@@ -24,7 +24,7 @@ func FuzzAnnotations(f *testing.F) {
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationPrefix + name: value, "foreign/" + name: value}},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 		})
-		read := all.ports[loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}]
+		read := all.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}]
 		if limit := read.maxConnections.Value; limit < 1 || limit > maxConnectionsLimit {
 			t.Errorf("%d connections", limit)
 		}
@@ -34,7 +34,7 @@ func FuzzAnnotations(f *testing.F) {
 		if policy := read.policy.Value; !slices.Contains([]string{"ROUND_ROBIN", "RANDOM", "MAGLEV"}, policy) {
 			t.Errorf("policy %q", policy)
 		}
-		told := slices.ContainsFunc(problems, func(n loadbalancer.Notice) bool {
+		told := slices.ContainsFunc(problems, func(n cloud.Notice) bool {
 			return strings.Contains(n.Message, annotationPrefix+name)
 		})
 		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid || read.idleTimeout.Invalid

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // maxListeners is how many ports one load balancer has at most, as the cloud documents it.
@@ -15,8 +15,8 @@ const maxListeners = 100
 
 // openable returns the ports that may be open, and why the others are not. What is open already stays so, with the restrictions that it
 // has: a port is not closed by a mistake, and none is opened by one. Of ports that are not opened nothing is made, not even target groups.
-func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
-	var open []loadbalancer.Port
+func (d desired) openable(o observed) ([]cloud.Port, error) {
+	var open []cloud.Port
 	var problems, unreadable []error
 	room := maxListeners
 	for _, port := range d.Ports {
@@ -55,11 +55,11 @@ func (d desired) openable(o observed) ([]loadbalancer.Port, error) {
 }
 
 // inOrder returns those that are open, in the order of all.
-func inOrder(all, open []loadbalancer.Port) []loadbalancer.Port {
+func inOrder(all, open []cloud.Port) []cloud.Port {
 	if len(open) == len(all) {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(port loadbalancer.Port) bool { return !slices.Contains(open, port) })
+	return slices.DeleteFunc(slices.Clone(all), func(port cloud.Port) bool { return !slices.Contains(open, port) })
 }
 
 // closing are the reasons for which no port is opened that is not open yet: who may reach it would not be as the Service asks.
@@ -81,9 +81,9 @@ func closing(d desired, o observed) []string {
 }
 
 // unservable takes out the ports whose protocols the cloud does not have, and returns what to tell about them.
-func unservable(d *loadbalancer.Desired) []string {
+func unservable(d *cloud.Desired) []string {
 	var problems []string
-	d.Ports = slices.DeleteFunc(d.Ports, func(port loadbalancer.Port) bool {
+	d.Ports = slices.DeleteFunc(d.Ports, func(port cloud.Port) bool {
 		p := port.Protocol
 		if p == corev1.ProtocolTCP || p == corev1.ProtocolUDP {
 			return false

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -17,7 +17,7 @@ import (
 func desiring(web *corev1.Service) desired {
 	d := desired{}
 	d.settings, _ = newAnnotations().read(web)
-	d.Desired, _ = loadbalancer.Desire(loadbalancer.OwnerOf("k8s-test", web), web, loadbalancer.Targets{})
+	d.Desired, _ = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
 	return d
 }
 

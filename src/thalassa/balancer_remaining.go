@@ -8,31 +8,31 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Remaining implements loadbalancer.Provider.
-func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, written bool) (loadbalancer.Comparison, error) {
+// Remaining implements cloud.LoadBalancers.
+func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
 	o, err := b.observeLast(ctx, service, written)
 	if err != nil {
-		return loadbalancer.Comparison{}, err
+		return cloud.Comparison{}, err
 	}
 	if o.empty() {
 		b.inherit(service)
 	}
 	d, _ := b.read(service, o)
 	if o, err = b.behind(ctx, d, o); err != nil {
-		return loadbalancer.Comparison{}, err
+		return cloud.Comparison{}, err
 	}
 	asks := d.annotations.openNodePorts.From(d.values)
 	mayHaveRules := asks.Value || asks.Invalid
 	if d.nodeGroup, err = b.nodeGroup(ctx); err != nil && !errors.Is(err, errNoNodeGroup) && (mayHaveRules || !errors.Is(err, client.ErrUnauthorised)) {
-		return loadbalancer.Comparison{}, err // in one that is not there, or that nobody asked to be opened and cannot be seen, there are no rules of ours
+		return cloud.Comparison{}, err // in one that is not there, or that nobody asked to be opened and cannot be seen, there are no rules of ours
 	}
 	doubtful := b.inventory.Doubtful(string(service.UID))
-	found := loadbalancer.Comparison{Exists: !o.empty() || doubtful > 0}
+	found := cloud.Comparison{Exists: !o.empty() || doubtful > 0}
 	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.empty() && o.keepable()
 	if keeps {
 		found.Plan, found.HandsOver = b.planner.handover(d, o), handoverText(o)
@@ -40,7 +40,7 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 		found.Plan = b.planner.deletion(d, o)
 	}
 	found.Left = b.leftBehind(o)
-	wait := loadbalancer.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
+	wait := cloud.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
 	if balancer := o.balancer(); balancer != nil {
 		found.State, found.Status = balancer.Status, d.statusOf(service, *balancer)
 		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status
@@ -115,7 +115,7 @@ func (d *difference) unprotect(balancer inventory.LoadBalancer) {
 	}
 	to := balancer
 	to.DeleteProtection = false
-	d.add(loadbalancer.Update, kindBalancer, balancer.Name, "its protection from deletion is switched off", func(ctx context.Context) error {
+	d.add(cloud.Update, kindBalancer, balancer.Name, "its protection from deletion is switched off", func(ctx context.Context) error {
 		return d.inventory.UpdateLoadBalancer(ctx, balancer, to)
 	})
 }

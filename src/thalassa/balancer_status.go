@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -99,8 +99,8 @@ func familyOf(address string) corev1.IPFamily {
 }
 
 // lacking tells what the Service asks for and its load balancer does not publish.
-func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalancer) []loadbalancer.Notice {
-	var notices []loadbalancer.Notice
+func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalancer) []cloud.Notice {
+	var notices []cloud.Notice
 	addresses := published(reachedInside(service, d.internal.Value, balancer), balancer)
 	if len(addresses) == 0 {
 		return nil
@@ -124,8 +124,8 @@ func (d desired) lacking(service *corev1.Service, balancer inventory.LoadBalance
 }
 
 // waitFor is waiting for a load balancer that does not serve.
-func waitFor(balancer inventory.LoadBalancer) *loadbalancer.Wait {
-	return &loadbalancer.Wait{
+func waitFor(balancer inventory.LoadBalancer) *cloud.Wait {
+	return &cloud.Wait{
 		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Failed: failed(balancer),
 		Message: fmt.Sprintf("load balancer %s is not ready yet, its status is %q", balancer.Name, balancer.Status),
 	}

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // Reasons of the provider's notices.
@@ -27,13 +27,13 @@ const (
 )
 
 // desire is what the Service should have, and what its owner should know about that.
-func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets, o observed) (desired, []loadbalancer.Notice, error) {
+func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets cloud.Targets, o observed) (desired, []cloud.Notice, error) {
 	usable, err := b.existing(ctx, targets)
 	if err != nil {
 		return desired{}, nil, err
 	}
 	d, notices := b.read(service, o)
-	common, problems := loadbalancer.Desire(d.Owner, service, usable)
+	common, problems := cloud.Desire(d.Owner, service, usable)
 	d.Desired = common
 	for _, problem := range append(problems, unservable(&d.Desired)...) {
 		notices = append(notices, settingNotice(reasonUnsupported, problem))
@@ -57,9 +57,9 @@ func (b *balancers) desire(ctx context.Context, service *corev1.Service, targets
 }
 
 // read is what the Service says, over the defaults that hold for what it has.
-func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadbalancer.Notice) {
+func (b *balancers) read(service *corev1.Service, o observed) (desired, []cloud.Notice) {
 	d := desired{name: cloudprovider.DefaultLoadBalancerName(service), created: true}
-	d.Owner = loadbalancer.OwnerOf(b.config.Cluster, service)
+	d.Owner = cloud.OwnerOf(b.config.Cluster, service)
 	d.labels = ownerLabels(d.Owner, b.config.AdditionalLabels)
 	from := b.annotations
 	if balancer := o.balancer(); balancer != nil {
@@ -72,7 +72,7 @@ func (b *balancers) read(service *corev1.Service, o observed) (desired, []loadba
 	if o.balancer() == nil && len(o.groups) > 0 && !tracesOf(o.groups[0].Annotations).created {
 		from = b.legacy // its load balancer is gone, and was the existing CCM's
 	}
-	var notices []loadbalancer.Notice
+	var notices []cloud.Notice
 	d.settings, notices = from.read(service)
 	if d.created {
 		d.keepClients(service)

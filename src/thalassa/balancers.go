@@ -17,7 +17,7 @@ import (
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -31,7 +31,7 @@ type balancers struct {
 	planner             planner
 }
 
-var _ loadbalancer.Provider = (*balancers)(nil)
+var _ cloud.LoadBalancers = (*balancers)(nil)
 
 func newBalancers(c Config, known *inventory.Inventory) *balancers {
 	own := newAnnotations()
@@ -42,10 +42,10 @@ func newBalancers(c Config, known *inventory.Inventory) *balancers {
 	}
 }
 
-// Identify implements loadbalancer.Provider.
+// Identify implements cloud.LoadBalancers.
 func (b *balancers) Identify(node *corev1.Node) (identity string, ours bool) { return identify(node) }
 
-// NodeSelector implements loadbalancer.Provider.
+// NodeSelector implements cloud.LoadBalancers.
 func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, error) {
 	if !b.annotations.registry.Concerns(service.Annotations, nameNodeSelector) {
 		return nil, nil // almost always
@@ -61,20 +61,20 @@ func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, erro
 	}
 }
 
-// Compare implements loadbalancer.Provider.
-func (b *balancers) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+// Compare implements cloud.LoadBalancers.
+func (b *balancers) Compare(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	o, err := b.observeSteady(ctx, service)
 	if err != nil {
-		return loadbalancer.Comparison{}, err
+		return cloud.Comparison{}, err
 	}
 	d, notices, err := b.desire(ctx, service, targets, o)
 	if err != nil {
-		return loadbalancer.Comparison{}, err
+		return cloud.Comparison{}, err
 	}
 	if o, err = b.behind(ctx, d, o); err != nil {
-		return loadbalancer.Comparison{}, err
+		return cloud.Comparison{}, err
 	}
-	found := loadbalancer.Comparison{
+	found := cloud.Comparison{
 		Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+len(d.Targets.Joining) < len(targets.Machines()), Exists: !o.empty(),
 	}
 	managed, notices := b.open(&d, o, notices, &found)
@@ -90,7 +90,7 @@ func (b *balancers) Compare(ctx context.Context, service *corev1.Service, target
 }
 
 // open decides which ports are opened, and with which security group.
-func (b *balancers) open(d *desired, o observed, notices []loadbalancer.Notice, found *loadbalancer.Comparison) (*managedGroup, []loadbalancer.Notice) {
+func (b *balancers) open(d *desired, o observed, notices []cloud.Notice, found *cloud.Comparison) (*managedGroup, []cloud.Notice) {
 	all := d.Ports
 	d.closed = closing(*d, o)
 	d.Ports, found.Refused = d.openable(o)
@@ -117,11 +117,11 @@ func (b *balancers) open(d *desired, o observed, notices []loadbalancer.Notice, 
 }
 
 // compareWith completes a comparison for a Service that has a load balancer.
-func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed, managed *managedGroup, found *loadbalancer.Comparison) {
+func (b *balancers) compareWith(service *corev1.Service, balancer inventory.LoadBalancer, d desired, o observed, managed *managedGroup, found *cloud.Comparison) {
 	found.State, found.Status, found.Health = balancer.Status, d.statusOf(service, balancer), healthUnknown
 	if balancer.Deleting() {
 		found.Refused = nil
-		found.Wait = &loadbalancer.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Going: true, Patient: true,
+		found.Wait = &cloud.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Going: true, Patient: true,
 			Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted", balancer.Name)}
 		return
 	}
@@ -137,13 +137,13 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 }
 
 // compareWithNone completes a comparison for a Service that has no load balancer.
-func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, managed *managedGroup, found *loadbalancer.Comparison) {
+func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service, d desired, o observed, managed *managedGroup, found *cloud.Comparison) {
 	adopts := d.annotations.adopt.From(d.values)
 	if adopts.Invalid {
 		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", annotationPrefix))
 	}
 	if d.failed == nil && d.missing != nil {
-		found.Refused = loadbalancer.AlreadyTold(d.missing)
+		found.Refused = cloud.AlreadyTold(d.missing)
 	}
 	if d.failed != nil || d.missing != nil || len(d.Ports) == 0 {
 		found.Refused = cmp.Or(found.Refused, noPort(service, d))
@@ -151,7 +151,7 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	}
 	if uncertain := o.like.refusal(d.labels); uncertain != nil && adopts.Value == "" {
 		found.Notices = append(found.Notices, settingNotice(reasonUncertain, sentence(uncertain.Error())))
-		found.Refused, found.Exists, found.Plan = loadbalancer.AlreadyTold(uncertain), true, b.planner.retarget(d, o)
+		found.Refused, found.Exists, found.Plan = cloud.AlreadyTold(uncertain), true, b.planner.retarget(d, o)
 		return
 	}
 	b.inherit(service)
@@ -172,9 +172,9 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 
 // noPort is why a Service none of whose ports is opened has no load balancer; notices say the reason for each port.
 func noPort(service *corev1.Service, d desired) error {
-	err := loadbalancer.AlreadyTold(errors.New("no port of the Service can be opened"))
+	err := cloud.AlreadyTold(errors.New("no port of the Service can be opened"))
 	if len(d.Unserved) == len(service.Spec.Ports) {
-		return loadbalancer.UntilChanged(err) // because of its node ports and protocols
+		return cloud.UntilChanged(err) // because of its node ports and protocols
 	}
 	return err
 }
@@ -187,20 +187,20 @@ func (b *balancers) inherit(service *corev1.Service) {
 }
 
 // doubt is waiting for the cloud's lists to show whether something was made.
-func doubt(within time.Duration, message string) *loadbalancer.Wait {
-	return &loadbalancer.Wait{Name: "the outcome of a creation", Status: "unknown", Within: within, Message: message}
+func doubt(within time.Duration, message string) *cloud.Wait {
+	return &cloud.Wait{Name: "the outcome of a creation", Status: "unknown", Within: within, Message: message}
 }
 
-// Refresh implements loadbalancer.Provider.
+// Refresh implements cloud.LoadBalancers.
 func (b *balancers) Refresh(ctx context.Context) error { return b.inventory.Refresh(ctx) }
 
-// Owned implements loadbalancer.Provider.
-func (b *balancers) Owned(ctx context.Context) ([]loadbalancer.Owned, error) {
+// Owned implements cloud.LoadBalancers.
+func (b *balancers) Owned(ctx context.Context) ([]cloud.Owned, error) {
 	all, groups, securityGroups, err := b.inventory.All(ctx, b.config.Inventory.balancerAge())
 	if err != nil {
 		return nil, err
 	}
-	owned := make([]loadbalancer.Owned, 0, len(all)+len(groups)+len(securityGroups))
+	owned := make([]cloud.Owned, 0, len(all)+len(groups)+len(securityGroups))
 	for _, balancer := range all {
 		one := owner(balancer.Labels, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
 		one.Kept = tracesOf(balancer.Annotations).has(settingKeep)
@@ -212,18 +212,18 @@ func (b *balancers) Owned(ctx context.Context) ([]loadbalancer.Owned, error) {
 	for _, group := range securityGroups {
 		owned = append(owned, owner(group.Labels, kindSecurityGroup, group.Name, group.ID, group.Status))
 	}
-	return slices.DeleteFunc(owned, func(one loadbalancer.Owned) bool { return one.UID == "" }), nil
+	return slices.DeleteFunc(owned, func(one cloud.Owned) bool { return one.UID == "" }), nil
 }
 
 // owner says which Service an object with these labels belongs to.
-func owner(labels inventory.Labels, kind, name, identity, state string) loadbalancer.Owned {
-	return loadbalancer.Owned{
+func owner(labels inventory.Labels, kind, name, identity, state string) cloud.Owned {
+	return cloud.Owned{
 		Service: types.NamespacedName{Namespace: labels[labelNamespace], Name: labels[labelName]}, UID: types.UID(labels[labelUID]),
 		Kind: kind, Name: name, Identity: identity, State: state,
 	}
 }
 
-// Judge implements loadbalancer.Provider.
+// Judge implements cloud.LoadBalancers.
 func (b *balancers) Judge(err error) (passing bool, after time.Duration) {
 	passing = errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) || errors.Is(err, client.ErrMalformed) ||
 		errors.Is(err, client.ErrShutdown) || errors.Is(err, context.Canceled)
@@ -327,7 +327,7 @@ func served(service *corev1.Service) bool { return len(service.Status.LoadBalanc
 func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }
 
 // explain makes the audit log say for which Service and why each write of a plan was made, and a refusal whether a quota is used up.
-func (b *balancers) explain(service *corev1.Service, plan loadbalancer.Plan) {
+func (b *balancers) explain(service *corev1.Service, plan cloud.Plan) {
 	for i, operation := range plan {
 		do, cause := operation.Do, fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
 		plan[i].Do = func(ctx context.Context) error { return b.withQuota(ctx, do(client.WithCause(ctx, cause))) }

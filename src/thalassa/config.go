@@ -12,9 +12,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -59,9 +59,9 @@ type LoadBalancerConfig struct {
 
 // What is done about changes made by hand.
 const (
-	driftRepair = string(loadbalancer.Repair)
-	driftReport = string(loadbalancer.Report)
-	driftOff    = string(loadbalancer.Off)
+	driftRepair = string(cloud.Repair)
+	driftReport = string(cloud.Report)
+	driftOff    = string(cloud.Off)
 )
 
 // InstancesConfig is about nodes.
@@ -224,10 +224,10 @@ func (c InstancesConfig) checkPrefixes(file *config.File) {
 func (c LoadBalancerConfig) pollInterval() time.Duration { return seconds(c.CreationPollInterval) }
 
 // behaviour is how Services are looked after.
-func (c LoadBalancerConfig) behaviour() loadbalancer.Behaviour {
-	return loadbalancer.Behaviour{
+func (c LoadBalancerConfig) behaviour() cloud.LoadBalancerBehaviour {
+	return cloud.LoadBalancerBehaviour{
 		PollInterval: c.pollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
-		DriftPeriod: seconds(c.DriftPeriod), Drift: loadbalancer.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
+		DriftPeriod: seconds(c.DriftPeriod), Drift: cloud.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
 		Class: c.Class, OnlyClass: c.OnlyClass,
 	}
 }

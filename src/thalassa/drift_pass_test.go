@@ -11,8 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // TestPassSharesLists on a real clock, on which no two looks are at the same moment: one list of each kind, however many Services
@@ -30,7 +30,7 @@ func TestPassSharesLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two", "three"} {
-		found, err := l.cloud.balancers.Compare(t.Context(), service(name, 80), loadbalancer.ChooseTargets(nodes, identify))
+		found, err := l.cloud.balancers.Compare(t.Context(), service(name, 80), cloud.ChooseTargets(nodes, identify))
 		if err != nil || len(found.Plan) > 0 || len(found.Status.Ingress) != 1 {
 			t.Errorf("plan %q, status %v, error %v; want nothing but an address", found.Plan, found.Status, err)
 		}

@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // warnings are all that were told since the last look.
@@ -293,7 +293,7 @@ func TestUnknownReferences(t *testing.T) {
 					t.Error("a load balancer is made that is not what the Service asks for")
 				}
 				l.told("new", tt.reason, tt.names)
-				found, err := l.cloud.balancers.Compare(t.Context(), wishes(tt.apply), loadbalancer.Targets{})
+				found, err := l.cloud.balancers.Compare(t.Context(), wishes(tt.apply), cloud.Targets{})
 				if err != nil || !found.LeftOut {
 					t.Errorf("error %v, looked at again by itself: %t", err, found.LeftOut)
 				}

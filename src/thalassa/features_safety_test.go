@@ -12,8 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // TestMisspeltRestrictions: a restriction whose name or port does not fit opens nothing, and changes nothing that is open.
@@ -164,7 +164,7 @@ func TestKeepIsRemembered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := slices.ContainsFunc(owned, func(one loadbalancer.Owned) bool { return one.Kept })
+			kept := slices.ContainsFunc(owned, func(one cloud.Owned) bool { return one.Kept })
 			if want := value == onDeleteKeep || value == "neither"; kept != want {
 				t.Errorf("change %d, to %q: kept %v, want %v", i, value, kept, want)
 			}

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -34,7 +34,7 @@ func forgotten(annotations inventory.Labels) inventory.Labels {
 
 // handover returns the writes that make everything of a Service somebody else's, with all its traffic: the load balancer first, so that
 // nothing that it uses is ever ours without it.
-func (p planner) handover(d desired, o observed) loadbalancer.Plan {
+func (p planner) handover(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	const why = "it is handed over"
 	for _, from := range o.balancers {
@@ -43,7 +43,7 @@ func (p planner) handover(d desired, o observed) loadbalancer.Plan {
 		}
 		to := from
 		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
-		diff.add(loadbalancer.Update, kindBalancer, from.Name, why, func(ctx context.Context) error {
+		diff.add(cloud.Update, kindBalancer, from.Name, why, func(ctx context.Context) error {
 			return p.inventory.UpdateLoadBalancer(ctx, from, to)
 		})
 	}
@@ -56,7 +56,7 @@ func (p planner) handover(d desired, o observed) loadbalancer.Plan {
 		}
 		to := from
 		to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
-		diff.add(loadbalancer.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
+		diff.add(cloud.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
 			if len(o.balancers)+len(o.groups) == 0 { // nobody may use it: the cloud knows
 				if err := p.inventory.DeleteSecurityGroup(ctx, from.ID); !errors.Is(err, client.ErrConflict) && !errors.Is(err, client.ErrBadRequest) {
 					return err

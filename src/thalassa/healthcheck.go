@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // healthSettings is what a Service asks for about the health check of one port.
@@ -32,7 +32,7 @@ type checked struct {
 
 // over returns the health check to aim at, given the observed one; nil is none. What the Service asks for and cannot be used stays as
 // it is observed.
-func (c checked) over(port loadbalancer.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+func (c checked) over(port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	s := c.settings
 	switch {
 	case c.nodePort != 0: // as the existing CCM has it: also without being asked, and always HTTP
@@ -60,7 +60,7 @@ func (s healthSettings) given() bool {
 func said[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
 
 // aim is over for an object that remembers what was asked for.
-func (c checked) aim(own *memo, port loadbalancer.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
+func (c checked) aim(own *memo, port cloud.Port, observed *iaas.BackendHealthCheck) *iaas.BackendHealthCheck {
 	const setting = "health-check"
 	switch {
 	case !own.free:
@@ -159,8 +159,8 @@ func (s healthSettings) problem() string {
 }
 
 // conflicts tells what the Service asks for about health checks that are made, and cannot have.
-func (d desired) conflicts() []loadbalancer.Notice {
-	var notices []loadbalancer.Notice
+func (d desired) conflicts() []cloud.Notice {
+	var notices []cloud.Notice
 	for _, port := range d.Ports {
 		check := d.healthCheck(port)
 		if check.over(port, nil) == nil {
@@ -208,6 +208,6 @@ func healthCheckText(h *iaas.BackendHealthCheck) string {
 }
 
 // healthCheck is whether and how the targets of a port are to be checked.
-func (d desired) healthCheck(port loadbalancer.Port) checked {
+func (d desired) healthCheck(port cloud.Port) checked {
 	return checked{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort, created: d.created}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // healthOf is what a Service with these annotations asks for about its port 80.
@@ -22,7 +22,7 @@ func healthBy(defaults annotations, annotations ...string) healthSettings {
 	web := service("web", 80)
 	annotated(annotations...)(web)
 	read, _ := defaults.read(web)
-	return read.ports[loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}].health
+	return read.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}].health
 }
 
 // checking is a health check with the default times.
@@ -110,7 +110,7 @@ func TestHealthChecks(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+			port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 			if tt.udp {
 				port.Protocol = corev1.ProtocolUDP
 			}
@@ -131,7 +131,7 @@ func TestHealthChecks(t *testing.T) {
 
 // TestPathsWithoutMeaningStay: a health check of TCP has none, and what the cloud makes of it is no difference.
 func TestPathsWithoutMeaningStay(t *testing.T) {
-	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, path := range []string{"", "/", "/healthz"} {
 		observed := checking("tcp", 30080, path)
 		if diff := cmp.Diff(observed, (checked{settings: healthOf(t), created: true}).over(port, observed)); diff != "" {
@@ -142,7 +142,7 @@ func TestPathsWithoutMeaningStay(t *testing.T) {
 
 // TestHealthChecksOfAdoptedOnes: they keep what they have until their Service asks, and again when it no longer does they get the default.
 func TestHealthChecksOfAdoptedOnes(t *testing.T) {
-	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	asks := healthOf(t, "health-check-enabled", "true", "health-check-port", "8081")
 	recorded := traces{}.with("health-check")
 	tests := map[string]struct {
@@ -189,7 +189,7 @@ func TestTimeoutBeyondTheIntervalIsTold(t *testing.T) {
 // TestFormerDefaultsStay: a load balancer of ours that was made with other defaults keeps them while its Service says nothing, so that an
 // upgrade writes nothing.
 func TestFormerDefaultsStay(t *testing.T) {
-	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	times := func(interval, timeout int, up, down int32) *iaas.BackendHealthCheck {
 		return &iaas.BackendHealthCheck{Protocol: "tcp", Port: 30080, Path: "/healthz",
 			PeriodSeconds: interval, TimeoutSeconds: timeout, HealthyThreshold: up, UnhealthyThreshold: down}
@@ -227,7 +227,7 @@ func TestFormerDefaultsStay(t *testing.T) {
 // TestFirstAnswer: by default a node that answers gets its first connection within 10 seconds, whatever part of the interval is over when its
 // load balancer is made.
 func TestFirstAnswer(t *testing.T) {
-	port := loadbalancer.Port{Key: loadbalancer.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, nodePort := range []int32{0, 32000} {
 		check := checked{settings: healthOf(t), nodePort: nodePort, created: true}.over(port, nil)
 		if at := check.PeriodSeconds*int(check.HealthyThreshold) + check.TimeoutSeconds; at >= 10 {

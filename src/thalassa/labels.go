@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -39,7 +39,7 @@ func scopeOf(c Config) inventory.Scope {
 }
 
 // ownerLabels are on everything that belongs to the Service. Additional labels never override the others.
-func ownerLabels(owner loadbalancer.Owner, additional map[string]string) inventory.Labels {
+func ownerLabels(owner cloud.Owner, additional map[string]string) inventory.Labels {
 	labels := inventory.Labels{}
 	maps.Copy(labels, additional)
 	maps.Copy(labels, inventory.Labels{
@@ -53,7 +53,7 @@ func ownerLabels(owner loadbalancer.Owner, additional map[string]string) invento
 }
 
 // portLabels are on a port's listener and target group, besides those of the owner.
-func portLabels(owner inventory.Labels, key loadbalancer.Key) inventory.Labels {
+func portLabels(owner inventory.Labels, key cloud.Key) inventory.Labels {
 	labels := maps.Clone(owner)
 	labels[labelPort] = strconv.Itoa(int(key.Port))
 	labels[labelProtocol] = protocol(key)
@@ -61,7 +61,7 @@ func portLabels(owner inventory.Labels, key loadbalancer.Key) inventory.Labels {
 }
 
 // protocol is how the cloud writes it: lower case.
-func protocol(key loadbalancer.Key) string { return strings.ToLower(string(key.Protocol)) }
+func protocol(key cloud.Key) string { return strings.ToLower(string(key.Protocol)) }
 
 // withLabels returns the labels that are there with the wanted ones over them: those that others added stay.
 func withLabels(present, wanted inventory.Labels) inventory.Labels {

@@ -11,8 +11,8 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // legacy is what the existing CCM leaves in the cloud for a Service; groups and listeners are those of its ports, in their order.
@@ -156,7 +156,7 @@ func TestTakeoverOfALeak(t *testing.T) {
 // reasonsOf are the reasons of the writes of the Service's next sync, by verb and kind.
 func (l *lab) reasonsOf(s *corev1.Service, nodes []*corev1.Node) map[string]string {
 	l.Helper()
-	found, err := l.cloud.balancers.Compare(l.Context(), s, loadbalancer.ChooseTargets(nodes, l.cloud.balancers.Identify))
+	found, err := l.cloud.balancers.Compare(l.Context(), s, cloud.ChooseTargets(nodes, l.cloud.balancers.Identify))
 	if err != nil {
 		l.Fatal(err)
 	}

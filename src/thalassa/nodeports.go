@@ -8,7 +8,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -80,7 +80,7 @@ func (d *difference) openNodePorts() {
 	if n.group == nil || len(n.widen(n.group.Ingress)) == len(n.group.Ingress) {
 		return
 	}
-	d.add(loadbalancer.Update, kindSecurityGroup, n.group.Name, "the nodes are to be reached on the node ports of the Service", func(ctx context.Context) error {
+	d.add(cloud.Update, kindSecurityGroup, n.group.Name, "the nodes are to be reached on the node ports of the Service", func(ctx context.Context) error {
 		return d.inventory.ChangeIngress(ctx, n.group.ID, n.widen)
 	})
 }
@@ -91,7 +91,7 @@ func (d *difference) closeNodePorts() {
 	if n.group == nil || len(n.surplus(n.group.Ingress)) == 0 {
 		return
 	}
-	d.add(loadbalancer.Update, kindSecurityGroup, n.group.Name, "the nodes need not be reached on earlier node ports of the Service", func(ctx context.Context) error {
+	d.add(cloud.Update, kindSecurityGroup, n.group.Name, "the nodes need not be reached on earlier node ports of the Service", func(ctx context.Context) error {
 		return d.inventory.ChangeIngress(ctx, n.group.ID, n.narrow)
 	})
 }

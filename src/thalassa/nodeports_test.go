@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -135,7 +135,7 @@ func TestNodeRulesOfAService(t *testing.T) {
 			annotated("open-node-ports", tt.asked)(web)
 			d := desired{labels: inventory.Labels{}, references: references{nodeGroup: group, nodeSources: networks(tt.source...)}}
 			d.settings, _ = newAnnotations().read(web)
-			d.Desired, _ = loadbalancer.Desire(loadbalancer.OwnerOf("k8s-test", web), web, loadbalancer.Targets{})
+			d.Desired, _ = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
 			d.HealthCheckNodePort = tt.local
 			var got []string
 			for _, text := range rulesText((planner{removals: &removals{}}).newNodeRules(d, observed{}).rules()) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -22,7 +22,7 @@ const (
 
 // desired is what a Service should have in this cloud.
 type desired struct {
-	loadbalancer.Desired
+	cloud.Desired
 	settings
 	references
 	name   string // of a load balancer whose Service does not say
@@ -69,7 +69,7 @@ func (o observed) securityGroup() *inventory.SecurityGroup {
 }
 
 // listener is the one on a port, nil when there is none.
-func (o observed) listener(key loadbalancer.Key) *inventory.Listener {
+func (o observed) listener(key cloud.Key) *inventory.Listener {
 	if len(o.balancers) == 0 {
 		return nil
 	}
@@ -135,7 +135,7 @@ type difference struct {
 	desired desired
 	managed *managedGroup
 	nodes   nodeRules
-	plan    loadbalancer.Plan
+	plan    cloud.Plan
 	used    map[string]bool // identities of the listeners and target groups that stay
 }
 
@@ -144,7 +144,7 @@ type difference struct {
 // machines get traffic comes first of all: whatever the cloud refuses afterwards, dead ones are replaced.
 //
 // Listeners of a load balancer that does not exist yet are either part of its creation or the matter of the next plan.
-func (p planner) plan(d desired, o observed, managed *managedGroup) loadbalancer.Plan {
+func (p planner) plan(d desired, o observed, managed *managedGroup) cloud.Plan {
 	diff := &difference{planner: p, desired: d, managed: managed, nodes: p.newNodeRules(d, o), used: map[string]bool{}}
 	balancer := o.balancer()
 	ports := make([]*port, 0, len(d.Ports))
@@ -187,7 +187,7 @@ func (d *difference) spare(balancer *inventory.LoadBalancer) {
 
 // port is one port on its way from what it has to what it should have.
 type port struct {
-	loadbalancer.Port
+	cloud.Port
 	settings portSettings
 	name     string // of listener and target group
 	labels   inventory.Labels
@@ -195,7 +195,7 @@ type port struct {
 	group    *inventory.TargetGroup // nil: to be created; set by the creation
 }
 
-func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadBalancer, o observed) *port {
+func (d *difference) newPort(wanted cloud.Port, balancer *inventory.LoadBalancer, o observed) *port {
 	p := &port{Port: wanted, settings: d.desired.ports[wanted.Key], name: portName(d.desired.name, wanted), labels: portLabels(d.desired.labels, wanted.Key)}
 	if balancer != nil {
 		p.listener = listenerOf(*balancer, wanted.Key)
@@ -213,7 +213,7 @@ func (d *difference) newPort(wanted loadbalancer.Port, balancer *inventory.LoadB
 }
 
 // listenerOf returns the load balancer's listener for the port, nil if there is none.
-func listenerOf(balancer inventory.LoadBalancer, key loadbalancer.Key) *inventory.Listener {
+func listenerOf(balancer inventory.LoadBalancer, key cloud.Key) *inventory.Listener {
 	i := slices.IndexFunc(balancer.Listeners, func(l inventory.Listener) bool {
 		return l.Port == int(key.Port) && l.Protocol == protocol(key)
 	})
@@ -223,19 +223,19 @@ func listenerOf(balancer inventory.LoadBalancer, key loadbalancer.Key) *inventor
 	return &balancer.Listeners[i]
 }
 
-func (d *difference) add(verb loadbalancer.Verb, kind, name, why string, do func(context.Context) error) {
-	d.plan = append(d.plan, loadbalancer.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Do: do})
+func (d *difference) add(verb cloud.Verb, kind, name, why string, do func(context.Context) error) {
+	d.plan = append(d.plan, cloud.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Do: do})
 }
 
 // close is add for a write that is made although one before it has failed.
-func (d *difference) close(verb loadbalancer.Verb, kind, name, why string, do func(context.Context) error) {
+func (d *difference) close(verb cloud.Verb, kind, name, why string, do func(context.Context) error) {
 	d.add(verb, kind, name, why, do)
 	d.plan[len(d.plan)-1].Closes = true
 }
 
 // createBalancer adds the creation of the load balancer with all its listeners: one write, and it never exists without them.
 func (d *difference) createBalancer(ports []*port) {
-	d.add(loadbalancer.Create, kindBalancer, d.desired.balancerName(""), "", func(ctx context.Context) error {
+	d.add(cloud.Create, kindBalancer, d.desired.balancerName(""), "", func(ctx context.Context) error {
 		create := d.newBalancer()
 		if !d.separately.Load() {
 			for _, port := range ports {
@@ -292,7 +292,7 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 			d.used[listener.TargetGroup] = true
 			continue
 		}
-		d.close(loadbalancer.Delete, kindListener, listener.Name, "the Service has no such port",
+		d.close(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
 			func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
 	}
 }
@@ -311,13 +311,13 @@ func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string)
 		return
 	}
 	d.unprotect(balancer)
-	d.add(loadbalancer.Delete, kindBalancer, balancer.Name, why,
+	d.add(cloud.Delete, kindBalancer, balancer.Name, why,
 		func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
 }
 
 // deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, then what only
 // they could use. It is empty while the cloud is still busy.
-func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
+func (p planner) deletion(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	none := func(inventory.LoadBalancer) bool { return false }
 	if len(o.balancers) > 0 {
@@ -348,7 +348,7 @@ func (p planner) deletion(d desired, o observed) loadbalancer.Plan {
 }
 
 func (d *difference) deleteGroup(group inventory.TargetGroup, why string) {
-	d.add(loadbalancer.Delete, kindGroup, group.Name, why, func(ctx context.Context) error {
+	d.add(cloud.Delete, kindGroup, group.Name, why, func(ctx context.Context) error {
 		d.removals.forget(group.ID)
 		return d.inventory.DeleteTargetGroup(ctx, group.ID)
 	})

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -67,7 +67,7 @@ func (d *difference) attachGroups(from inventory.LoadBalancer) {
 	if slices.Equal(sorted(slices.Clone(from.SecurityGroups)), to.SecurityGroups) && !d.managed.creates() {
 		return
 	}
-	d.add(loadbalancer.Update, kindBalancer, from.Name, "it gets the security groups of the Service", func(ctx context.Context) error {
+	d.add(cloud.Update, kindBalancer, from.Name, "it gets the security groups of the Service", func(ctx context.Context) error {
 		latest, err := d.latest(ctx, from)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalan
 func (d *difference) updateBalancer(from inventory.LoadBalancer) {
 	before := d.withGroups(from)
 	if c := d.balancerChanges(before, d.aimBalancer(before)); len(c) > 0 {
-		d.add(loadbalancer.Update, kindBalancer, from.Name, c.String(), func(ctx context.Context) error {
+		d.add(cloud.Update, kindBalancer, from.Name, c.String(), func(ctx context.Context) error {
 			latest, err := d.latest(ctx, from)
 			if err != nil {
 				return err

@@ -3,12 +3,12 @@ package thalassa
 import (
 	"context"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
 // retarget returns the writes that give existing target groups their machines, and nothing else.
-func (p planner) retarget(d desired, o observed) loadbalancer.Plan {
+func (p planner) retarget(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, used: map[string]bool{}}
 	for _, wanted := range d.Ports {
 		diff.members(diff.newPort(wanted, o.balancer(), o))
@@ -22,7 +22,7 @@ func (d *difference) restoreLabels(balancer *inventory.LoadBalancer) *inventory.
 	if balancer == nil || labelledFor(balancer.Labels, d.desired.labels) {
 		return balancer
 	}
-	d.add(loadbalancer.Update, kindBalancer, balancer.Name, "it lost labels of the Service and gets them again", func(ctx context.Context) error {
+	d.add(cloud.Update, kindBalancer, balancer.Name, "it lost labels of the Service and gets them again", func(ctx context.Context) error {
 		latest, err := d.latest(ctx, *balancer)
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (d *difference) restorePartLabels(o observed) {
 	for _, from := range o.groups {
 		if to := from; !labelledFor(from.Labels, d.desired.labels) {
 			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(loadbalancer.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
+			d.add(cloud.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
 				return d.inventory.UpdateTargetGroup(ctx, from, to)
 			})
 		}
@@ -56,7 +56,7 @@ func (d *difference) restorePartLabels(o observed) {
 	for _, from := range o.securityGroups {
 		if to := from; !labelledFor(from.Labels, d.desired.labels) && !from.Deleting() {
 			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(loadbalancer.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
+			d.add(cloud.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
 				return d.inventory.UpdateSecurityGroup(ctx, from, to)
 			})
 		}
@@ -67,7 +67,7 @@ func (d *difference) restorePartLabels(o observed) {
 func (d *difference) leaveGroup(from inventory.TargetGroup, why string) {
 	to := from
 	to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
-	d.add(loadbalancer.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
+	d.add(cloud.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
 		return d.inventory.UpdateTargetGroup(ctx, from, to)
 	})
 }
@@ -76,7 +76,7 @@ func (d *difference) leaveGroup(from inventory.TargetGroup, why string) {
 func (d *difference) leaveSecurityGroup(from inventory.SecurityGroup, why string) {
 	to := from
 	to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
-	d.add(loadbalancer.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
+	d.add(cloud.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
 		return d.inventory.UpdateSecurityGroup(ctx, from, to)
 	})
 }

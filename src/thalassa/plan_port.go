@@ -11,7 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -21,7 +21,7 @@ const maxName = 62
 
 // portName is what the existing CCM calls a port's listener and target group. Too long names, which it could not create,
 // end in a hash of the whole.
-func portName(balancer string, p loadbalancer.Port) string {
+func portName(balancer string, p cloud.Port) string {
 	name := fmt.Sprintf("%s-%s", balancer, p.Name)
 	if p.Name == "" {
 		name = fmt.Sprintf("%s-%s-p%d", balancer, protocol(p.Key), p.Key.Port)
@@ -43,7 +43,7 @@ func (d *difference) targetGroup(p *port) {
 	group := *p.group
 	update := d.groupUpdate(p, group)
 	if why := d.groupChanges(group, update); len(why) > 0 {
-		d.add(loadbalancer.Update, kindGroup, group.Name, why.String(), func(ctx context.Context) error {
+		d.add(cloud.Update, kindGroup, group.Name, why.String(), func(ctx context.Context) error {
 			err := d.inventory.UpdateTargetGroup(ctx, group, update)
 			if err == nil && group.HealthCheck != nil && update.HealthCheck == nil {
 				d.removals.note(group)
@@ -61,19 +61,19 @@ func (d *difference) members(p *port) {
 }
 
 // machines adds the write that gives an existing group the targets.
-func (d *difference) machines(group inventory.TargetGroup, targets loadbalancer.Targets) {
+func (d *difference) machines(group inventory.TargetGroup, targets cloud.Targets) {
 	machines := targets.Over(group.Machines)
 	if slices.Equal(machines, group.Machines) {
 		return
 	}
 	why := fmt.Sprintf("%d machines become %d", len(group.Machines), len(machines))
-	d.add(loadbalancer.Update, kindGroup, group.Name, why, func(ctx context.Context) error {
+	d.add(cloud.Update, kindGroup, group.Name, why, func(ctx context.Context) error {
 		return d.inventory.SetMachines(ctx, group, machines)
 	})
 }
 
 func (d *difference) createGroup(p *port) {
-	d.add(loadbalancer.Create, kindGroup, p.name, "", func(ctx context.Context) error {
+	d.add(cloud.Create, kindGroup, p.name, "", func(ctx context.Context) error {
 		group, err := d.inventory.CreateTargetGroup(ctx, d.newGroup(p))
 		p.group = &group
 		return err
@@ -83,7 +83,7 @@ func (d *difference) createGroup(p *port) {
 		return
 	}
 	why := fmt.Sprintf("0 machines become %d", len(machines))
-	d.add(loadbalancer.Update, kindGroup, p.name, why, func(ctx context.Context) error {
+	d.add(cloud.Update, kindGroup, p.name, why, func(ctx context.Context) error {
 		return d.inventory.SetMachines(ctx, *p.group, machines)
 	})
 }
@@ -111,7 +111,7 @@ func (d *difference) groupUpdate(p *port, group inventory.TargetGroup) inventory
 }
 
 // checkOf is the health check that an existing group of a port is to have.
-func (p planner) checkOf(d desired, port loadbalancer.Port, group inventory.TargetGroup, own *memo) *iaas.BackendHealthCheck {
+func (p planner) checkOf(d desired, port cloud.Port, group inventory.TargetGroup, own *memo) *iaas.BackendHealthCheck {
 	check := d.healthCheck(port).aim(own, port, group.HealthCheck)
 	switch {
 	case check == nil && p.removals.inVain(group):
@@ -158,7 +158,7 @@ func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
 func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 	for _, p := range ports {
 		if p.listener == nil {
-			d.add(loadbalancer.Create, kindListener, p.name, "", func(ctx context.Context) error {
+			d.add(cloud.Create, kindListener, p.name, "", func(ctx context.Context) error {
 				err := d.inventory.CreateListener(ctx, balancer.ID, d.newListener(p))
 				if errors.Is(err, client.ErrBadRequest) {
 					// Then it was this listener that the creation of the load balancer was refused for, and not listeners as such.
@@ -181,7 +181,7 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 	if p.group != nil && p.group.ID == p.listener.TargetGroup && narrows(p.listener.AllowedSources, to.AllowedSources) {
 		add = d.close
 	}
-	add(loadbalancer.Update, kindListener, p.listener.Name, c.String(), func(ctx context.Context) error {
+	add(cloud.Update, kindListener, p.listener.Name, c.String(), func(ctx context.Context) error {
 		latest, err := d.latest(ctx, balancer)
 		if err != nil {
 			return err

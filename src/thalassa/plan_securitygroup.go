@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -141,12 +141,12 @@ func (d desired) echo(existing *inventory.SecurityGroup) []opening {
 }
 
 // silent tells that ping is asked for, and nobody is named who may.
-func (d desired) silent() []loadbalancer.Notice {
+func (d desired) silent() []cloud.Notice {
 	ping, own := d.annotations.allowICMP.From(d.values), d.annotations.createSecurityGroup.From(d.values)
 	if !ping.Given || !ping.Value || !own.Value || len(d.echo(nil)) > 0 || d.annotations.icmpSources.From(d.values).Given {
 		return nil
 	}
-	return []loadbalancer.Notice{settingNotice(reasonConflict, fmt.Sprintf(
+	return []cloud.Notice{settingNotice(reasonConflict, fmt.Sprintf(
 		"Annotation %[1]ssecurity-group-allow-icmp: ICMP is not permitted, because no networks are set. Set them in %[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", annotationPrefix))}
 }
 
@@ -156,7 +156,7 @@ func (d *difference) securityGroup() {
 	switch {
 	case m == nil:
 	case m.group == nil:
-		d.add(loadbalancer.Create, kindSecurityGroup, m.to.Name, "", func(ctx context.Context) error {
+		d.add(cloud.Create, kindSecurityGroup, m.to.Name, "", func(ctx context.Context) error {
 			group, err := d.inventory.CreateSecurityGroup(ctx, m.to)
 			if err == nil {
 				m.group = &group
@@ -172,7 +172,7 @@ func (d *difference) securityGroup() {
 			c = append(c, "its rules differ")
 		}
 		if len(c) > 0 {
-			d.add(loadbalancer.Update, kindSecurityGroup, from.Name, c.String(), func(ctx context.Context) error {
+			d.add(cloud.Update, kindSecurityGroup, from.Name, c.String(), func(ctx context.Context) error {
 				return d.inventory.UpdateSecurityGroup(ctx, from, m.to)
 			})
 		}
@@ -194,7 +194,7 @@ func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why stri
 	if group.Deleting() {
 		return
 	}
-	d.add(loadbalancer.Delete, kindSecurityGroup, group.Name, why, func(ctx context.Context) error {
+	d.add(cloud.Delete, kindSecurityGroup, group.Name, why, func(ctx context.Context) error {
 		return d.inventory.DeleteSecurityGroup(ctx, group.ID)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -68,7 +68,7 @@ func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has 
 	if err != nil {
 		return r, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w", err)
 	}
-	f.labels = ownerLabels(loadbalancer.OwnerOf(b.config.Cluster, service), nil)
+	f.labels = ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	for _, balancer := range similar {
 		switch certain, doubt := f.judge(balancer); {
 		case certain:
@@ -104,7 +104,7 @@ func (f likeness) judge(balancer inventory.LoadBalancer) (certain bool, doubt un
 		doubt.why, doubt.unlike = "its listeners have the Service's labels, and it does not have the Service's address", "remove these labels from its listeners"
 	case named:
 		doubt.why = "it has the Service's name, and not its address"
-	case asked && balancer.Description == descriptionOf(loadbalancer.OwnerOf("", f.service)):
+	case asked && balancer.Description == descriptionOf(cloud.OwnerOf("", f.service)):
 		doubt.why = "it has the name that the Service asks for and its description, and not its address"
 	}
 	return false, doubt
@@ -157,8 +157,8 @@ func (r *recognition) adopted(owned []inventory.LoadBalancer) []inventory.LoadBa
 }
 
 // notices say what there is that may be the Service's, beside the load balancer that it has.
-func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.Labels) []loadbalancer.Notice {
-	var notices []loadbalancer.Notice
+func (r recognition) notices(balancer inventory.LoadBalancer, owner inventory.Labels) []cloud.Notice {
+	var notices []cloud.Notice
 	if !labelledFor(balancer.Labels, owner) && !balancer.Deleting() {
 		notices = append(notices, settingNotice(reasonLabelsLost, fmt.Sprintf(
 			"Load balancer %s (%s) lost labels of this Service in the cloud. It was recognised without them and keeps its address. The labels are set again. Find out which user or program removed them.", balancer.Name, balancer.ID)))
@@ -241,7 +241,7 @@ func (o observed) madeByUs() bool {
 }
 
 // descriptionOf is the description of what is made for a Service.
-func descriptionOf(owner loadbalancer.Owner) string { return "Kubernetes Service " + owner.String() }
+func descriptionOf(owner cloud.Owner) string { return "Kubernetes Service " + owner.String() }
 
 // groupsWithoutLabels returns the Service's target groups that lost labels. Their name has that of the Service's load balancer in it, which has
 // the Service's UID. One that another load balancer uses is left to that.
@@ -250,7 +250,7 @@ func (b *balancers) groupsWithoutLabels(service *corev1.Service, o observed) []i
 	if len(groups) == 0 {
 		return nil
 	}
-	owner := ownerLabels(loadbalancer.OwnerOf(b.config.Cluster, service), nil)
+	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	return slices.DeleteFunc(groups, func(group inventory.TargetGroup) bool {
 		_, used := b.otherUser(group.ID, o)
 		return o.hasGroup(group.ID) || contradiction(group.Labels, owner) != "" || used
@@ -266,7 +266,7 @@ func (b *balancers) securityGroupsWithoutLabels(service *corev1.Service, o obser
 	if len(groups) == 0 {
 		return nil
 	}
-	owner := ownerLabels(loadbalancer.OwnerOf(b.config.Cluster, service), nil)
+	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	return slices.DeleteFunc(groups, func(group inventory.SecurityGroup) bool {
 		known := slices.ContainsFunc(o.securityGroups, func(has inventory.SecurityGroup) bool { return has.ID == group.ID })
 		attached := o.balancer() != nil && slices.Contains(o.balancer().SecurityGroups, group.ID)

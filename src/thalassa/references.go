@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -31,7 +31,7 @@ type references struct {
 }
 
 // resolve looks up what the Service names. The notices are about what is not there.
-func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s settings, o observed) (references, []loadbalancer.Notice) {
+func (b *balancers) resolve(ctx context.Context, service *corev1.Service, s settings, o observed) (references, []cloud.Notice) {
 	r := &resolution{from: b, ctx: ctx, settings: s, balancer: o.balancer()}
 	r.resolveSubnet()
 	r.resolveGroups()
@@ -77,7 +77,7 @@ type resolution struct {
 	ctx      context.Context
 	settings settings
 	balancer *inventory.LoadBalancer // nil: there is none yet
-	notices  []loadbalancer.Notice
+	notices  []cloud.Notice
 }
 
 // refuse notes that a setting cannot be applied as it stands.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -65,11 +65,11 @@ func (r *removals) none() bool {
 }
 
 // kept says which health checks cannot be removed.
-func (r *removals) kept(d desired, o observed) []loadbalancer.Notice {
+func (r *removals) kept(d desired, o observed) []cloud.Notice {
 	if r.none() {
 		return nil // which is so almost always
 	}
-	var notices []loadbalancer.Notice
+	var notices []cloud.Notice
 	for _, port := range d.Ports {
 		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 		switch {

@@ -22,8 +22,8 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // town is a large cluster in front of a lab's cloud. Its API server is a few lists in memory, because client-go's fake clientset takes
@@ -140,8 +140,8 @@ type looks struct {
 	made *atomic.Int64
 }
 
-// Compare implements loadbalancer.Provider.
-func (l looks) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+// Compare implements cloud.LoadBalancers.
+func (l looks) Compare(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	defer l.made.Add(1)
 	return l.balancers.Compare(ctx, service, targets)
 }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // settings is what a Service asks for, by annotation and in its spec.
@@ -19,7 +19,7 @@ type settings struct {
 
 	internal annotation.Setting[bool]
 	ranges   sources // of the spec
-	ports    map[loadbalancer.Key]portSettings
+	ports    map[cloud.Key]portSettings
 }
 
 // portSettings is what it asks for about one port.
@@ -32,11 +32,11 @@ type portSettings struct {
 }
 
 // read returns the Service's settings, and what is wrong with them.
-func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Notice) {
+func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 	ports := annotationPorts(service)
 	values, problems := a.registry.Parse(service.Annotations, ports)
-	s := settings{annotations: a, values: values, ports: make(map[loadbalancer.Key]portSettings, len(ports))}
-	var notices []loadbalancer.Notice
+	s := settings{annotations: a, values: values, ports: make(map[cloud.Key]portSettings, len(ports))}
+	var notices []cloud.Notice
 	for _, problem := range problems {
 		notices = append(notices, settingNotice(reasonAnnotation, problemText(problem)))
 	}
@@ -53,7 +53,7 @@ func (a annotations) read(service *corev1.Service) (settings, []loadbalancer.Not
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
 		of.health = of.health.usable(a.healthCheck)
-		s.ports[loadbalancer.Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}] = of
+		s.ports[cloud.Key{Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: port.Port}] = of
 	}
 	return s, notices
 }
@@ -111,12 +111,12 @@ func unsigned(s annotation.Setting[int]) annotation.Setting[uint32] {
 	return annotation.Setting[uint32]{Value: uint32(s.Value), Given: s.Given, Invalid: s.Invalid}
 }
 
-func settingNotice(reason, message string) loadbalancer.Notice {
-	return loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: reason, Message: message}
+func settingNotice(reason, message string) cloud.Notice {
+	return cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: message}
 }
 
 // appendOnce adds a notice that is not there yet: several ports may have the same problem.
-func appendOnce(notices []loadbalancer.Notice, notice loadbalancer.Notice) []loadbalancer.Notice {
+func appendOnce(notices []cloud.Notice, notice cloud.Notice) []cloud.Notice {
 	if slices.Contains(notices, notice) {
 		return notices
 	}

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
 // refuses the whole set because of one of them. What is left out makes the set incomplete. One of which it cannot be found out now
 // stays where it is and goes nowhere else.
-func (b *balancers) existing(ctx context.Context, targets loadbalancer.Targets) (loadbalancer.Targets, error) {
+func (b *balancers) existing(ctx context.Context, targets cloud.Targets) (cloud.Targets, error) {
 	existing, unsure, err := b.inventory.TargetMachines(ctx, targets.Machines(), b.config.Inventory.balancerAge())
 	if err != nil {
-		return loadbalancer.Targets{}, fmt.Errorf("choosing targets: %w", err)
+		return cloud.Targets{}, fmt.Errorf("choosing targets: %w", err)
 	}
 	return targets.Only(existing, unsure), nil
 }
@@ -33,14 +33,14 @@ type leftOut struct {
 const maxNodes = 10
 
 // leftOutOf compares the targets that were chosen with the usable ones among them.
-func leftOutOf(chosen, usable loadbalancer.Targets) leftOut {
+func leftOutOf(chosen, usable cloud.Targets) leftOut {
 	out := leftOut{unidentified: someOf(chosen.Unidentified), serverless: someOf(unusable(chosen, usable)), unsure: someOf(usable.UnsureNames)}
 	out.all = out != leftOut{} && len(usable.Identities) == 0
 	return out
 }
 
 // unusable are the names of the chosen nodes that are not among the usable ones, sorted.
-func unusable(chosen, usable loadbalancer.Targets) []string {
+func unusable(chosen, usable cloud.Targets) []string {
 	if len(chosen.Identities) == len(usable.Identities) {
 		return nil // which is so for almost all Services, all the time
 	}
@@ -64,11 +64,11 @@ func someOf(names []string) string {
 }
 
 // notices tell the Service's owner which nodes get no traffic.
-func (out leftOut) notices(vpc string) []loadbalancer.Notice {
+func (out leftOut) notices(vpc string) []cloud.Notice {
 	if (out == leftOut{}) {
 		return nil
 	}
-	return []loadbalancer.Notice{{Topic: loadbalancer.Nodes, Reason: reasonLeftOut, Message: out.message(vpc)}}
+	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonLeftOut, Message: out.message(vpc)}}
 }
 
 // message says which nodes are left out, why, and what to do about it.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/cloud-provider/service/helpers"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // watchDelay is by how much the caches of a behind are behind.
@@ -57,7 +57,7 @@ func (b *behind) start() {
 	b.must(err)
 	b.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := New(Options{
-			Provider: b.cloud, Client: client, Recorder: b.process.Recorder, Behaviour: loadbalancer.Behaviour{PollInterval: 5 * time.Second, SlowAfter: time.Hour},
+			Provider: b.cloud, Client: client, Recorder: b.process.Recorder, Behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: time.Hour},
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		})
 		if err != nil {

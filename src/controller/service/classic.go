@@ -17,13 +17,13 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // kindBalancer is all that is known of what a classic provider makes.
 const kindBalancer = "load balancer"
 
-// classic makes a loadbalancer.Provider of one that only has the interface of k8s.io/cloud-provider. Such a provider cannot say what
+// classic makes a cloud.LoadBalancers of one that only has the interface of k8s.io/cloud-provider. Such a provider cannot say what
 // differs, so it is called when a Service or its nodes are others than at its last success; there is no drift to be found with it.
 type classic struct {
 	balancers cloudprovider.LoadBalancer
@@ -45,34 +45,34 @@ type made struct {
 const separator = " "
 
 // Classic returns a provider that calls the methods of k8s.io/cloud-provider, with the name of the cluster they want.
-func Classic(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) loadbalancer.Provider {
+func Classic(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) cloud.LoadBalancers {
 	return &classic{balancers: balancers, cluster: cluster, nodes: nodes, made: map[types.UID]made{}}
 }
 
-// Identify implements loadbalancer.Provider: such a provider takes whole nodes, and looks for their machines itself. It may leave out one
+// Identify implements cloud.LoadBalancers: such a provider takes whole nodes, and looks for their machines itself. It may leave out one
 // that does not say which machine it is yet, so a node that does is another one.
 func (c *classic) Identify(node *corev1.Node) (identity string, ours bool) {
 	return node.Name + separator + node.Spec.ProviderID, true
 }
 
-// NodeSelector implements loadbalancer.Provider: such a provider knows of none.
+// NodeSelector implements cloud.LoadBalancers: such a provider knows of none.
 func (c *classic) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
-// Compare implements loadbalancer.Provider.
-func (c *classic) Compare(ctx context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+// Compare implements cloud.LoadBalancers.
+func (c *classic) Compare(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	last, known := c.last(service.UID)
 	wanted := targets.Over(last.nodes)
 	name := c.balancers.GetLoadBalancerName(ctx, c.cluster, service)
-	found := loadbalancer.Comparison{Exists: known, Status: last.status, Machines: wanted}
+	found := cloud.Comparison{Exists: known, Status: last.status, Machines: wanted}
 	if known {
 		found.State = "ready"
 	}
 	switch {
 	case !known || !sameWish(last.service, service):
-		found.Plan = loadbalancer.Plan{{Verb: loadbalancer.Update, Kind: kindBalancer, Name: name, Do: c.ensure(service, wanted)}}
+		found.Plan = cloud.Plan{{Verb: cloud.Update, Kind: kindBalancer, Name: name, Do: c.ensure(service, wanted)}}
 	case !slices.Equal(last.nodes, wanted):
 		why := fmt.Sprintf("%d nodes become %d", len(last.nodes), len(wanted))
-		found.Plan = loadbalancer.Plan{{Verb: loadbalancer.Update, Kind: kindBalancer, Name: name, Why: why, Do: c.update(service, wanted)}}
+		found.Plan = cloud.Plan{{Verb: cloud.Update, Kind: kindBalancer, Name: name, Why: why, Do: c.update(service, wanted)}}
 	}
 	return found, nil
 }
@@ -126,25 +126,25 @@ func (c *classic) named(names []string) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// Remaining implements loadbalancer.Provider. A deletion that succeeded is believed.
-func (c *classic) Remaining(ctx context.Context, service *corev1.Service, written bool) (loadbalancer.Comparison, error) {
+// Remaining implements cloud.LoadBalancers. A deletion that succeeded is believed.
+func (c *classic) Remaining(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
 	if written {
-		return loadbalancer.Comparison{}, nil
+		return cloud.Comparison{}, nil
 	}
 	status, exists, err := c.balancers.GetLoadBalancer(ctx, c.cluster, service)
 	if err != nil {
-		return loadbalancer.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", klog.KObj(service), err)
+		return cloud.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", klog.KObj(service), err)
 	}
 	if !exists {
 		c.forget(service.UID)
-		return loadbalancer.Comparison{}, nil
+		return cloud.Comparison{}, nil
 	}
-	found := loadbalancer.Comparison{Exists: true, State: "ready"}
+	found := cloud.Comparison{Exists: true, State: "ready"}
 	if status != nil {
 		found.Status = *status
 	}
 	name := c.balancers.GetLoadBalancerName(ctx, c.cluster, service)
-	found.Plan = loadbalancer.Plan{{Verb: loadbalancer.Delete, Kind: kindBalancer, Name: name, Do: func(ctx context.Context) error {
+	found.Plan = cloud.Plan{{Verb: cloud.Delete, Kind: kindBalancer, Name: name, Do: func(ctx context.Context) error {
 		err := c.balancers.EnsureLoadBalancerDeleted(ctx, c.cluster, service.DeepCopy())
 		if err == nil || errors.Is(err, cloudprovider.ImplementedElsewhere) {
 			c.forget(service.UID)
@@ -155,10 +155,10 @@ func (c *classic) Remaining(ctx context.Context, service *corev1.Service, writte
 	return found, nil
 }
 
-// Refresh implements loadbalancer.Provider: nothing is known that could be old.
+// Refresh implements cloud.LoadBalancers: nothing is known that could be old.
 func (c *classic) Refresh(context.Context) error { return nil }
 
-// Judge implements loadbalancer.Provider.
+// Judge implements cloud.LoadBalancers.
 func (c *classic) Judge(err error) (passing bool, after time.Duration) {
 	if again, asked := errors.AsType[*api.RetryError](err); asked {
 		return true, again.RetryAfter()
@@ -166,8 +166,8 @@ func (c *classic) Judge(err error) (passing bool, after time.Duration) {
 	return false, 0
 }
 
-// Owned implements loadbalancer.Provider: such a provider cannot tell.
-func (c *classic) Owned(context.Context) ([]loadbalancer.Owned, error) { return nil, nil }
+// Owned implements cloud.LoadBalancers: such a provider cannot tell.
+func (c *classic) Owned(context.Context) ([]cloud.Owned, error) { return nil, nil }
 
 func (c *classic) last(uid types.UID) (made, bool) {
 	c.mu.Lock()

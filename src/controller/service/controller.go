@@ -30,8 +30,8 @@ import (
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // component is the source of the events, as in k8s.io/cloud-provider.
@@ -45,8 +45,8 @@ const selected = "*selected"
 
 // Options are what a Controller is made from.
 type Options struct {
-	Provider       loadbalancer.Provider
-	Behaviour      loadbalancer.Behaviour
+	Provider       cloud.LoadBalancers
+	Behaviour      cloud.LoadBalancerBehaviour
 	Client         kubernetes.Interface
 	Services       coreinformers.ServiceInformer
 	Nodes          coreinformers.NodeInformer

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/service/helpers"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestLifeOfAService: finalizer, load balancer, address, conditions and events; and nothing of it is left in the end.
@@ -230,7 +230,7 @@ func TestClassOfOthersFromNowOn(t *testing.T) {
 
 // TestFailedLookIsNoDrift: a change that could not be made at once is still one of the Service, or of the nodes, in every mode.
 func TestFailedLookIsNoDrift(t *testing.T) {
-	for _, mode := range []loadbalancer.DriftMode{loadbalancer.Repair, loadbalancer.Report, loadbalancer.Off} {
+	for _, mode := range []cloud.DriftMode{cloud.Repair, cloud.Report, cloud.Off} {
 		inRig(t, func(r *rig) {
 			r.behaviour.Drift = mode
 			r.serve(1)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/service/helpers"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // Reasons of events that the service controller of k8s.io/cloud-provider has, too.
@@ -66,7 +66,7 @@ func (k *keeper) tellOnce(m *memory, service *corev1.Service, object, reason, me
 }
 
 // tellNotices makes one event of each notice, unless the owner was told already. One that is gone and comes back is told again.
-func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []loadbalancer.Notice) {
+func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []cloud.Notice) {
 	for i, notice := range notices {
 		if !slices.Contains(m.notices, notice) && !slices.Contains(notices[:i], notice) && !toldBefore(service, notice) {
 			k.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
@@ -76,7 +76,7 @@ func (k *keeper) tellNotices(m *memory, service *corev1.Service, notices []loadb
 }
 
 // toldBefore says whether a process before this one has told the owner.
-func toldBefore(service *corev1.Service, notice loadbalancer.Notice) bool {
+func toldBefore(service *corev1.Service, notice cloud.Notice) bool {
 	condition, found := find(service.Status.Conditions, string(notice.Topic))
 	return found && condition.Status == metav1.ConditionFalse && strings.Contains(condition.Message, notice.Message)
 }
@@ -87,7 +87,7 @@ const nodeGrace = time.Minute
 
 // noticesOf are what the provider says about the Service, and what there is to say about its targets. Of nodes that the provider did not
 // complain about before, nothing is said for a while, unless it is the Service that has changed.
-func noticesOf(m *memory, w wish, cause cause, found loadbalancer.Comparison) []loadbalancer.Notice {
+func noticesOf(m *memory, w wish, cause cause, found cloud.Comparison) []cloud.Notice {
 	early := cause == causeNodes || (cause == causeDrift && (m.leftOut.IsZero() || time.Since(m.leftOut) < nodeGrace))
 	offered := slices.Clone(found.Notices)
 	if early && slices.ContainsFunc(offered, ofNodes) {
@@ -102,13 +102,13 @@ func noticesOf(m *memory, w wish, cause cause, found loadbalancer.Comparison) []
 	return slices.Concat(offered, targetNotices(w))
 }
 
-func ofNodes(notice loadbalancer.Notice) bool { return notice.Topic == loadbalancer.Nodes }
+func ofNodes(notice cloud.Notice) bool { return notice.Topic == cloud.Nodes }
 
 // targetNotices are what there is to say about a Service's targets as they were chosen.
-func targetNotices(w wish) []loadbalancer.Notice {
-	var notices []loadbalancer.Notice
+func targetNotices(w wish) []cloud.Notice {
+	var notices []cloud.Notice
 	add := func(reason, message string) {
-		notices = append(notices, loadbalancer.Notice{Topic: loadbalancer.Nodes, Reason: reason, Message: message})
+		notices = append(notices, cloud.Notice{Topic: cloud.Nodes, Reason: reason, Message: message})
 	}
 	if w.targets.Endless && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 { // the pods of a new Service take their time
 		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
@@ -166,16 +166,16 @@ func (k *keeper) tellGone(m *memory, service *corev1.Service) {
 }
 
 // tellDrift says what differs although nothing has changed in Kubernetes. The error is that it is not to be put right now.
-func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan loadbalancer.Plan) error {
-	if k.behaviour.Drift == loadbalancer.Off {
+func (k *keeper) tellDrift(m *memory, service *corev1.Service, plan cloud.Plan) error {
+	if k.behaviour.Drift == cloud.Off {
 		return errReported
 	}
 	what := summary(plan)
-	if !m.repairing || (k.behaviour.Drift == loadbalancer.Report && m.drift != what) {
+	if !m.repairing || (k.behaviour.Drift == cloud.Report && m.drift != what) {
 		k.metrics.drifted(plan)
 	}
 	m.repairing, m.drift = true, what
-	if k.behaviour.Drift == loadbalancer.Report {
+	if k.behaviour.Drift == cloud.Report {
 		k.tellOnce(m, service, m.drift, reasonDrifted,
 			"The load balancer of this Service was changed in the cloud. As configured, the change is not reverted until the Service or its nodes change. The difference: %s.", m.drift)
 		return errReported
@@ -228,7 +228,7 @@ func (k *keeper) tellArrival(m *memory, service *corev1.Service, cause cause) {
 // tellFailure says why a Service's load balancer is not what it should be: once for each step of the back-off, whoever caused the look.
 func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
 	_, refused := errors.AsType[refusal](err)
-	if _, told := errors.AsType[loadbalancer.Told](err); refused || told {
+	if _, told := errors.AsType[cloud.Told](err); refused || told {
 		return
 	}
 	if !m.repairing {

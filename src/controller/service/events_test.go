@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestKeptLoadBalancer: a Service that goes, or wants none any more, leaves its load balancer to others, and its owner hears that instead.
@@ -95,30 +95,30 @@ func TestSeveralNotices(t *testing.T) {
 
 // TestNoticesOfNodesWait: those of the provider are about nodes that join; what was said before stays, and what is said here is said at once.
 func TestNoticesOfNodesWait(t *testing.T) {
-	notice := func(reason string) loadbalancer.Notice {
-		return loadbalancer.Notice{Topic: loadbalancer.Nodes, Reason: reason}
+	notice := func(reason string) cloud.Notice {
+		return cloud.Notice{Topic: cloud.Nodes, Reason: reason}
 	}
-	settings := loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: "Setting"}
+	settings := cloud.Notice{Topic: cloud.Settings, Reason: "Setting"}
 	tests := map[string]struct {
 		cause   cause
-		targets loadbalancer.Targets
-		before  []loadbalancer.Notice
-		offered []loadbalancer.Notice
+		targets cloud.Targets
+		before  []cloud.Notice
+		offered []cloud.Notice
 		want    string
 	}{
-		"the Service changed":    {causeService, loadbalancer.Targets{Incomplete: true}, nil, []loadbalancer.Notice{notice("New"), settings}, "[New Setting]"},
-		"nodes changed":          {causeNodes, loadbalancer.Targets{Incomplete: true}, nil, []loadbalancer.Notice{notice("New"), settings}, "[Setting]"},
-		"and one was there":      {causeNodes, loadbalancer.Targets{Incomplete: true}, []loadbalancer.Notice{notice("Old"), settings}, []loadbalancer.Notice{notice("New"), settings}, "[Setting Old]"},
-		"and is not any more":    {causeNodes, loadbalancer.Targets{Incomplete: true}, []loadbalancer.Notice{notice("Old")}, nil, "[]"},
-		"no node matches":        {causeNodes, loadbalancer.Targets{Incomplete: true, Unmatched: true}, nil, []loadbalancer.Notice{notice("New")}, "[NoNodeMatches]"},
-		"no node and no address": {causeNodes, loadbalancer.Targets{Endless: true}, nil, nil, "[UnAvailableLoadBalancer]"},
+		"the Service changed":    {causeService, cloud.Targets{Incomplete: true}, nil, []cloud.Notice{notice("New"), settings}, "[New Setting]"},
+		"nodes changed":          {causeNodes, cloud.Targets{Incomplete: true}, nil, []cloud.Notice{notice("New"), settings}, "[Setting]"},
+		"and one was there":      {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old"), settings}, []cloud.Notice{notice("New"), settings}, "[Setting Old]"},
+		"and is not any more":    {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old")}, nil, "[]"},
+		"no node matches":        {causeNodes, cloud.Targets{Incomplete: true, Unmatched: true}, nil, []cloud.Notice{notice("New")}, "[NoNodeMatches]"},
+		"no node and no address": {causeNodes, cloud.Targets{Endless: true}, nil, nil, "[UnAvailableLoadBalancer]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := &memory{}
 			m.offered = tt.before
 			reasons := []string{}
-			for _, one := range noticesOf(m, wish{service: &corev1.Service{}, targets: tt.targets}, tt.cause, loadbalancer.Comparison{Notices: tt.offered}) {
+			for _, one := range noticesOf(m, wish{service: &corev1.Service{}, targets: tt.targets}, tt.cause, cloud.Comparison{Notices: tt.offered}) {
 				reasons = append(reasons, one.Reason)
 			}
 			if got := fmt.Sprint(reasons); got != tt.want {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // Changes of nodes and endpoints that happen within a window after the first one are written together.
@@ -22,11 +22,11 @@ const (
 // fleet is all nodes as targets, chosen once for all Services when it is needed.
 type fleet struct {
 	nodes    corelisters.NodeLister
-	identify loadbalancer.Identify
+	identify cloud.Identify
 
 	mu         sync.Mutex
-	chosen     *loadbalancer.Targets // nil: to be chosen
-	swept      []string              // identities at the latest sweep, sorted
+	chosen     *cloud.Targets // nil: to be chosen
+	swept      []string       // identities at the latest sweep, sorted
 	selections selections
 }
 
@@ -39,20 +39,20 @@ func (f *fleet) changed() {
 }
 
 // targets are the machines of all eligible nodes, as they are now.
-func (f *fleet) targets() (loadbalancer.Targets, error) {
+func (f *fleet) targets() (cloud.Targets, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.choose(&f.chosen, labels.Everything())
 }
 
 // choose returns what was chosen, or chooses it. It wants mu held.
-func (f *fleet) choose(chosen **loadbalancer.Targets, selector labels.Selector) (loadbalancer.Targets, error) {
+func (f *fleet) choose(chosen **cloud.Targets, selector labels.Selector) (cloud.Targets, error) {
 	if *chosen == nil {
 		nodes, err := f.nodes.List(selector)
 		if err != nil {
-			return loadbalancer.Targets{}, fmt.Errorf("listing nodes: %w", err)
+			return cloud.Targets{}, fmt.Errorf("listing nodes: %w", err)
 		}
-		targets := loadbalancer.ChooseTargets(nodes, f.identify)
+		targets := cloud.ChooseTargets(nodes, f.identify)
 		*chosen = &targets
 	}
 	return **chosen, nil
@@ -74,11 +74,11 @@ func (f *fleet) sweep() (leaves bool, err error) {
 // difference says whether a change of a node changes the targets of Services, and whether one leaves. Either may be nil. A node that is
 // excluded comes and goes without a difference: the endpoints on it do, too.
 func difference(before, after *corev1.Node) (differs, leaves bool) {
-	was, is := before != nil && loadbalancer.Eligible(before), after != nil && loadbalancer.Eligible(after)
+	was, is := before != nil && cloud.Eligible(before), after != nil && cloud.Eligible(after)
 	switch {
 	case was == is && before != nil && after != nil:
 		other := before.Spec.ProviderID != after.Spec.ProviderID
-		return other || loadbalancer.WithoutNetwork(before) != loadbalancer.WithoutNetwork(after), other && before.Spec.ProviderID != ""
+		return other || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other && before.Spec.ProviderID != ""
 	case was:
 		return true, true
 	}

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestNodeEventsDoNotRepeatFailures: the owner is told once per step of the back-off, whatever causes a look.
@@ -77,7 +77,7 @@ func without(status corev1.ConditionStatus) func(*corev1.Node) {
 // TestNodeWithoutNetworkLeaves: in every mode it is a change of the nodes, not drift.
 func TestNodeWithoutNetworkLeaves(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.behaviour.Drift = loadbalancer.Off
+		r.behaviour.Drift = cloud.Off
 		r.serve(1)
 		r.changeNode("a", without(corev1.ConditionTrue))
 		r.settle()
@@ -164,7 +164,7 @@ func TestLocalOnExcludedNodes(t *testing.T) {
 	for name, leaves := range map[string]func(*corev1.Node){
 		"excluded": excluded,
 		"marked for removal": func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: loadbalancer.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}}
+			n.Spec.Taints = []corev1.Taint{{Key: cloud.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // maxRounds bounds how often one look at a Service compares and writes. Two are needed where the cloud takes a load balancer and its
@@ -26,8 +26,8 @@ var errReported = errors.New("it is left as it is, as configured")
 // keeper makes what one Service has in the cloud what it should be. It is called for one Service by one goroutine at a time, which
 // holds the Service's memory.
 type keeper struct {
-	provider  loadbalancer.Provider
-	behaviour loadbalancer.Behaviour
+	provider  cloud.LoadBalancers
+	behaviour cloud.LoadBalancerBehaviour
 	recorder  record.EventRecorder
 	metrics   *metrics
 }
@@ -35,7 +35,7 @@ type keeper struct {
 // wish is what a Service's load balancer is made from.
 type wish struct {
 	service *corev1.Service
-	targets loadbalancer.Targets
+	targets cloud.Targets
 	// protect is called before the first write, and fails when the Service may not have anything in the cloud.
 	protect func(context.Context) error
 }
@@ -85,7 +85,7 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 }
 
 // begin is what comes before the first write.
-func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan loadbalancer.Plan) error {
+func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan cloud.Plan) error {
 	if cause == causeDrift {
 		if err := k.tellDrift(m, w.service, plan); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan
 const maxWrites = 25
 
 // applySome makes as many writes of a plan as one look may.
-func (k *keeper) applySome(ctx context.Context, plan loadbalancer.Plan, cause cause) error {
+func (k *keeper) applySome(ctx context.Context, plan cloud.Plan, cause cause) error {
 	began := time.Now()
 	err := k.apply(ctx, plan.Begin(maxWrites), cause)
 	if cause == causeNodes {
@@ -117,7 +117,7 @@ func (k *keeper) applySome(ctx context.Context, plan loadbalancer.Plan, cause ca
 }
 
 // apply makes the writes, and counts them.
-func (k *keeper) apply(ctx context.Context, plan loadbalancer.Plan, cause cause) error {
+func (k *keeper) apply(ctx context.Context, plan cloud.Plan, cause cause) error {
 	for i, operation := range plan {
 		do := operation.Do
 		plan[i].Do = func(ctx context.Context) error {
@@ -130,7 +130,7 @@ func (k *keeper) apply(ctx context.Context, plan loadbalancer.Plan, cause cause)
 }
 
 // arrived is when nothing differs: the load balancer serves, or is waited for.
-func (k *keeper) arrived(m *memory, w wish, cause cause, found loadbalancer.Comparison) (*corev1.LoadBalancerStatus, error) {
+func (k *keeper) arrived(m *memory, w wish, cause cause, found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
 	if found.Wait != nil {
 		m.message = found.Wait.Message
 		return nil, k.pending(m, w.service, *found.Wait)
@@ -144,13 +144,13 @@ func (k *keeper) arrived(m *memory, w wish, cause cause, found loadbalancer.Comp
 
 // refused is when nothing differs but what may not be put right, which lasts as long as the Service asks for it, unless it passes by
 // itself. The rest is as it should be; when that has changed without a change in Kubernetes, it is drift as it is without a refusal.
-func (k *keeper) refused(m *memory, w wish, cause cause, found loadbalancer.Comparison) (*corev1.LoadBalancerStatus, error) {
+func (k *keeper) refused(m *memory, w wish, cause cause, found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
 	text := found.Refused.Error()
 	passing, _ := k.provider.Judge(found.Refused)
 	switch {
 	case passing || found.Wait != nil:
 		return nil, k.judged(found.Refused)
-	case cause == causeDrift && text != m.refused && k.behaviour.Drift != loadbalancer.Off:
+	case cause == causeDrift && text != m.refused && k.behaviour.Drift != cloud.Off:
 		m.repairing = true
 		k.tellOnce(m, w.service, "", reasonDrifted,
 			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", text)
@@ -241,7 +241,7 @@ const maxPollPause = time.Minute
 
 // pending says what is waited for, and when to look again. When it failed, or takes longer than configured, the Service's owner is
 // told once, and looking goes on, ever more rarely.
-func (k *keeper) pending(m *memory, service *corev1.Service, w loadbalancer.Wait) error {
+func (k *keeper) pending(m *memory, service *corev1.Service, w cloud.Wait) error {
 	if w.Within > 0 {
 		return api.NewRetryError(w.Message, w.Within)
 	}
@@ -310,7 +310,7 @@ func parts(status corev1.LoadBalancerStatus, part func(corev1.LoadBalancerIngres
 const maxSummary = 3
 
 // summary is a plan in one line.
-func summary(plan loadbalancer.Plan) string {
+func summary(plan cloud.Plan) string {
 	lines := strings.Split(plan.String(), "\n")
 	if more := len(lines) - maxSummary; more > 0 {
 		lines = append(slices.Clone(lines[:maxSummary]), fmt.Sprintf("and %d more", more))

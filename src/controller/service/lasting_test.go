@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestLastingRefusal: what only a change of the Service can end is one event and one condition. It is not tried again, and is no error in
@@ -18,7 +18,7 @@ func TestLastingRefusal(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.cloud.set(func(p *plain) {
-			p.refused = loadbalancer.UntilChanged(loadbalancer.AlreadyTold(errors.New("no port can be opened")))
+			p.refused = cloud.UntilChanged(cloud.AlreadyTold(errors.New("no port can be opened")))
 		})
 		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "ports"} })
 		r.settle()
@@ -47,7 +47,7 @@ func TestLastingRefusal(t *testing.T) {
 func TestLastingRefusalOfOneThatServed(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.serve(1)
-		r.cloud.set(func(p *plain) { p.refused = loadbalancer.UntilChanged(errors.New("no port can be opened")) })
+		r.cloud.set(func(p *plain) { p.refused = cloud.UntilChanged(errors.New("no port can be opened")) })
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "true"} })
 		r.settle()
 		want(r, "in sync", r.condition("web", conditionSynced), "False Failed")

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// Library makes of a loadbalancer.Provider what k8s.io/cloud-provider wants of a cloud. The controller of this package takes the
+// Library makes of a cloud.LoadBalancers what k8s.io/cloud-provider wants of a cloud. The controller of this package takes the
 // provider out of it again; another one may call the methods, from any number of goroutines.
 type Library struct {
 	keeper
@@ -25,17 +25,17 @@ type Library struct {
 var _ cloudprovider.LoadBalancer = (*Library)(nil)
 
 // NewLibrary returns it; what its methods have to tell the owners of Services goes to the recorder.
-func NewLibrary(provider loadbalancer.Provider, behaviour loadbalancer.Behaviour, recorder record.EventRecorder) *Library {
+func NewLibrary(provider cloud.LoadBalancers, behaviour cloud.LoadBalancerBehaviour, recorder record.EventRecorder) *Library {
 	return &Library{keeper: keeper{provider: provider, behaviour: behaviour, recorder: recorder, metrics: newMetrics()}}
 }
 
 // ProviderOf returns the provider behind what a cloud has for load balancers: the one in a Library, else one that calls the methods of
 // k8s.io/cloud-provider with the cluster's name.
-func ProviderOf(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) (loadbalancer.Provider, loadbalancer.Behaviour) {
+func ProviderOf(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) (cloud.LoadBalancers, cloud.LoadBalancerBehaviour) {
 	if library, ok := balancers.(*Library); ok {
 		return library.provider, library.behaviour
 	}
-	return Classic(balancers, cluster, nodes), loadbalancer.Behaviour{PollInterval: pollInterval, SlowAfter: slowAfter, Drift: loadbalancer.Repair}
+	return Classic(balancers, cluster, nodes), cloud.LoadBalancerBehaviour{PollInterval: pollInterval, SlowAfter: slowAfter, Drift: cloud.Repair}
 }
 
 // How providers are waited for that have no opinion on it.
@@ -78,17 +78,17 @@ func (l *Library) EnsureLoadBalancer(ctx context.Context, _ string, service *cor
 }
 
 // targetsOf are the machines of those of the nodes that the Service chooses.
-func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) loadbalancer.Targets {
-	all := loadbalancer.ChooseTargets(nodes, l.provider.Identify)
+func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud.Targets {
+	all := cloud.ChooseTargets(nodes, l.provider.Identify)
 	selector, usable := l.selectorOf(service)
 	switch {
 	case !usable:
-		return loadbalancer.Targets{Incomplete: true}
+		return cloud.Targets{Incomplete: true}
 	case selector == nil:
 		return all
 	}
 	chosen := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !selector.Matches(labels.Set(node.Labels)) })
-	return loadbalancer.ChooseTargets(chosen, l.provider.Identify).Outside(all)
+	return cloud.ChooseTargets(chosen, l.provider.Identify).Outside(all)
 }
 
 // UpdateLoadBalancer gives the Service's load balancer the machines of the nodes. A Service that has nothing in the cloud is left to

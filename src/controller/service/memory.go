@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // cause is why something is written.
@@ -51,9 +51,9 @@ type knowledge struct {
 	abandoned bool // it is not ours, and the cloud has something of it that is
 	elsewhere bool // the provider said that others make its load balancer
 
-	notices []loadbalancer.Notice // those that the owner was told
-	offered []loadbalancer.Notice // those of them that came from the provider
-	noticed bool                  // in the latest look, so that the notices are those of now
+	notices []cloud.Notice // those that the owner was told
+	offered []cloud.Notice // those of them that came from the provider
+	noticed bool           // in the latest look, so that the notices are those of now
 	repair  repair
 	health  string    // what is known about the health of targets
 	leftOut time.Time // since when a target is not usable; zero: all are
@@ -136,9 +136,9 @@ func sameWish(a, b *corev1.Service) bool {
 }
 
 // seen remembers how things are, for metrics, and since when a target is left out.
-func (m *memory) seen(service *corev1.Service, found loadbalancer.Comparison) {
+func (m *memory) seen(service *corev1.Service, found cloud.Comparison) {
 	m.health = found.Health
-	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one loadbalancer.Notice) bool { return one.Topic == loadbalancer.Nodes })
+	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one cloud.Notice) bool { return one.Topic == cloud.Nodes })
 	if !leftOut {
 		m.leftOut = time.Time{}
 	} else if m.leftOut.IsZero() {
@@ -152,7 +152,7 @@ func (m *memory) seen(service *corev1.Service, found loadbalancer.Comparison) {
 func (m *memory) wrote() { m.changed, m.settled = true, false }
 
 // settle remembers that nothing differs from the wish, and that it serves.
-func (m *memory) settle(service *corev1.Service, found loadbalancer.Comparison) {
+func (m *memory) settle(service *corev1.Service, found cloud.Comparison) {
 	m.settled, m.refused, m.effort = true, "", effort{}
 	m.seen(service, found)
 }
@@ -177,7 +177,7 @@ func (m *memory) reset() {
 }
 
 // waitedSince is since when it is waited for: since it was first seen as it is, whenever it was made.
-func (m *memory) waitedSince(w loadbalancer.Wait) time.Time {
+func (m *memory) waitedSince(w cloud.Wait) time.Time {
 	if m.wait.since.IsZero() || m.wait.object != w.Object || m.wait.going != w.Going {
 		m.wait = wait{object: w.Object, going: w.Going, since: time.Now()}
 	}

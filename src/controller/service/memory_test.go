@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestNothingIsForgottenToBeForgotten: what is remembered of a Service is in one value, so that a new field is forgotten with the others.
@@ -21,7 +21,7 @@ func TestNothingIsForgottenToBeForgotten(t *testing.T) {
 	}
 	m := &memory{}
 	service := &corev1.Service{}
-	m.settle(service, loadbalancer.Comparison{LeftOut: true})
+	m.settle(service, cloud.Comparison{LeftOut: true})
 	m.cause, m.foreign, m.refused, m.noticed, m.unfinished, m.told = causeDrift, true, "SCTP", true, &progress{}, map[string]telling{reasonSlow: {}}
 	m.reset()
 	if !reflect.ValueOf(m.knowledge).IsZero() || m.facts.Load() != nil {
@@ -40,8 +40,8 @@ func TestSettled(t *testing.T) {
 			t.Errorf("effort.%s is not in this test", effort.Type().Field(i).Name)
 		}
 	}
-	m.notices, m.machines, m.repair, m.refused = []loadbalancer.Notice{{}}, []string{"vm-a"}, repair{what: "ports", times: 2}, "SCTP"
-	m.settle(&corev1.Service{}, loadbalancer.Comparison{})
+	m.notices, m.machines, m.repair, m.refused = []cloud.Notice{{}}, []string{"vm-a"}, repair{what: "ports", times: 2}, "SCTP"
+	m.settle(&corev1.Service{}, cloud.Comparison{})
 	if !reflect.ValueOf(m.effort).IsZero() || !m.settled || m.refused != "" {
 		t.Errorf("settled, it remembers %+v", m.knowledge)
 	}
@@ -80,7 +80,7 @@ func TestCause(t *testing.T) {
 			if name == "the first look" {
 				m.service = nil
 			}
-			w := wish{service: tt.service, targets: loadbalancer.Targets{Joining: tt.joining}}
+			w := wish{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
 			m.refused = "SCTP"
 			if got := m.causeOf(w, tt.machines, "SCTP"); got != tt.want || m.settled != (tt.settled && got == causeDrift) {
 				t.Errorf("cause %s, settled %v; want %s", got, m.settled, tt.want)
@@ -99,12 +99,12 @@ func TestCause(t *testing.T) {
 // TestWaitedSince begins anew with another object, and with its end.
 func TestWaitedSince(t *testing.T) {
 	m := &memory{}
-	first := m.waitedSince(loadbalancer.Wait{Object: "lb-1"})
+	first := m.waitedSince(cloud.Wait{Object: "lb-1"})
 	m.wait.since = m.wait.since.Add(-time.Hour)
-	if got := m.waitedSince(loadbalancer.Wait{Object: "lb-1", Status: "other"}); !got.Equal(first.Add(-time.Hour)) {
+	if got := m.waitedSince(cloud.Wait{Object: "lb-1", Status: "other"}); !got.Equal(first.Add(-time.Hour)) {
 		t.Errorf("the same object: since %s", got)
 	}
-	for _, w := range []loadbalancer.Wait{{Object: "lb-2"}, {Object: "lb-2", Going: true}} {
+	for _, w := range []cloud.Wait{{Object: "lb-2"}, {Object: "lb-2", Going: true}} {
 		m.wait.since = m.wait.since.Add(-time.Hour)
 		if got := m.waitedSince(w); time.Since(got) > time.Minute {
 			t.Errorf("%+v: since %s", w, got)

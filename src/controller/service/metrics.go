@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // Results of a look at a Service, as values of a metric's label.
@@ -79,7 +79,7 @@ func (m *metrics) retargeted(took time.Duration, err error) {
 }
 
 // wrote counts a write to the cloud.
-func (m *metrics) wrote(o loadbalancer.Operation, why cause, err error) {
+func (m *metrics) wrote(o cloud.Operation, why cause, err error) {
 	result := resultDone
 	if err != nil {
 		result = resultFailed
@@ -88,7 +88,7 @@ func (m *metrics) wrote(o loadbalancer.Operation, why cause, err error) {
 }
 
 // drifted counts differences that nothing explains.
-func (m *metrics) drifted(plan loadbalancer.Plan) {
+func (m *metrics) drifted(plan cloud.Plan) {
 	for _, operation := range plan {
 		m.drift.WithLabelValues(string(operation.Verb), operation.Kind).Inc()
 	}

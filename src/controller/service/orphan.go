@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // orphanage is what the cloud has of Services that are not in the cluster, or are those of others.
@@ -26,7 +26,7 @@ type orphanage struct {
 
 // orphan is what the cloud has of one Service that is gone.
 type orphan struct {
-	parts  []loadbalancer.Owned
+	parts  []cloud.Owned
 	looks  int // in a row that found it
 	told   bool
 	served bool   // its Service is there, and has a load balancer of another class
@@ -53,7 +53,7 @@ func (c *Controller) tended() map[types.UID]bool {
 }
 
 // admit counts looks, and returns those that have been found often enough.
-func (o *orphanage) admit(lost map[types.UID][]loadbalancer.Owned, tended map[types.UID]bool) map[types.UID]*orphan {
+func (o *orphanage) admit(lost map[types.UID][]cloud.Owned, tended map[types.UID]bool) map[types.UID]*orphan {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.found
@@ -77,10 +77,10 @@ func (o *orphanage) admit(lost map[types.UID][]loadbalancer.Owned, tended map[ty
 }
 
 // parts are what all orphans that are certain consist of.
-func (o *orphanage) parts() []loadbalancer.Owned {
+func (o *orphanage) parts() []cloud.Owned {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var parts []loadbalancer.Owned
+	var parts []cloud.Owned
 	for _, one := range o.found {
 		if one.looks >= minLooks {
 			parts = append(parts, one.parts...)
@@ -94,7 +94,7 @@ func (o *orphanage) parts() []loadbalancer.Owned {
 func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
 	former := formerOf(uid, one)
 	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(former), "uid", uid)
-	kept := slices.ContainsFunc(one.parts, func(part loadbalancer.Owned) bool { return part.Kept })
+	kept := slices.ContainsFunc(one.parts, func(part cloud.Owned) bool { return part.Kept })
 	remove := c.behaviour.RemoveOrphans && !most && !one.served && !kept && former.Name != "" && former.Namespace != ""
 	if !one.told {
 		one.told = true
@@ -179,7 +179,7 @@ func formerOf(uid types.UID, one *orphan) *corev1.Service {
 }
 
 // namesOf names what an orphan consists of.
-func namesOf(parts []loadbalancer.Owned) string {
+func namesOf(parts []cloud.Owned) string {
 	var names []string
 	for _, part := range parts[:min(len(parts), maxSummary)] {
 		names = append(names, part.Kind+" "+part.Name+" ("+part.Identity+")")

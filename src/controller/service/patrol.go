@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // patrol looks from time to time, until ctx ends, whether what Services have in the cloud is still what they should have, and whether
@@ -33,7 +33,7 @@ func (c *Controller) patrol(ctx context.Context) {
 func (c *Controller) round(ctx context.Context) {
 	err := c.provider.Refresh(ctx)
 	if err == nil {
-		if c.behaviour.Drift != loadbalancer.Off {
+		if c.behaviour.Drift != cloud.Off {
 			for _, key := range c.memories.keys() {
 				c.queue.add(key, relaxed, 0)
 			}
@@ -68,7 +68,7 @@ func (c *Controller) inspect(ctx context.Context) error {
 	for _, service := range services {
 		known[service.UID] = service
 	}
-	lost, living := map[types.UID][]loadbalancer.Owned{}, map[types.UID]bool{}
+	lost, living := map[types.UID][]cloud.Owned{}, map[types.UID]bool{}
 	for _, part := range owned {
 		switch service, exists := known[part.UID]; {
 		case !exists || ofOthers(c.behaviour, service):

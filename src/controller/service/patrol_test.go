@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // refuse is an API server that allows nothing.
@@ -24,14 +24,14 @@ func refuse(action clienttesting.Action) (bool, runtime.Object, error) {
 // TestDrift is repaired, or reported, or not looked for.
 func TestDrift(t *testing.T) {
 	tests := map[string]struct {
-		change    func(*loadbalancer.Behaviour)
+		change    func(*cloud.LoadBalancerBehaviour)
 		has       string
 		events    []string
 		condition string
 	}{
-		"repair": {func(*loadbalancer.Behaviour) {}, "80/TCP to 30080 on vm-a vm-b", []string{"Warning LoadBalancerDrifted"}, ""},
-		"report": {func(b *loadbalancer.Behaviour) { b.Drift = loadbalancer.Report }, "80/TCP to 30080 on vm-x", []string{"Warning LoadBalancerDrifted"}, "True LoadBalancerDrifted"},
-		"off":    {func(b *loadbalancer.Behaviour) { b.DriftPeriod = 0 }, "80/TCP to 30080 on vm-x", nil, ""},
+		"repair": {func(*cloud.LoadBalancerBehaviour) {}, "80/TCP to 30080 on vm-a vm-b", []string{"Warning LoadBalancerDrifted"}, ""},
+		"report": {func(b *cloud.LoadBalancerBehaviour) { b.Drift = cloud.Report }, "80/TCP to 30080 on vm-x", []string{"Warning LoadBalancerDrifted"}, "True LoadBalancerDrifted"},
+		"off":    {func(b *cloud.LoadBalancerBehaviour) { b.DriftPeriod = 0 }, "80/TCP to 30080 on vm-x", nil, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,10 +58,10 @@ func TestDrift(t *testing.T) {
 // TestDriftBesideARefusal: that something is refused as long as the Service asks for it makes no drift of its other ports, and does not
 // let them be written in spite of the mode.
 func TestDriftBesideARefusal(t *testing.T) {
-	tests := map[loadbalancer.DriftMode]struct{ has, events string }{
-		loadbalancer.Repair: {"80/TCP to 30080 on vm-a vm-b", "Warning LoadBalancerDrifted"},
-		loadbalancer.Report: {"80/TCP to 30080 on vm-x", "Warning LoadBalancerDrifted"},
-		loadbalancer.Off:    {"80/TCP to 30080 on vm-x", ""},
+	tests := map[cloud.DriftMode]struct{ has, events string }{
+		cloud.Repair: {"80/TCP to 30080 on vm-a vm-b", "Warning LoadBalancerDrifted"},
+		cloud.Report: {"80/TCP to 30080 on vm-x", "Warning LoadBalancerDrifted"},
+		cloud.Off:    {"80/TCP to 30080 on vm-x", ""},
 	}
 	others := func(told []string) string { // than that it is refused, which goes on being told
 		return strings.Join(slices.DeleteFunc(told, func(one string) bool { return one == "Warning SyncLoadBalancerFailed" }), ", ")
@@ -113,7 +113,7 @@ func TestRefusalThatIsNew(t *testing.T) {
 
 // TestRefusalThatEnds although nothing has changed in Kubernetes: what was refused is the Service's wish, and no drift.
 func TestRefusalThatEnds(t *testing.T) {
-	for _, mode := range []loadbalancer.DriftMode{loadbalancer.Repair, loadbalancer.Report, loadbalancer.Off} {
+	for _, mode := range []cloud.DriftMode{cloud.Repair, cloud.Report, cloud.Off} {
 		inRig(t, func(r *rig) {
 			r.behaviour.Drift = mode
 			r.cloud.refused = errors.New("there is no such subnet")
@@ -132,7 +132,7 @@ func TestRefusalThatEnds(t *testing.T) {
 // TestOtherDriftIsReportedAgain in mode report, and the same is not.
 func TestOtherDriftIsReportedAgain(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.behaviour.Drift = loadbalancer.Report
+		r.behaviour.Drift = cloud.Report
 		web := r.serve(1)
 		for _, machines := range []string{"vm-x", "vm-y"} {
 			r.cloud.set(func(p *plain) { p.balancers[web.UID].machines = []string{machines} })

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // plain is a cloud whose load balancers have ports and machines, and nothing else: no listeners, no target groups, no health checks.
@@ -65,7 +65,7 @@ func (p *plain) NodeSelector(service *corev1.Service) (labels.Selector, error) {
 	return labels.Parse(service.Annotations["plain/nodes"])
 }
 
-func portsOf(desired loadbalancer.Desired) string {
+func portsOf(desired cloud.Desired) string {
 	var ports []string
 	for _, port := range desired.Ports {
 		ports = append(ports, fmt.Sprintf("%s to %d", port.Key, port.TargetPort))
@@ -74,7 +74,7 @@ func portsOf(desired loadbalancer.Desired) string {
 }
 
 // Compare refuses, for good, what the annotation plain/refused says, and nothing else because of that.
-func (p *plain) Compare(_ context.Context, service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+func (p *plain) Compare(_ context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	found, err := p.compare(service, targets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,24 +87,24 @@ func (p *plain) Compare(_ context.Context, service *corev1.Service, targets load
 	return found, err
 }
 
-func (p *plain) compare(service *corev1.Service, targets loadbalancer.Targets) (loadbalancer.Comparison, error) {
+func (p *plain) compare(service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
 	if p.blind != nil {
-		return loadbalancer.Comparison{}, p.blind
+		return cloud.Comparison{}, p.blind
 	}
-	desired, problems := loadbalancer.Desire(loadbalancer.OwnerOf("plain", service), service, targets)
+	desired, problems := cloud.Desire(cloud.OwnerOf("plain", service), service, targets)
 	if len(problems) > 0 {
-		return loadbalancer.Comparison{}, errors.New(strings.Join(problems, "; "))
+		return cloud.Comparison{}, errors.New(strings.Join(problems, "; "))
 	}
-	found := loadbalancer.Comparison{Machines: targets.Identities}
+	found := cloud.Comparison{Machines: targets.Identities}
 	for wrong := range strings.FieldsSeq(service.Annotations["plain/wrong"]) {
-		found.Notices = append(found.Notices, loadbalancer.Notice{Topic: loadbalancer.Settings, Reason: "Wrong", Message: wrong})
+		found.Notices = append(found.Notices, cloud.Notice{Topic: cloud.Settings, Reason: "Wrong", Message: wrong})
 	}
 	balancer := p.balancers[service.UID]
 	if balancer == nil {
-		found.Plan = loadbalancer.Plan{p.write(loadbalancer.Create, service, "", func() {
+		found.Plan = cloud.Plan{p.write(cloud.Create, service, "", func() {
 			p.next++
 			p.balancers[service.UID] = &plainBalancer{
 				owner: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, ports: portsOf(desired),
@@ -112,18 +112,18 @@ func (p *plain) compare(service *corev1.Service, targets loadbalancer.Targets) (
 			}
 		})}
 		if p.twoSteps {
-			found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, "its machines", func() {}))
+			found.Plan = append(found.Plan, p.write(cloud.Update, service, "its machines", func() {}))
 		}
 		return found, nil
 	}
 	found.Exists, found.State = true, balancer.status(p.takes)
 	if was, want := balancer.ports, portsOf(desired); was != want {
-		found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, was+" becomes "+want, func() { balancer.ports = want }))
+		found.Plan = append(found.Plan, p.write(cloud.Update, service, was+" becomes "+want, func() { balancer.ports = want }))
 	}
 	if want := targets.Over(balancer.machines); p.oneByOne {
 		for _, machine := range want {
 			if !slices.Contains(balancer.machines, machine) {
-				found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, machine+" is added", func() {
+				found.Plan = append(found.Plan, p.write(cloud.Update, service, machine+" is added", func() {
 					if !p.forgetful {
 						balancer.machines = append(balancer.machines, machine)
 					}
@@ -132,7 +132,7 @@ func (p *plain) compare(service *corev1.Service, targets loadbalancer.Targets) (
 		}
 	} else if !slices.Equal(balancer.machines, want) {
 		why := fmt.Sprintf("%v becomes %v", balancer.machines, want)
-		found.Plan = append(found.Plan, p.write(loadbalancer.Update, service, why, func() {
+		found.Plan = append(found.Plan, p.write(cloud.Update, service, why, func() {
 			if !p.forgetful {
 				balancer.machines = want
 			}
@@ -143,7 +143,7 @@ func (p *plain) compare(service *corev1.Service, targets loadbalancer.Targets) (
 		found.Status = corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}
 		return found, nil
 	}
-	found.Wait = &loadbalancer.Wait{Object: balancer.address, Name: "load balancer " + service.Name, Status: found.State, Failed: found.State == "failed",
+	found.Wait = &cloud.Wait{Object: balancer.address, Name: "load balancer " + service.Name, Status: found.State, Failed: found.State == "failed",
 		Message: fmt.Sprintf("load balancer %s is %s", service.Name, found.State)}
 	return found, nil
 }
@@ -156,8 +156,8 @@ func (b *plainBalancer) status(takes time.Duration) string {
 }
 
 // write is an operation that does change, and is written down.
-func (p *plain) write(verb loadbalancer.Verb, service *corev1.Service, why string, change func()) loadbalancer.Operation {
-	o := loadbalancer.Operation{Verb: verb, Kind: "load balancer", Name: service.Name, Why: why}
+func (p *plain) write(verb cloud.Verb, service *corev1.Service, why string, change func()) cloud.Operation {
+	o := cloud.Operation{Verb: verb, Kind: "load balancer", Name: service.Name, Why: why}
 	o.Do = func(context.Context) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -174,27 +174,27 @@ func (p *plain) write(verb loadbalancer.Verb, service *corev1.Service, why strin
 	return o
 }
 
-func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (loadbalancer.Comparison, error) {
+func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
 	balancer := p.balancers[service.UID]
 	if balancer == nil {
-		return loadbalancer.Comparison{}, nil
+		return cloud.Comparison{}, nil
 	}
-	found := loadbalancer.Comparison{Exists: true, State: balancer.status(0)}
+	found := cloud.Comparison{Exists: true, State: balancer.status(0)}
 	if to := service.Annotations["plain/keep"]; to != "" { // the owner is another one now
 		found.HandsOver = "It is left to " + to + "."
-		found.Plan = loadbalancer.Plan{p.write(loadbalancer.Update, service, "it is left to "+to, func() {
+		found.Plan = cloud.Plan{p.write(cloud.Update, service, "it is left to "+to, func() {
 			delete(p.balancers, service.UID)
 			p.left = append(p.left, balancer.address)
 		})}
 		return found, nil
 	}
 	for range balancer.parts {
-		found.Plan = append(found.Plan, p.write(loadbalancer.Delete, service, "a part", func() { balancer.parts-- }))
+		found.Plan = append(found.Plan, p.write(cloud.Delete, service, "a part", func() { balancer.parts-- }))
 	}
-	found.Plan = append(found.Plan, p.write(loadbalancer.Delete, service, "", func() { delete(p.balancers, service.UID) }))
+	found.Plan = append(found.Plan, p.write(cloud.Delete, service, "", func() { delete(p.balancers, service.UID) }))
 	return found, nil
 }
 
@@ -215,12 +215,12 @@ func (p *plain) Judge(err error) (bool, time.Duration) {
 	return errors.Is(err, errAway), 0
 }
 
-func (p *plain) Owned(context.Context) ([]loadbalancer.Owned, error) {
+func (p *plain) Owned(context.Context) ([]cloud.Owned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var owned []loadbalancer.Owned
+	var owned []cloud.Owned
 	for _, uid := range slices.Sorted(maps.Keys(p.balancers)) {
-		owned = append(owned, loadbalancer.Owned{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Kept: p.balancers[uid].kept})
+		owned = append(owned, cloud.Owned{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Kept: p.balancers[uid].kept})
 	}
 	return owned, nil
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // progress is what was written for one Service, in one look or in several that follow each other directly, towards one desired state.
@@ -28,7 +28,7 @@ func (p *progress) towards(service *corev1.Service, machines []string) *progress
 }
 
 // check returns an error when the plan contains a write that was made already.
-func (p *progress) check(plan loadbalancer.Plan) error {
+func (p *progress) check(plan cloud.Plan) error {
 	needed := countOf(plan)
 	for _, operation := range plan {
 		text := operation.String()
@@ -41,7 +41,7 @@ func (p *progress) check(plan loadbalancer.Plan) error {
 }
 
 // note records the writes that were made of a plan.
-func (p *progress) note(plan, written loadbalancer.Plan) {
+func (p *progress) note(plan, written cloud.Plan) {
 	needed := countOf(plan)
 	for text, times := range countOf(written) {
 		p.left[text] = needed[text] - times
@@ -49,7 +49,7 @@ func (p *progress) note(plan, written loadbalancer.Plan) {
 }
 
 // countOf is how often a plan contains each operation.
-func countOf(plan loadbalancer.Plan) map[string]int {
+func countOf(plan cloud.Plan) map[string]int {
 	counts := map[string]int{}
 	for _, operation := range plan {
 		counts[operation.String()]++

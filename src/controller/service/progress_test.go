@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestNodesJoinDuringALongPlan: a plan that needs several looks becomes longer because nodes join. Nothing is wrong with the cloud, and
@@ -64,22 +64,22 @@ func TestCloudThatForgets(t *testing.T) {
 
 // TestProgress: what counts as written and needed again.
 func TestProgress(t *testing.T) {
-	twin, other := loadbalancer.Operation{Verb: loadbalancer.Delete, Kind: "part", Name: "twin"}, loadbalancer.Operation{Verb: loadbalancer.Create, Kind: "part", Name: "other"}
+	twin, other := cloud.Operation{Verb: cloud.Delete, Kind: "part", Name: "twin"}, cloud.Operation{Verb: cloud.Create, Kind: "part", Name: "other"}
 	web, changed := &corev1.Service{}, &corev1.Service{}
 	changed.Annotations = map[string]string{"changed": "yes"}
-	before := loadbalancer.Plan{twin, twin, other}
+	before := cloud.Plan{twin, twin, other}
 	tests := map[string]struct {
 		service  *corev1.Service
 		machines []string
 		written  int
-		now      loadbalancer.Plan
+		now      cloud.Plan
 		kept     bool
 	}{
-		"all is kept":                             {web, []string{"vm-a"}, 2, loadbalancer.Plan{other}, true},
-		"one of two that look alike is left":      {web, []string{"vm-a"}, 1, loadbalancer.Plan{twin, other}, true},
-		"none of two that look alike is kept":     {web, []string{"vm-a"}, 2, loadbalancer.Plan{twin, twin, other}, false},
-		"one of them is not kept":                 {web, []string{"vm-a"}, 2, loadbalancer.Plan{twin, other}, false},
-		"more is needed, and nothing of it again": {web, []string{"vm-a"}, 2, slices.Repeat(loadbalancer.Plan{other}, 5), true},
+		"all is kept":                             {web, []string{"vm-a"}, 2, cloud.Plan{other}, true},
+		"one of two that look alike is left":      {web, []string{"vm-a"}, 1, cloud.Plan{twin, other}, true},
+		"none of two that look alike is kept":     {web, []string{"vm-a"}, 2, cloud.Plan{twin, twin, other}, false},
+		"one of them is not kept":                 {web, []string{"vm-a"}, 2, cloud.Plan{twin, other}, false},
+		"more is needed, and nothing of it again": {web, []string{"vm-a"}, 2, slices.Repeat(cloud.Plan{other}, 5), true},
 		"other machines are wanted":               {web, []string{"vm-b"}, 3, before, true},
 		"the Service asks for something else":     {changed, []string{"vm-a"}, 3, before, true},
 	}

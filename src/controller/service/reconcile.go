@@ -14,7 +14,7 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // reconcile makes what the Service of that key has in the cloud what it should be.
@@ -64,7 +64,7 @@ func (c *Controller) current(key string) (*corev1.Service, error) {
 
 // isForeign says whether the Service is not ours. One that had a foreign class stays foreign when its type changes and the class, which
 // goes with it, cannot be seen any more.
-func (m *memory) isForeign(b loadbalancer.Behaviour, service *corev1.Service) bool {
+func (m *memory) isForeign(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
 	claim := claimOf(b, service)
 	if claim != ending {
 		m.foreign = ofOthers(b, service)
@@ -180,23 +180,23 @@ func (k *keeper) selectorOf(service *corev1.Service) (selector labels.Selector, 
 }
 
 // targetsOf are the machines that a Service's traffic should go to, as nodes and endpoints are now.
-func (c *Controller) targetsOf(service *corev1.Service) (loadbalancer.Targets, error) {
+func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	key := keyOf(service)
 	selector, usable := c.selectorOf(service)
 	if !usable {
 		c.fleet.unselect(key)
-		return loadbalancer.Targets{Incomplete: true}, nil
+		return cloud.Targets{Incomplete: true}, nil
 	}
 	targets, err := c.fleet.selectedBy(key, selector)
 	if err != nil || !helpers.RequestsOnlyLocalTraffic(service) {
 		return targets, err
 	}
 	if !c.endpoints.known() {
-		return loadbalancer.Targets{Incomplete: true, Unread: true}, nil
+		return cloud.Targets{Incomplete: true, Unread: true}, nil
 	}
 	ready, err := readyNodesOf(c.endpoints.index, key)
 	if err != nil {
-		return loadbalancer.Targets{}, err
+		return cloud.Targets{}, err
 	}
 	local := targets.On(ready)
 	if local.None() && selector != nil {
@@ -223,7 +223,7 @@ func isWait(err error) bool {
 
 // lasts says that only a change of the Service can end an error.
 func lasts(err error) bool {
-	_, lasting := errors.AsType[loadbalancer.Lasting](err)
+	_, lasting := errors.AsType[cloud.Lasting](err)
 	return lasting
 }
 

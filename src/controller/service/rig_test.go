@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // rig is a cluster, in virtual time, whose Services a controller serves from a plain cloud.
@@ -27,7 +27,7 @@ type rig struct {
 	*testing.T
 	cloud      *plain
 	cluster    *fake.Clientset
-	behaviour  loadbalancer.Behaviour
+	behaviour  cloud.LoadBalancerBehaviour
 	process    *workerpooltest.Process
 	controller *Controller
 	generation int
@@ -42,7 +42,7 @@ func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, cloud: newPlain(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
-			behaviour: loadbalancer.Behaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute, DriftPeriod: driftPeriod, Drift: loadbalancer.Repair}}
+			behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute, DriftPeriod: driftPeriod, Drift: cloud.Repair}}
 		r.addNode("a")
 		r.addNode("b")
 		test(r)
@@ -55,7 +55,7 @@ func (r *rig) start(workers int) {
 	r.startWith(r.cloud, workers)
 }
 
-func (r *rig) startWith(provider loadbalancer.Provider, workers int) {
+func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 	r.Helper()
 	var recorder record.EventRecorder = r.process.Recorder
 	if r.recorder {

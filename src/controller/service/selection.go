@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // selections are the node selectors of Services, and what they choose. While no Service has one they are empty, and cost nothing. The
@@ -20,15 +20,15 @@ type selections struct {
 // selection is what one selector chooses, for all Services that have it.
 type selection struct {
 	selector labels.Selector
-	services map[string]bool       // by key
-	chosen   *loadbalancer.Targets // nil: to be chosen
-	touched  bool                  // other nodes match, since its Services were looked at
-	leaves   bool                  // one of those that did does not any more
+	services map[string]bool // by key
+	chosen   *cloud.Targets  // nil: to be chosen
+	touched  bool            // other nodes match, since its Services were looked at
+	leaves   bool            // one of those that did does not any more
 }
 
 // selectedBy are the machines of the eligible nodes that a Service's selector chooses, nil for all. Whose selector it is, is remembered
 // before nodes are read: no change of labels after that is missed.
-func (f *fleet) selectedBy(key string, selector labels.Selector) (loadbalancer.Targets, error) {
+func (f *fleet) selectedBy(key string, selector labels.Selector) (cloud.Targets, error) {
 	if selector == nil {
 		f.unselect(key)
 		return f.targets()
@@ -57,7 +57,7 @@ func (f *fleet) relabelled(before, after *corev1.Node) (differs, leaves bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.selections.known) == 0 || before == nil || after == nil || maps.Equal(before.Labels, after.Labels) ||
-		!loadbalancer.Eligible(before) || !loadbalancer.Eligible(after) {
+		!cloud.Eligible(before) || !cloud.Eligible(after) {
 		return false, false
 	}
 	for _, s := range f.selections.known {

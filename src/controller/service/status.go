@@ -21,7 +21,7 @@ import (
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // Types of the conditions on Services, besides the topics of notices.
@@ -187,7 +187,7 @@ func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, 
 
 // conditionTypes are those of all conditions that are ours.
 func conditionTypes() []string {
-	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(loadbalancer.Settings), string(loadbalancer.Nodes)}
+	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(cloud.Settings), string(cloud.Nodes)}
 }
 
 // hasConditions says whether a Service has conditions that are ours.
@@ -222,7 +222,7 @@ func (m *memory) conditions(service *corev1.Service, s state) []metav1.Condition
 		all = m.provisioned(s)
 	}
 	if m.noticed { // otherwise nobody has looked
-		all = append(all, m.conditionOf(loadbalancer.Settings), m.conditionOf(loadbalancer.Nodes))
+		all = append(all, m.conditionOf(cloud.Settings), m.conditionOf(cloud.Nodes))
 	}
 	_, drifted := find(service.Status.Conditions, conditionDrifted)
 	switch {
@@ -266,7 +266,7 @@ func (m *memory) provisioned(s state) []metav1.Condition {
 }
 
 // conditionOf is what the notices of a topic say.
-func (m *memory) conditionOf(topic loadbalancer.Topic) metav1.Condition {
+func (m *memory) conditionOf(topic cloud.Topic) metav1.Condition {
 	var reason string
 	var messages []string
 	for _, notice := range m.notices {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
 )
 
 // desk is a writer, the cluster it writes to, and a Service there.
@@ -179,9 +179,9 @@ func inWords(conditions []metav1.Condition) string {
 
 // TestConditions: those of notices only when somebody has looked, and the one of drift only when there was any.
 func TestConditions(t *testing.T) {
-	notices := []loadbalancer.Notice{
-		{Topic: loadbalancer.Settings, Reason: "Wrong", Message: "One."}, {Topic: loadbalancer.Nodes, Reason: "Left", Message: "Two."},
-		{Topic: loadbalancer.Settings, Reason: "Wrong", Message: "Three."},
+	notices := []cloud.Notice{
+		{Topic: cloud.Settings, Reason: "Wrong", Message: "One."}, {Topic: cloud.Nodes, Reason: "Left", Message: "Two."},
+		{Topic: cloud.Settings, Reason: "Wrong", Message: "Three."},
 	}
 	drifted := []metav1.Condition{{Type: conditionDrifted, Status: metav1.ConditionTrue}}
 	tests := map[string]struct {

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/service/helpers"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // claim is what a Service and its loadBalancerClass say about who looks after it.
@@ -20,7 +20,7 @@ const (
 )
 
 // claimOf says what a Service is to us.
-func claimOf(b loadbalancer.Behaviour, service *corev1.Service) claim {
+func claimOf(b cloud.LoadBalancerBehaviour, service *corev1.Service) claim {
 	balanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch {
 	case ofOthers(b, service):
@@ -36,12 +36,12 @@ func claimOf(b loadbalancer.Behaviour, service *corev1.Service) claim {
 }
 
 // ofOthers says whether a Service has a load balancer of a class that is not ours.
-func ofOthers(b loadbalancer.Behaviour, service *corev1.Service) bool {
+func ofOthers(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && !served(b, service.Spec.LoadBalancerClass)
 }
 
 // served says whether Services of a class are ours.
-func served(b loadbalancer.Behaviour, class *string) bool {
+func served(b cloud.LoadBalancerBehaviour, class *string) bool {
 	if class == nil {
 		return !b.OnlyClass
 	}

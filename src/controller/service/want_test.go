@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/service/helpers"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/loadbalancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestClaim: whose a Service is, by its type, its class, its finalizer, whether it is being deleted, and what is configured.
 func TestClaim(t *testing.T) {
 	const none, ours, theirs = "", "example.com/ours", "example.com/theirs"
 	balanced, internal := corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP
-	everybody, only, unclassed := loadbalancer.Behaviour{Class: ours}, loadbalancer.Behaviour{Class: ours, OnlyClass: true}, loadbalancer.Behaviour{}
+	everybody, only, unclassed := cloud.LoadBalancerBehaviour{Class: ours}, cloud.LoadBalancerBehaviour{Class: ours, OnlyClass: true}, cloud.LoadBalancerBehaviour{}
 	tests := map[string]struct {
-		behaviour          loadbalancer.Behaviour
+		behaviour          cloud.LoadBalancerBehaviour
 		kind               corev1.ServiceType
 		class              string
 		finalizer, deleted bool

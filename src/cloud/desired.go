@@ -1,12 +1,4 @@
-// Package loadbalancer decides, for any provider, what a Service of type LoadBalancer should have in the cloud.
-//
-// The data flows one way. Desire is a pure function of the Service and the nodes; a provider compares its result with what it
-// observes and writes the difference down as a Plan, which can be printed, counted, tested and applied:
-//
-//	Service, targets -> Desire -> (Provider) Comparison with the observed -> Plan -> Apply -> Status
-//
-// Nothing here knows a cloud, and nothing supposes that one has listeners, target groups or health checks.
-package loadbalancer
+package cloud
 
 import (
 	"cmp"

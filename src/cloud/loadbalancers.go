@@ -1,4 +1,4 @@
-package loadbalancer
+package cloud
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Provider has the load balancers of one cloud. It compares and reads; all that it would write is in the plans it returns, and when
+// LoadBalancers has the load balancers of one cloud. It compares and reads; all that it would write is in the plans it returns, and when
 // to apply them is decided by its caller, who works on one Service at a time in one goroutine.
 //
 // It never waits for the cloud to finish something: a comparison says what there is to wait for.
-type Provider interface {
+type LoadBalancers interface {
 	// Identify says which machine a node is.
 	Identify(node *corev1.Node) (identity string, ours bool)
 	// NodeSelector returns which nodes the Service chooses as targets; nil chooses every node. The error is that its setting cannot be used:
@@ -140,8 +140,8 @@ type Owned struct {
 	Kept bool
 }
 
-// Behaviour is how Services are looked after, as the provider is configured.
-type Behaviour struct {
+// LoadBalancerBehaviour is how Services are looked after, as the provider is configured.
+type LoadBalancerBehaviour struct {
 	// PollInterval is the time between two looks at what the cloud is busy with.
 	PollInterval time.Duration
 	// SlowAfter is after how long the owner is told that it takes long.
