@@ -50,8 +50,10 @@ func Boundaries() []Boundary {
 			},
 		},
 		{
-			Why:   "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
-			From:  []string{ours + "src/controller/node", ours + "src/controller/route", ours + "src/controller/nodeipam"},
+			Why: "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",
+			From: []string{
+				ours + "src/controller/node", ours + "src/controller/nodelifecycle", ours + "src/controller/nodeipam", ours + "src/controller/route",
+			},
 			Never: []string{ours + "src/controller/service"},
 		},
 		{

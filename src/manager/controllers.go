@@ -20,6 +20,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
@@ -106,11 +107,11 @@ func table() map[string]controller {
 	return map[string]controller{
 		names.CloudNodeController: {
 			account: "node-controller", metric: "cloud-node", watches: []watch{watchNodes},
-			check: needsInstances, construct: newNodeController, describe: node.DescribedKeeper,
+			check: needsInstances, construct: newNodeController, describe: node.Described,
 		},
 		names.CloudNodeLifecycleController: {
 			account: "node-controller", metric: "cloud-node-lifecycle", watches: []watch{watchNodes},
-			check: needsInstances, construct: newNodeLifecycleController, describe: node.DescribedLifecycle,
+			check: needsInstances, construct: newNodeLifecycleController, describe: nodelifecycle.Described,
 		},
 		names.ServiceLBController: {
 			account: "service-controller", metric: "service", watches: []watch{watchNodes, watchServices, watchEndpointSlices},
@@ -169,7 +170,7 @@ func needsLoadBalancers(cloud cloudprovider.Interface, _ configuration) error {
 
 func newNodeController(env environment) (loop, error) {
 	provider, behaviour, _ := node.ProviderOf(env.cloud)
-	c, err := node.NewKeeper(node.KeeperOptions{
+	c, err := node.New(node.Options{
 		Provider: provider, Behaviour: behaviour, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		Period:  env.settings.NodeStatusUpdateFrequency.Duration,
 		Workers: int(env.settings.NodeController.ConcurrentNodeSyncs),
@@ -183,7 +184,7 @@ func newNodeController(env environment) (loop, error) {
 
 func newNodeLifecycleController(env environment) (loop, error) {
 	provider, behaviour, _ := node.ProviderOf(env.cloud)
-	c, err := node.NewLifecycle(node.LifecycleOptions{
+	c, err := nodelifecycle.New(nodelifecycle.Options{
 		Provider: provider, Behaviour: behaviour, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
 		Period:  env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
 		Workers: int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs),

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -67,7 +68,7 @@ func (r *realm) begin() {
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour, _ := node.ProviderOf(r.cloud)
-		life, err := node.NewLifecycle(node.LifecycleOptions{Provider: provider, Behaviour: behaviour,
+		life, err := nodelifecycle.New(nodelifecycle.Options{Provider: provider, Behaviour: behaviour,
 			Client: client, Nodes: factory.Core().V1().Nodes(), Period: lifePeriod, Workers: 1, Recorder: r.process.Recorder})
 		return life.Run, err
 	})

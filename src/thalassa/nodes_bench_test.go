@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -82,12 +83,12 @@ func (c county) begin() {
 	}
 	c.process.Begin(kubernetes, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		provider, behaviour, _ := node.ProviderOf(c.cloud)
-		keeper, err := node.NewKeeper(node.KeeperOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
+		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
 			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1, Recorder: c.process.Recorder})
 		if err != nil {
 			return nil, err
 		}
-		life, err := node.NewLifecycle(node.LifecycleOptions{Provider: provider, Behaviour: behaviour, Client: kubernetes,
+		life, err := nodelifecycle.New(nodelifecycle.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
 			Nodes: factory.Core().V1().Nodes(), Period: lifePeriod / hurry, Workers: 1, Recorder: c.process.Recorder})
 		return func(ctx context.Context) {
 			var both sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	nodecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
@@ -63,7 +64,7 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 	if !ok {
 		return nil, errors.New("describing metrics: the cloud has none any more")
 	}
-	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.DescribedKeeper(), nodecontroller.DescribedLifecycle(), route.Described(), nodeipam.Described(),
+	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.Described(), nodelifecycle.Described(), route.Described(), nodeipam.Described(),
 		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 

@@ -189,8 +189,8 @@ func TestClassicFind(t *testing.T) {
 	}
 }
 
-// TestKeeperOfAClassicCloud: without metadata nothing is done, and nothing panics; with it the Node is initialised.
-func TestKeeperOfAClassicCloud(t *testing.T) {
+// TestControllerOfCloudProviderInterface: without metadata nothing is done, and nothing panics; with it the Node is initialised.
+func TestControllerOfCloudProviderInterface(t *testing.T) {
 	inKeep(t, func(r *keepRig) {
 		r.register("a", nil)
 		instances := &plainInstances{}

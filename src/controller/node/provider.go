@@ -1,8 +1,7 @@
-// Package node looks after Nodes for any cloud: one controller makes each Node say what machine it is and keeps that true, the other
-// removes a Node whose machine is gone, and marks one whose machine is shut down.
+// Package node initialises Nodes and keeps their provider ID, addresses, labels and taints in sync with their machines, for any cloud.
 //
-// What a Node should say is a pure function of its machine; what differs is written as one patch, and nothing different is nothing
-// written. That a machine is gone is never concluded from one answer, nor from an error.
+// The desired state of a Node is a pure function of its machine. The difference is written as one patch or two; without a difference
+// nothing is written.
 package node
 
 import (

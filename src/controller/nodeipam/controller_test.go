@@ -20,7 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
 // TestNodesGetNetworks of both families, once, in one write each; what a Node has stays.
@@ -96,7 +96,7 @@ func TestExcluded(t *testing.T) {
 		r.start()
 		for i := range manyStrangers {
 			name := fmt.Sprint("far-", i)
-			r.joinAs(name, "", map[string]string{domain + "/" + node.ExcludeFromRoutes: ""})
+			r.joinAs(name, "", map[string]string{domain + "/" + optout.Routes: ""})
 			r.settle()
 			r.is(name, r.has(name), "")
 			if i > 0 {

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
 // errBehind says that the cache does not show yet what a Node has. It will, and then the Node is looked at again.
@@ -88,7 +88,7 @@ func Described() []prometheus.Collector {
 }
 
 // excludes says that somebody else sees to the network of a Node.
-func (l *ledger) excludes(one *corev1.Node) bool { return node.ExcludedFromRoutes(one, l.domain) }
+func (l *ledger) excludes(one *corev1.Node) bool { return optout.FromRoutes(one, l.domain) }
 
 // given counts a Node that has been given its networks.
 func (l *ledger) given() { l.metrics.allocations.Inc() }

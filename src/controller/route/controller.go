@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	nodes "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
@@ -49,7 +49,7 @@ type Options struct {
 	CIDRs []netip.Prefix
 	// Period is the time between two looks for drift; 0 leaves it to the provider.
 	Period time.Duration
-	// Domain begins the name of the label and annotation by which a Node takes no part, node.ExcludeFromRoutes; "" is none.
+	// Domain begins the name of the label and annotation by which a Node takes no part, optout.Routes; "" is none.
 	Domain string
 	// Shortest are the shortest prefixes of networks that get a route, where those are given by an allocator: nodeipam.Masks.Limit. The zero
 	// Masks are any.
@@ -124,7 +124,7 @@ func (c *Controller) same(was, is *corev1.Node) bool {
 }
 
 // excludes says whether the Node's owner asked that it take no part.
-func (c *Controller) excludes(n *corev1.Node) bool { return nodes.ExcludedFromRoutes(n, c.domain) }
+func (c *Controller) excludes(n *corev1.Node) bool { return optout.FromRoutes(n, c.domain) }
 
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {

@@ -1,0 +1,187 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+)
+
+// component is the source of the events, as in k8s.io/cloud-provider.
+const component = "cloud-node-controller"
+
+// Options are what a Controller is made from.
+type Options struct {
+	Provider  Provider
+	Behaviour Behaviour
+	Client    kubernetes.Interface
+	Nodes     coreinformers.NodeInformer
+	// Period is the time between two looks at all Nodes.
+	Period time.Duration
+	// Workers is how many Nodes are initialised or changed at a time, Lookers how many are compared at a time by a look at all of them.
+	Workers, Lookers int
+	// Recorder takes what is told about Nodes; nil makes events of the API server.
+	Recorder record.EventRecorder
+}
+
+// Controller initialises Nodes, and keeps them in sync with their machines:
+//
+//	Node changes ─► queue ─► Provider.Find ─► compare ─► one patch, or two ─► events
+//	every period, all Nodes ─► Provider.Find ─► compare ─► those that differ to the queue
+//
+// A Node with which nothing differs costs no write, and no call while the provider's list is young enough.
+type Controller struct {
+	provider  Provider
+	behaviour Behaviour
+	client    kubernetes.Interface
+	nodes     corelisters.NodeLister
+	synced    cache.InformerSynced
+	period    time.Duration
+	workers   int
+	lookers   int
+	recorder  record.EventRecorder
+	metrics   *metrics
+	queue     workqueue.TypedRateLimitingInterface[string]
+	writer    writer
+	tenants   tenants
+	gate      gate
+	newest    newest
+	newcomers newcomers
+	told      event.Log
+}
+
+// New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
+func New(o Options) (*Controller, error) {
+	if o.Period <= 0 || o.Workers < 1 || o.Lookers < 1 {
+		return nil, errors.New("keeping Nodes as they should be: --node-status-update-frequency, --concurrent-node-syncs and --concurrent-node-status-updates must be more than nothing")
+	}
+	c := &Controller{
+		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(),
+		period: o.Period, workers: o.Workers, lookers: o.Lookers, recorder: o.Recorder,
+	}
+	c.metrics = newMetrics(c)
+	c.writer = writer{nodes: o.Client.CoreV1(), written: c.metrics.patched}
+	c.queue = newQueue(c.urgent)
+	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
+	if err != nil {
+		return nil, fmt.Errorf("watching Nodes: %w", err)
+	}
+	c.synced = registered.HasSynced
+	return c, nil
+}
+
+// urgent says that nobody can use the Node yet.
+func (c *Controller) urgent(name string) bool {
+	node, err := c.nodes.Get(name)
+	return err == nil && waiting(node)
+}
+
+// events queues Nodes that may differ from what they should say.
+func (c *Controller) events() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			if node, ok := object.(*corev1.Node); ok {
+				c.newcomers.met(node)
+				c.tenants.settle(node.Name, node.Spec.ProviderID)
+				c.queue.Add(node.Name)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*corev1.Node)
+			is, also := after.(*corev1.Node)
+			if !ok || !also || sameForUs(was, is) {
+				return
+			}
+			c.newcomers.met(is)
+			if is.Spec.ProviderID != "" || was.UID != is.UID {
+				c.tenants.settle(is.Name, is.Spec.ProviderID)
+			}
+			c.queue.Add(is.Name)
+		},
+		DeleteFunc: func(object any) {
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+				c.newcomers.forget(name)
+				c.tenants.settle(name, "")
+				c.queue.Add(name) // which forgets it
+			}
+		},
+	}
+}
+
+// sameForUs says whether nothing differs that this controller looks at, or would put back.
+func sameForUs(was, is *corev1.Node) bool {
+	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && maps.Equal(was.Labels, is.Labels) && maps.Equal(was.Annotations, is.Annotations) &&
+		slices.EqualFunc(was.Spec.Taints, is.Spec.Taints, func(a, b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value }) &&
+		slices.Equal(was.Status.Addresses, is.Status.Addresses)
+}
+
+// Run works until ctx ends, and then until the writes under way are done.
+func (c *Controller) Run(ctx context.Context) {
+	defer c.queue.ShutDown()
+	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
+	defer quiet()
+	c.recorder = recorder
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+		return
+	}
+	workerpool.Work(ctx, c.queue, c.workers, c.serve, c.patrol)
+}
+
+// patrol looks at all Nodes every period, until ctx ends.
+func (c *Controller) patrol(ctx context.Context) {
+	tick := time.NewTicker(c.period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		c.look(ctx)
+	}
+}
+
+// look compares all initialised Nodes with their machines, and queues those that differ, or of which there is something to tell.
+func (c *Controller) look(ctx context.Context) {
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil { // a cache does not fail
+		klog.FromContext(ctx).Error(err, "Nodes cannot be listed")
+		return
+	}
+	workqueue.ParallelizeUntil(ctx, c.lookers, len(nodes), func(at int) {
+		node := c.newest.of(nodes[at])
+		if waiting(node) || c.foreign(node) {
+			return // the former are in the queue
+		}
+		d, err := c.difference(ctx, node)
+		if err == nil && d.none() && c.told.Known(node.Name, noticesOf(node, d.problems)) {
+			return
+		}
+		if problem, ok := errors.AsType[*Problem](err); ok && problem.ofCloud() {
+			return
+		}
+		c.queue.Add(node.Name)
+	})
+	if ctx.Err() == nil && c.gate.open() {
+		c.metrics.looked.SetToCurrentTime()
+	}
+}
+
+// Collectors are the controller's metrics.
+func (c *Controller) Collectors() []prometheus.Collector { return c.metrics.all() }

@@ -1,0 +1,598 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+)
+
+// TestNodeIsInitialised: with two writes, one event, and nothing after that, however long.
+func TestNodeIsInitialised(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.start()
+		r.join("a")
+		r.pass(time.Second)
+		r.initialised("a")
+		r.want("writes", r.written(), "a status, a")
+		r.want("events", strings.Join(r.told(), "\n"), "Normal Synced Node synced successfully")
+		r.want("addresses", len(r.node("a").Status.Addresses), 2)
+		r.want("other taints", len(r.node("a").Spec.Taints), 1)
+		version := r.cluster.Version()
+		r.pass(3 * keepPeriod)
+		r.want("changes later on", r.cluster.Version(), version)
+		r.want("events later on", len(r.told()), 0)
+	})
+}
+
+// TestAddressesOfTheKubeletAreEnough: a kubelet that knows all its addresses leaves one write.
+func TestAddressesOfTheKubeletAreEnough(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", nil)
+		r.register("a", func(n *corev1.Node) { n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+		r.start()
+		r.initialised("a")
+		r.want("writes", r.written(), "a")
+	})
+}
+
+// TestNodesAreKeptTrue: what a machine has changed to is written with the next look, and what somebody changed at once; each with one
+// write.
+func TestNodesAreKeptTrue(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.join("a", "b")
+		r.start()
+		r.written()
+		r.machine("a", func(m *Machine) {
+			m.Type, m.Labels = "large", map[string]string{"team": "shop"}
+			m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1")
+		})
+		r.pass(keepPeriod)
+		r.initialised("a", "b")
+		r.want("writes after a resize", r.written(), "a status")
+		r.want("type", r.node("a").Labels[corev1.LabelInstanceType], "large")
+
+		r.change("b", func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "wrong" })
+		r.pass(time.Second)
+		r.initialised("b")
+		r.want("writes after a change by hand", r.written(), "b")
+
+		r.machine("a", func(m *Machine) { m.Labels = nil })
+		r.pass(keepPeriod)
+		_, labelled := r.node("a").Labels["team"]
+		_, recorded := r.node("a").Annotations[testRecord]
+		r.want("label and record are left", labelled || recorded, false)
+		r.want("writes after a label is gone", r.written(), "a")
+	})
+}
+
+// TestDualStackNodesAreNotWritten: k8s.io/cloud-provider patches each of them in each cycle.
+func TestDualStackNodesAreNotWritten(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", func(m *Machine) { m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1, out 192.0.2.1") })
+		r.register("a", nil)
+		r.start()
+		r.want("writes", r.written(), "a status, a")
+		r.machine("a", func(m *Machine) { slices.Reverse(m.Addresses) })
+		r.pass(3 * keepPeriod)
+		r.want("writes in three cycles", r.written(), "")
+	})
+}
+
+// TestWhyANodeIsNotInitialised: the event says it once, again when it is another reason, and again when it lasts for long; and the Node is
+// initialised once it can be.
+func TestWhyANodeIsNotInitialised(t *testing.T) {
+	for _, reason := range []string{MachineNotFound, MachineAmbiguous, MachineElsewhere, MachineNoAddress, MachineReplaced, InvalidSetting, CloudRefused, CloudNotReachable} {
+		t.Run(reason, func(t *testing.T) {
+			inKeep(t, func(r *keepRig) {
+				var attempts atomic.Int64
+				r.ground.err = func(string) error {
+					message := "because"
+					if attempt := attempts.Add(1); reason == CloudRefused || reason == CloudNotReachable {
+						message = fmt.Sprint("because of ", attempt)
+					}
+					return &Problem{Reason: reason, Message: message}
+				}
+				r.join("a")
+				r.start()
+				r.pass(10 * time.Minute)
+				r.want("events", r.toldOf(), "1 "+reason)
+				if attempt := attempts.Load(); attempt > 20 {
+					t.Errorf("%d attempts in 10 minutes", attempt)
+				}
+				r.want("metric", value(r, r.controller, "node_keeper_problems", reason), 1.0)
+				r.pass(time.Hour)
+				r.want("events after an hour", r.toldOf(), "1 "+reason)
+				r.want("writes", r.written(), "")
+				r.want("waiting", value(r, r.controller, "node_keeper_uninitialised", ""), 1.0)
+				r.ground.set(func(g *ground) { g.err = nil })
+				r.pass(maxRetryDelay + time.Second)
+				r.initialised("a")
+				r.want("events at the end", r.toldOf(), "1 Synced")
+				r.want("metric at the end", value(r, r.controller, "node_keeper_problems", reason), 0.0)
+				r.want("waiting at the end", value(r, r.controller, "node_keeper_uninitialised", ""), 0.0)
+			})
+		})
+	}
+}
+
+// value is that of a metric, with that value of its label; 0 when there is none.
+func value(t interface {
+	Helper()
+	Fatal(...any)
+}, keeper *Controller, name, label string) float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(keeper.Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && (label == "" || metric.GetLabel()[0].GetValue() == label) {
+				return metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// TestErrorWithoutAReason: an error that says nothing about what to do is told, too.
+func TestErrorWithoutAReason(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		attempt := 0
+		r.ground.err = func(string) error { attempt++; return fmt.Errorf("attempt %d failed", attempt) }
+		r.join("a")
+		r.start()
+		r.pass(time.Minute)
+		r.want("events", strings.Join(r.told(), "\n"), "Warning MachineNotKnown attempt 1 failed")
+		r.ground.set(func(g *ground) { g.err = nil })
+		r.pass(maxRetryDelay)
+		r.initialised("a")
+	})
+}
+
+// TestCloudAwayCostsLittle: while the cloud gives no answer, one Node asks for all, and only those that wait are told.
+func TestCloudAwayCostsLittle(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		for i := range 100 {
+			r.join(fmt.Sprint("old-", i))
+		}
+		r.start()
+		r.pass(time.Minute)
+		r.told()
+		r.written()
+		r.ground.set(func(g *ground) {
+			g.err = func(string) error { return &Problem{Reason: CloudNotReachable, Message: "no answer"} }
+			g.finds = 0
+		})
+		for i := range 100 {
+			r.join(fmt.Sprint("new-", i))
+			r.change(fmt.Sprint("old-", i), func(n *corev1.Node) { n.Labels["x"] = "y" })
+		}
+		r.pass(10 * time.Minute)
+		if r.ground.finds > 30 {
+			t.Errorf("%d attempts in 10 minutes", r.ground.finds)
+		}
+		r.want("events", r.toldOf(), "100 CloudNotReachable")
+		r.want("writes", r.written(), "")
+		looked := testutil.ToFloat64(r.controller.metrics.looked)
+		r.ground.set(func(g *ground) { g.err = nil })
+		r.pass(maxRetryDelay + time.Minute)
+		for i := range 100 {
+			r.initialised(fmt.Sprint("new-", i))
+		}
+		r.pass(keepPeriod)
+		if testutil.ToFloat64(r.controller.metrics.looked) <= looked {
+			t.Error("no complete look after the end")
+		}
+	})
+}
+
+// TestForeignNodesAreLeftAlone: those of another cloud, and those that never asked for one, whatever machine is called like them.
+func TestForeignNodesAreLeftAlone(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("other", nil)
+		r.register("other", func(n *corev1.Node) { n.Spec.ProviderID = "elsewhere://1" })
+		r.machine("guest", nil)
+		r.register("guest", func(n *corev1.Node) { handsOff(n); n.Status.Addresses = addresses("host guest, in 172.16.0.1") })
+		r.register("unknown", handsOff)
+		r.start()
+		r.pass(2 * keepPeriod)
+		r.want("writes", r.written(), "")
+		r.want("events", len(r.told()), 0)
+	})
+}
+
+// TestTaintRemovedByHand: a Node that has an address of its machine is that machine, and gets its provider ID.
+func TestTaintRemovedByHand(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", nil)
+		r.register("a", func(n *corev1.Node) { handsOff(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+		r.start()
+		r.initialised("a")
+		r.want("writes", r.written(), "a")
+	})
+}
+
+// TestUsersSettingsStay: labels and taints that somebody else set are neither changed nor removed, and that is told once.
+func TestUsersSettingsStay(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", func(m *Machine) {
+			m.Labels = map[string]string{"team": "cloud", "zone": "1"}
+			m.Taints = []corev1.Taint{{Key: "gpu", Value: "cloud", Effect: corev1.TaintEffectNoSchedule}}
+		})
+		r.register("a", func(n *corev1.Node) {
+			n.Labels["team"] = "hand"
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "gpu", Value: "hand", Effect: corev1.TaintEffectNoSchedule})
+		})
+		r.start()
+		r.pass(2 * keepPeriod)
+		node := r.node("a")
+		r.want("label", node.Labels["team"], "hand")
+		r.want("record", node.Annotations[testRecord], `{"labels":{"zone":"1"}}`)
+		r.want("taint", node.Spec.Taints[len(node.Spec.Taints)-1].Value, "hand")
+		r.want("events", r.toldOf(), "2 InvalidSetting, 1 Synced")
+		r.machine("a", func(m *Machine) { m.Labels, m.Taints = nil, nil })
+		r.pass(keepPeriod)
+		r.want("label at the end", r.node("a").Labels["team"], "hand")
+		r.want("taints at the end", len(r.node("a").Spec.Taints), 2)
+	})
+}
+
+// TestConflictsAreTriedAgain: others write Nodes, too; nobody is told.
+func TestConflictsAreTriedAgain(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.join("a")
+		conflicts := 0
+		r.refuse = func(what string) *http.Response {
+			if conflicts++; what == "a" && conflicts < 5 { // the taint controller comes between the two writes
+				r.change("a", func(n *corev1.Node) { n.Labels["turn"] = fmt.Sprint(conflicts) })
+			}
+			return nil
+		}
+		r.start()
+		r.pass(time.Second)
+		r.initialised("a")
+		r.want("what others wrote", r.node("a").Labels["turn"], "4")
+		r.want("events", r.toldOf(), "1 Synced")
+	})
+}
+
+// TestTaintsOfOthersAreNotLost: the list of taints is written as a whole, so that one which is set meanwhile must make the write fail.
+func TestTaintsOfOthersAreNotLost(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.join("a")
+		once := false
+		r.refuse = func(what string) *http.Response {
+			if what == "a" && !once {
+				once = true
+				r.change("a", func(n *corev1.Node) {
+					n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "late", Effect: corev1.TaintEffectNoExecute})
+				})
+			}
+			return nil
+		}
+		r.start()
+		r.pass(time.Second)
+		r.initialised("a")
+		r.want("the late taint is there", slices.ContainsFunc(r.node("a").Spec.Taints, func(t corev1.Taint) bool { return t.Key == "late" }), true)
+	})
+}
+
+// TestCrashBetweenTheWrites: the taint is still there, and the next process finishes.
+func TestCrashBetweenTheWrites(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.join("a")
+		r.refuse = func(what string) *http.Response {
+			if what == "a status" {
+				return nil
+			}
+			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}
+		}
+		r.start()
+		r.want("waits", waiting(r.node("a")), true)
+		r.want("addresses", len(r.node("a").Status.Addresses), 2)
+		r.accepting()
+		r.written()
+		r.start()
+		r.initialised("a")
+		r.want("writes", r.written(), "a")
+	})
+}
+
+// TestAPIServerRefuses: that is told, for it does not mend itself, and tried again.
+func TestAPIServerRefuses(t *testing.T) {
+	for status, reason := range map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid} {
+		inKeep(t, func(r *keepRig) {
+			r.join("a")
+			r.refusing(status, reason)
+			r.start()
+			r.pass(10 * time.Minute)
+			told := r.told()
+			if len(told) != 1 || !strings.Contains(told[0], "Warning NodeNotWritten") || !strings.Contains(told[0], "as the test wants") {
+				t.Errorf("told %q", told)
+			}
+			if attempts := len(strings.Split(r.written(), ", ")); attempts > 20 {
+				t.Errorf("%d attempts", attempts)
+			}
+			r.accepting()
+			r.pass(maxRetryDelay)
+			r.initialised("a")
+		})
+	}
+}
+
+// TestNodeRegisteredAnew: a patch is for one Node, and not for another one of its name.
+func TestNodeRegisteredAnew(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.join("a")
+		once := false
+		r.refuse = func(what string) *http.Response {
+			if !once {
+				once = true
+				node := fresh()
+				node.UID = "uid-another"
+				if err := r.cluster.Replace(node); err != nil {
+					t.Error(err)
+				}
+				r.want("writes to the second before it is known", len(node.Status.Addresses), 1)
+			}
+			return nil
+		}
+		r.start()
+		r.pass(time.Second)
+		r.initialised("a")
+		r.want("UID", string(r.node("a").UID), "uid-another")
+		r.want("initialisations", strings.Count(r.toldOf(), "Synced"), 1)
+	})
+}
+
+// TestTwoNodesOfOneMachine: the second is refused, until the first is gone.
+func TestTwoNodesOfOneMachine(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.join("a")
+		r.start()
+		r.machine("b", func(m *Machine) { m.ProviderID = groundScheme + "a" })
+		r.machine("c", func(m *Machine) { m.ProviderID = groundScheme + "a" })
+		r.told()
+		r.register("b", nil)
+		r.register("c", func(n *corev1.Node) { n.Spec.ProviderID = groundScheme + "a" })
+		r.pass(time.Minute)
+		r.want("events", r.toldOf(), "2 MachineTaken")
+		r.want("waits", waiting(r.node("b")) && waiting(r.node("c")), true)
+		if err := r.cluster.Delete(r.node("c")); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cluster.Delete(r.node("a")); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(maxRetryDelay + time.Second)
+		r.want("provider ID", r.node("b").Spec.ProviderID, groundScheme+"a")
+		r.want("waits at the end", waiting(r.node("b")), false)
+	})
+}
+
+// TestTwoNodesClaimOneMachineAtOnce: one of them gets it.
+func TestTwoNodesClaimOneMachineAtOnce(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		for _, name := range []string{"a", "b", "c"} {
+			r.machine(name, func(m *Machine) { m.ProviderID = groundScheme + "one" })
+			r.register(name, nil)
+		}
+		r.startWith(r.ground, 3)
+		r.pass(time.Minute)
+		var got []string
+		for _, node := range r.cluster.Nodes() {
+			if node.Spec.ProviderID != "" {
+				got = append(got, node.Name)
+			}
+		}
+		r.want("Nodes with the machine", len(got), 1)
+		r.want("events", r.toldOf() == "1 Synced, 2 MachineTaken" || r.toldOf() == "", true)
+	})
+}
+
+// TestWaitingNodesComeFirst: a thousand that are to be brought up to date keep no new one waiting.
+func TestWaitingNodesComeFirst(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		for i := range 50 {
+			r.machine(fmt.Sprint("old-", i), nil)
+			r.register(fmt.Sprint("old-", i), func(n *corev1.Node) { handsOff(n); n.Spec.ProviderID = groundScheme + n.Name })
+		}
+		r.join("z")
+		r.start()
+		r.pass(time.Second)
+		if written := r.written(); !strings.HasPrefix(written, "z status, z, ") {
+			t.Errorf("written: %s", written)
+		}
+	})
+}
+
+// TestNodeIPThatIsNone: an initialised Node has only addresses of its machine, whatever its kubelet asks for, and everything else stays true.
+func TestNodeIPThatIsNone(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", nil)
+		r.register("a", withNodeIP("10.0.0.1"))
+		r.start()
+		r.initialised("a")
+		r.told()
+		r.machine("a", func(m *Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.9"), "large" })
+		r.pass(keepPeriod)
+		r.want("events", r.toldOf(), "1 InvalidNodeIP")
+		r.want("type", r.node("a").Labels[corev1.LabelInstanceTypeStable], "large")
+		r.hasAddresses("a", "host a, in 10.0.0.9")
+		r.machine("a", func(m *Machine) { m.Addresses = addresses("host a, in 10.0.0.9, in fd00::9") })
+		r.change("a", func(n *corev1.Node) {
+			n.Status.Addresses = addresses("in 10.0.0.1, in 10.0.0.254, in 10.0.0.9, host b")
+		})
+		r.pass(time.Second)
+		r.hasAddresses("a", "in 10.0.0.9, host a")
+		r.written()
+		r.pass(2 * keepPeriod)
+		r.want("writes when nothing changes", r.written(), "")
+		r.change("a", withNodeIP("fd00::9"))
+		r.pass(time.Second)
+		r.hasAddresses("a", "in fd00::9, host a")
+	})
+}
+
+// hasAddresses says what addresses a Node should have, in this order.
+func (r *keepRig) hasAddresses(name, want string) {
+	r.Helper()
+	if diff := cmp.Diff(addresses(want), r.node(name).Status.Addresses); diff != "" {
+		r.Errorf("addresses of %s (-want +got):\n%s", name, diff)
+	}
+}
+
+// TestAnswersAreNewerThanTheNode: a machine is found by name only in what the cloud said after this process met the Node, not after the
+// one of that name before it; of a Node with a provider ID everything is good enough.
+func TestAnswersAreNewerThanTheNode(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", nil)
+		r.start()
+		for range 2 {
+			met := time.Now()
+			r.ground.set(func(g *ground) { g.err = func(string) error { return &Problem{Reason: MachineNotFound} } })
+			r.register("a", nil)
+			r.pass(10 * time.Minute)
+			r.want("while it is not found", r.ground.since["a"], met)
+			r.ground.set(func(g *ground) { g.err = nil })
+			r.pass(maxRetryDelay)
+			r.initialised("a")
+			r.pass(keepPeriod)
+			r.want("once it is initialised", r.ground.since["a"], time.Time{})
+			if err := r.cluster.Delete(r.node("a")); err != nil {
+				t.Fatal(err)
+			}
+			r.pass(time.Minute)
+		}
+	})
+}
+
+// TestWhatAllNodesHaveIsToldSlowly: a cause that is common to all makes no flood of events, and is told of each in the end. The metric
+// knows of all at once.
+func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		const all = 200
+		for i := range all {
+			r.join(fmt.Sprint("n-", i))
+		}
+		r.startWith(r.ground, 4)
+		r.pass(time.Minute)
+		r.told()
+		for i := range all {
+			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Labels = map[string]string{"kubernetes.io/os": "plan9"} })
+		}
+		told := 0
+		for range 20 {
+			r.pass(keepPeriod)
+			now := len(r.told())
+			if now > 2*event.Burst+1 {
+				t.Errorf("%d events in %s", now, keepPeriod)
+			}
+			told += now
+			r.want("metric", value(r, r.controller, "node_keeper_problems", InvalidSetting), float64(all))
+			if told == all {
+				return
+			}
+		}
+		t.Errorf("%d Nodes are told, want %d", told, all)
+	})
+}
+
+// TestWhatTheCloudDoesNotPermit is told once for all Nodes that are initialised, and counted for each.
+func TestWhatTheCloudDoesNotPermit(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		for i := range 10 {
+			r.join(fmt.Sprint("n-", i))
+		}
+		r.start()
+		r.pass(time.Minute)
+		r.told()
+		for i := range 10 {
+			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Problems = []Problem{{Reason: CloudRefused, Message: "no types"}} })
+		}
+		r.pass(keepPeriod)
+		r.want("events", r.toldOf(), "1 CloudRefused")
+		r.want("metric", value(r, r.controller, "node_keeper_problems", CloudRefused), 10.0)
+		r.pass(30 * time.Minute)
+		r.want("events in half an hour", r.toldOf(), "")
+		r.pass(time.Hour)
+		r.want("events in the hour after it", r.toldOf(), "1 CloudRefused")
+	})
+}
+
+// TestLookCostsNothing: a thousand Nodes that are as they should be are not even queued.
+func TestLookCostsNothing(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		for i := range 1000 {
+			r.join(fmt.Sprint("n-", i))
+		}
+		r.startWith(r.ground, 4)
+		r.pass(time.Minute)
+		r.written()
+		r.ground.set(func(g *ground) { g.finds = 0 })
+		r.pass(keepPeriod)
+		r.want("writes", r.written(), "")
+		r.want("questions", r.ground.finds, 1000)
+	})
+}
+
+// TestWrongOptions: nothing works with them.
+func TestWrongOptions(t *testing.T) {
+	for _, o := range []Options{{}, {Period: time.Minute, Lookers: 1}, {Period: time.Minute, Workers: 1}, {Workers: 1, Lookers: 1}} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+}
+
+// TestDescribedMetrics: those that are described are those that there are.
+func TestDescribedMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	for _, collector := range Described() {
+		if err := registry.Register(collector); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := registry.Gather(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGate: it lets one caller try when its pause is over.
+func TestGate(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		var g gate
+		away := &Problem{Reason: CloudNotReachable}
+		for _, err := range []error{nil, errors.New("odd"), &Problem{Reason: MachineNotFound}} {
+			if g.note(err); g.closed() != nil || !g.open() {
+				t.Errorf("%v closes it", err)
+			}
+		}
+		g.note(away)
+		r.want("closed", errors.Is(g.closed(), away) && !g.open(), true)
+		<-time.After(minRetryDelay)
+		r.want("the first may try", g.closed(), nil)
+		r.want("the second waits", g.closed() != nil, true)
+		g.note(away)
+		<-time.After(minRetryDelay)
+		r.want("the pause has grown", g.closed() != nil, true)
+		g.note(nil)
+		r.want("it opens", g.closed() == nil && g.open(), true)
+	})
+}

@@ -1,0 +1,236 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
+)
+
+// difference is what of a Node is not as its machine wants it. What is nil or empty stays.
+type difference struct {
+	machine     string // provider ID of the machine that the Node is to have alone once it is written; "": it has it already
+	providerID  string
+	labels      map[string]*string // nil removes one
+	annotations map[string]*string
+	taints      []corev1.Taint // all that the Node should have, if retaints
+	retaints    bool
+	addresses   []corev1.NodeAddress
+	// problems are for the Node's owner; the rest is put right nevertheless.
+	problems []Problem
+	domain   string
+}
+
+// compare says what of a Node differs from what its machine wants. Domain is where it is kept what was set. The problem is that a Node
+// cannot be initialised, and nothing of it is to be changed before that is put right.
+func compare(node *corev1.Node, machine Machine, domain string) (difference, *Problem) {
+	d := difference{labels: map[string]*string{}, annotations: map[string]*string{}, problems: slices.Clone(machine.Problems), domain: domain}
+	d.addresses = d.compareAddresses(node, machine.Addresses)
+	if waiting(node) {
+		if problem := d.obstacle(node, machine); problem != nil {
+			return difference{}, problem
+		}
+	}
+	if node.Spec.ProviderID == "" {
+		d.providerID = machine.ProviderID
+	}
+	d.compareStandard(node, machine)
+	d.compareExtras(node, machine)
+	return d, nil
+}
+
+// obstacle is why a Node cannot be initialised although its machine is known.
+func (d *difference) obstacle(node *corev1.Node, machine Machine) *Problem {
+	addresses := d.addresses
+	if addresses == nil {
+		addresses = node.Status.Addresses
+	}
+	hasIP := slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool {
+		return a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP
+	})
+	at := slices.IndexFunc(d.problems, func(p Problem) bool { return p.Reason == InvalidNodeIP || p.Reason == MachineNoAddress })
+	switch {
+	case at >= 0:
+		return &d.problems[at]
+	case node.Spec.ProviderID == "" && machine.ProviderID == "":
+		return &Problem{Reason: MachineNotFound, Message: "The cloud found a machine for this Node, but returned no provider ID. Set spec.providerID of the Node."}
+	case !hasIP:
+		return &Problem{Reason: MachineNoAddress, Message: "The machine of this Node has no address in the cloud. It is retried automatically; if the problem persists, connect the machine to the cluster's network."}
+	}
+	return nil
+}
+
+// waiting says that a Node still has to be initialised.
+func waiting(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, uninitialised) }
+
+func uninitialised(taint corev1.Taint) bool { return taint.Key == api.TaintExternalCloudProvider }
+
+// standard are the labels that Kubernetes defines for what is known of the machine, with their older names, which some still select by.
+func standard(machine Machine) map[string]string {
+	labels := map[string]string{}
+	for value, keys := range map[*string][2]string{
+		&machine.Type:   {corev1.LabelInstanceTypeStable, corev1.LabelInstanceType},
+		&machine.Zone:   {corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone},
+		&machine.Region: {corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion},
+	} {
+		for _, key := range keys {
+			if *value != "" {
+				labels[key] = *value
+			}
+		}
+	}
+	return labels
+}
+
+func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
+	wanted := standard(machine)
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		value := wanted[key]
+		switch {
+		case len(validation.IsValidLabelValue(value)) > 0:
+			d.complain("The cloud says %q for the label %s, which is not a valid value of a label. The label does not change.", value, key)
+		case node.Labels[key] != value:
+			d.labels[key] = &value
+		}
+	}
+}
+
+// compareExtras compares the labels and taints beside the standard ones.
+func (d *difference) compareExtras(node *corev1.Node, machine Machine) {
+	before, genuine := recorded(node, d.domain)
+	if !genuine {
+		d.complain("The annotation %s of this Node, or the label %s, was changed by another program or user. Therefore it is unknown which labels and taints were copied from its machine. Both are written again. Remove labels and taints by hand that the machine does not have any more.",
+			d.domain+appliedSuffix, sealKey(d.domain))
+	}
+	labels := d.mergeLabels(node, machine, before.Labels)
+	taints := d.mergeTaints(node, machine, before.Taints)
+	record := applied{Labels: labels, Taints: taints}.String()
+	change(d.annotations, node.Annotations, d.domain+appliedSuffix, record)
+	change(d.labels, node.Labels, sealKey(d.domain), seal(record))
+}
+
+// change notes what makes a label or annotation what it should be; "" is that there is none.
+func change(changes map[string]*string, have map[string]string, key, wanted string) {
+	switch present, exists := have[key]; {
+	case wanted == "" && exists:
+		changes[key] = nil
+	case wanted != "" && wanted != present:
+		changes[key] = &wanted
+	}
+}
+
+func (d *difference) mergeLabels(node *corev1.Node, machine Machine, before map[string]string) (after map[string]string) {
+	wanted := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(machine.Labels)) {
+		if value := machine.Labels[key]; d.permitted("label", key, value) {
+			wanted[key] = value
+		}
+	}
+	for _, key := range machine.Unsure {
+		if was, ours := before[key]; ours {
+			wanted[key] = was
+		}
+	}
+	m := merge(node.Labels, wanted, before)
+	for key, value := range m.set {
+		d.labels[key] = &value
+	}
+	for _, key := range m.drop {
+		d.labels[key] = nil
+	}
+	for _, key := range m.foreign {
+		d.complain("The machine of this Node requests the label %s=%s, but another program or user set it to %q. The label does not change. To use the machine's value, remove the label from the Node.",
+			key, wanted[key], node.Labels[key])
+	}
+	return m.applied
+}
+
+func (d *difference) mergeTaints(node *corev1.Node, machine Machine, before map[string]string) (after map[string]string) {
+	wanted := map[string]string{}
+	for _, taint := range machine.Taints {
+		if d.permitted("taint", taint.Key, taint.Value) && d.effective(taint) {
+			wanted[taintKey(taint)] = taint.Value
+		}
+	}
+	have := map[string]string{}
+	for _, taint := range node.Spec.Taints {
+		have[taintKey(taint)] = taint.Value
+	}
+	m := merge(have, wanted, before)
+	for _, key := range m.foreign {
+		d.complain("The machine of this Node requests the taint %s with the value %q, but another program or user set it to %q. The taint does not change. To use the machine's value, remove the taint from the Node.",
+			key, wanted[key], have[key])
+	}
+	d.retaint(node, m)
+	return m.applied
+}
+
+// retaint makes the list of taints that the Node should have.
+func (d *difference) retaint(node *corev1.Node, m merged) {
+	for _, taint := range node.Spec.Taints {
+		key := taintKey(taint)
+		if _, changes := m.set[key]; !changes && !uninitialised(taint) && !slices.Contains(m.drop, key) {
+			d.taints = append(d.taints, taint)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.set)) {
+		name, effect, _ := strings.Cut(key, taintSeparator)
+		d.taints = append(d.taints, corev1.Taint{Key: name, Value: m.set[key], Effect: corev1.TaintEffect(effect)})
+	}
+	d.retaints = len(d.taints) != len(node.Spec.Taints) || len(m.set) > 0
+}
+
+// taintSeparator is in no key of a taint.
+const taintSeparator = ":"
+
+// taintKey is what two taints of a Node cannot have in common.
+func taintKey(taint corev1.Taint) string { return taint.Key + taintSeparator + string(taint.Effect) }
+
+func (d *difference) effective(taint corev1.Taint) bool {
+	switch taint.Effect {
+	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+		return true
+	}
+	d.complain("The machine of this Node requests the taint %s with the effect %q, which does not exist. Use %s, %s or %s.",
+		taint.Key, taint.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+	return false
+}
+
+// permitted says whether a label or taint may be set because a machine asks for it.
+func (d *difference) permitted(kind, key, value string) bool {
+	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
+	case len(wrong) > 0:
+		d.complain("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not allow: %s.", kind, key, value, wrong[0])
+		return false
+	case key == d.domain+"/"+optout.Keep:
+		d.complain("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be set in this way. Set it on the Node itself.", kind, key)
+		return false
+	case kubernetesOwn(key):
+		d.complain("The machine of this Node requests the %s %s, which is reserved for Kubernetes. Of the reserved domains, only %s/ can be set in this way.", kind, key, roleDomain)
+		return false
+	}
+	return true
+}
+
+// roleDomain is the one of Kubernetes' domains whose labels people set themselves.
+const roleDomain = "node-role.kubernetes.io"
+
+// kubernetesOwn says of a label or taint that Kubernetes gives it a meaning, or lets nobody but the cluster's administrators set it.
+func kubernetesOwn(key string) bool {
+	domain, _, prefixed := strings.Cut(key, "/")
+	return prefixed && domain != roleDomain && (inDomain(domain, "kubernetes.io") || inDomain(domain, "k8s.io"))
+}
+
+func inDomain(domain, parent string) bool {
+	return domain == parent || strings.HasSuffix(domain, "."+parent)
+}
+
+func (d *difference) complain(format string, values ...any) {
+	d.problems = append(d.problems, Problem{Reason: InvalidSetting, Message: fmt.Sprintf(format, values...)})
+}

@@ -1,0 +1,102 @@
+package node
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// subsystem begins the names of our own metrics, librarySubsystem those of the library's.
+const (
+	subsystem        = "node_keeper"
+	librarySubsystem = "node_controller"
+)
+
+// metrics are what Prometheus is told about the initialisation and the truth of Nodes.
+type metrics struct {
+	patches *prometheus.CounterVec
+	looked  prometheus.Gauge
+	shown   prometheus.Collector // what is counted when somebody asks
+
+	// Those that the node controller of k8s.io/cloud-provider has. Here the taint is what is taken away last.
+	untainted, synced prometheus.Histogram
+}
+
+func newMetrics(c *Controller) *metrics {
+	delay := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Subsystem: librarySubsystem, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(1, 4, 6)}) // the library's
+	}
+	return &metrics{
+		patches: prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: "patches_total",
+			Help: "Number of writes to Nodes, by part: the Node itself or its status."}, []string{"part", "result"}),
+		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
+			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 before the first check."}),
+		shown:     newNodeCensus(c),
+		untainted: delay("cloud_provider_taint_removal_delay_seconds", "Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),
+		synced:    delay("initial_node_sync_delay_seconds", "Time from the creation of a Node until it was initialised, in seconds."),
+	}
+}
+
+// patched counts a write.
+func (m *metrics) patched(part string, err error) {
+	result := "done"
+	if err != nil {
+		result = "failed"
+	}
+	m.patches.WithLabelValues(part, result).Inc()
+}
+
+// initialised measures how long it took.
+func (m *metrics) initialised(took time.Duration) {
+	m.untainted.Observe(took.Seconds())
+	m.synced.Observe(took.Seconds())
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.patches, m.looked, m.untainted, m.synced, m.shown}
+}
+
+// Described returns the metrics of a Controller without values, to describe them.
+func Described() []prometheus.Collector { return newMetrics(&Controller{}).all() }
+
+// nodeCensus counts Nodes when somebody asks.
+type nodeCensus struct {
+	*Controller
+	uninitialised, problems *prometheus.Desc
+}
+
+func newNodeCensus(c *Controller) nodeCensus {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(subsystem+"_"+name, help, labels, nil)
+	}
+	return nodeCensus{c, desc("uninitialised", "Number of Nodes that are not initialised."),
+		desc("problems", "Number of Nodes that could not be updated completely, by the reason of their event.", "reason")}
+}
+
+// Describe implements prometheus.Collector.
+func (c nodeCensus) Describe(descs chan<- *prometheus.Desc) {
+	descs <- c.uninitialised
+	descs <- c.problems
+}
+
+// Collect implements prometheus.Collector.
+func (c nodeCensus) Collect(found chan<- prometheus.Metric) {
+	for reason, count := range c.told.Reasons() {
+		found <- prometheus.MustNewConstMetric(c.problems, prometheus.GaugeValue, float64(count), reason)
+	}
+	if c.nodes == nil {
+		return
+	}
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil { // a cache does not fail
+		return
+	}
+	count := 0
+	for _, node := range nodes {
+		if waiting(node) && !c.foreign(node) {
+			count++
+		}
+	}
+	found <- prometheus.MustNewConstMetric(c.uninitialised, prometheus.GaugeValue, float64(count))
+}

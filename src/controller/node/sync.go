@@ -1,0 +1,170 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+)
+
+// serve does the work for a Node, and says when it is to be looked at again: an initialised one whose machine cannot be told waits for
+// the next look at all of them.
+func (c *Controller) serve(ctx context.Context, name string) {
+	node, err := c.nodes.Get(name)
+	if err != nil || node.DeletionTimestamp != nil || c.foreign(node) {
+		c.release(name)
+		c.queue.Forget(name)
+		c.told.Forget(name)
+		c.newest.forget(name)
+		return
+	}
+	node = c.newest.of(node)
+	err = c.sync(ctx, node)
+	problem, isProblem := errors.AsType[*Problem](err)
+	switch {
+	case err == nil, apierrors.IsNotFound(err): // of the latter, the watch will tell
+		c.queue.Forget(name)
+	case ctx.Err() != nil:
+	case apierrors.IsConflict(err):
+		c.queue.AddAfter(name, conflictDelay)
+	case isProblem && !waiting(node):
+		c.queue.Forget(name)
+		klog.FromContext(ctx).V(1).Info("A Node does not change", "node", name, "reason", problem.Message)
+	default:
+		klog.FromContext(ctx).Error(err, "Syncing a Node failed; it is retried", "node", name, "uninitialised", waiting(node))
+		c.queue.AddRateLimited(name)
+	}
+}
+
+// foreign says that a Node is another cloud's.
+func (c *Controller) foreign(node *corev1.Node) bool {
+	return node.Spec.ProviderID != "" && !c.provider.Owns(node.Spec.ProviderID)
+}
+
+// guest says that a Node never asked for a cloud. It may still be one of its machines, and has only lost its taint by hand.
+func guest(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiting(node) }
+
+// sync makes one Node what it should be, and tells what stands in the way.
+func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
+	d, err := c.claimed(ctx, node)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || d.none() {
+		c.tell(node, err, d.problems)
+		return err
+	}
+	after, err := c.writer.write(ctx, node, d, func(node *corev1.Node) (difference, error) { return c.claimed(ctx, node) })
+	c.tell(node, refused(err), d.problems)
+	if err != nil {
+		if notWritten(err) {
+			c.release(node.Name)
+		}
+		return err
+	}
+	c.newest.wrote(after)
+	if waiting(node) && !waiting(after) {
+		c.metrics.initialised(time.Since(node.CreationTimestamp.Time))
+		c.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, "Node synced successfully")
+	}
+	return nil
+}
+
+// refused makes a problem of the API server's refusal: of that, trying again makes nothing better. Other errors of a write are not
+// worth an event.
+func refused(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return &Problem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refused the update of this Node: %v. Check the roles of the cloud controller manager, admission policies and webhooks.", err)}
+	}
+	return nil
+}
+
+// notWritten says that the API server has certainly not made a write.
+func notWritten(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+}
+
+// release ends the claim of a Node that was not written: it has the machine that it says, if any.
+func (c *Controller) release(name string) {
+	c.tenants.release(name, func() string {
+		node, err := c.nodes.Get(name)
+		if err != nil {
+			return ""
+		}
+		return node.Spec.ProviderID
+	})
+}
+
+// claimed is difference for a Node that is about to be written: the machine is its own from now on.
+func (c *Controller) claimed(ctx context.Context, node *corev1.Node) (difference, error) {
+	d, err := c.difference(ctx, node)
+	if err != nil || d.machine == "" {
+		return d, err
+	}
+	if other := c.tenants.claim(node.Name, d.machine); other != "" {
+		return difference{}, taken(d.machine, other)
+	}
+	return d, nil
+}
+
+// taken says that another Node has the machine already.
+func taken(machine, other string) *Problem {
+	return &Problem{Reason: MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, provider ID or annotation by which the machine of this Node is found.",
+		machine, other)}
+}
+
+// difference is what of a Node differs from what its machine wants; nothing of one that is no concern of ours. It changes nothing: looks
+// at all Nodes call it for Nodes that they do not write.
+func (c *Controller) difference(ctx context.Context, node *corev1.Node) (difference, error) {
+	machine, err := c.find(ctx, node)
+	if !concerns(node, machine, err) {
+		return difference{}, nil
+	}
+	if err != nil {
+		return difference{}, err
+	}
+	d, problem := compare(node, machine, c.behaviour.Domain)
+	if problem != nil {
+		return difference{}, problem
+	}
+	if d.providerID != "" || waiting(node) {
+		d.machine = machine.ProviderID
+		if other := c.tenants.taken(node.Name, d.machine); other != "" {
+			return difference{}, taken(d.machine, other)
+		}
+	}
+	return d, nil
+}
+
+// concerns says whether a Node is to be looked after, from what came out when its machine was asked for.
+func concerns(node *corev1.Node, machine Machine, err error) bool {
+	if errors.Is(err, ErrNotOurs) {
+		return false
+	}
+	return !guest(node) || (err == nil && sameMachine(node, machine))
+}
+
+// sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same name.
+func sameMachine(node *corev1.Node, machine Machine) bool {
+	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
+		return a.Type == corev1.NodeInternalIP && slices.Contains(machine.Addresses, a)
+	})
+}
+
+// find asks for the Node's machine, unless the cloud gives no answers now.
+func (c *Controller) find(ctx context.Context, node *corev1.Node) (Machine, error) {
+	if err := c.gate.closed(); err != nil {
+		return Machine{}, err
+	}
+	machine, err := c.provider.Find(ctx, node, c.newcomers.since(node))
+	c.gate.note(err)
+	if _, ok := errors.AsType[*Problem](err); err == nil || ok || errors.Is(err, ErrNotOurs) {
+		return machine, err
+	}
+	return machine, &Problem{Reason: MachineNotKnown, Message: err.Error()}
+}

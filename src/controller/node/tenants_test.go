@@ -1,0 +1,80 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
+)
+
+// TestClaimOfANodeThatIsGone: a Node that is deleted while its machine is looked up, by its own turn or by a look at all Nodes, leaves
+// the machine to the next Node.
+func TestClaimOfANodeThatIsGone(t *testing.T) {
+	tests := map[string]func(*corev1.Node){
+		"in its turn":              nil,
+		"in a look at all of them": handsOff,
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			inKeep(t, func(r *keepRig) {
+				if change != nil { // it is nobody's concern before its machine shows its address
+					r.register("a", func(n *corev1.Node) { change(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+					r.start()
+					r.told()
+				}
+				r.machine("a", nil)
+				r.ground.set(func(g *ground) {
+					g.err = func(name string) error {
+						if name == "a" {
+							if err := r.cluster.Delete(r.node("a")); err != nil {
+								t.Error(err)
+							}
+							<-time.After(time.Second) // until the watch shows that
+						}
+						g.err = nil
+						return nil
+					}
+				})
+				if change == nil {
+					r.register("a", nil)
+					r.start()
+				}
+				r.pass(keepPeriod + 10*time.Second)
+				r.want("the Node was deleted", len(r.cluster.Nodes()), 0)
+				r.machine("b", func(m *Machine) { m.ProviderID = groundScheme + "a" })
+				r.register("b", nil)
+				r.pass(time.Minute)
+				r.want("provider ID", r.node("b").Spec.ProviderID, groundScheme+"a")
+			})
+		})
+	}
+}
+
+// TestLookClaimsNothing: a look at all Nodes writes nothing, so no machine belongs to a Node because of it.
+func TestLookClaimsNothing(t *testing.T) {
+	inKeep(t, func(r *keepRig) {
+		r.machine("a", nil)
+		r.register("a", func(n *corev1.Node) { handsOff(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+		client, err := cluster.Client(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+			r.controller, err = New(Options{Provider: r.ground, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
+				Period: keepPeriod, Workers: 1, Lookers: 1, Recorder: r.process.Recorder})
+			return func(ctx context.Context) {
+				defer r.controller.queue.ShutDown()
+				<-time.After(time.Second) // until the Node is in the cache
+				r.controller.look(ctx)
+				<-ctx.Done()
+			}, err
+		})
+		r.pass(2 * time.Second)
+		r.want("Nodes that were asked about", r.ground.finds, 1)
+		r.want("machines that Nodes have", len(r.controller.tenants.machines), 0)
+	})
+}

@@ -1,0 +1,141 @@
+package nodelifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
+)
+
+// toBeDeleted is the key of the taint by which the cluster autoscaler marks a Node that it is about to remove.
+const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// What Nodes are told that stay.
+const (
+	dryRunText   = "it would be deleted, but dryRun is set"
+	witnessText  = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if its machine was really deleted, delete the Node by hand, or start a machine of the cluster"
+	replacedText = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If the Node does not become ready, delete it and restart the kubelet of that machine, which registers the Node again"
+)
+
+func (c *Controller) keptText() string {
+	return fmt.Sprintf("it has the annotation or label %s/%s", c.behaviour.Domain, optout.Keep)
+}
+
+// admitted are the Nodes that may be removed in this pass if a second look says so, those that are missing longest first. The owners of
+// the others are told.
+func (c *Controller) admitted(ctx context.Context, subjects []*subject, witnessed bool) []*subject {
+	missing := c.candidates(ctx, subjects)
+	ripe := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
+	now := time.Now()
+	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.history.away || farewell(s.node) })
+	admits := c.allowance.admits(uids(subjects), uids(going), now)
+	switch {
+	case admits:
+		c.stopped = telling{}
+	case witnessed:
+		if held := slices.DeleteFunc(slices.Clone(ripe), func(s *subject) bool { return farewell(s.node) && c.allowance.share > 0 }); len(held) > 0 {
+			c.halt(held, len(going), now)
+		}
+	}
+	if !witnessed {
+		for _, s := range ripe {
+			c.hold(s, blockedNoWitness, witnessText)
+		}
+	}
+	if !witnessed || c.allowance.share == 0 {
+		return nil
+	}
+	if !admits {
+		ripe = slices.DeleteFunc(ripe, func(s *subject) bool { return !farewell(s.node) })
+	}
+	slices.SortStableFunc(ripe, func(a, b *subject) int { return a.history.missing.Compare(b.history.missing) })
+	if !c.behaviour.Lists {
+		ripe = ripe[:min(len(ripe), soloRemovals)]
+	}
+	return ripe
+}
+
+// farewell says that somebody has made the Node ready to go: it was cordoned, or the cluster autoscaler is removing it. That its machine goes
+// as well surprises nobody, so it does not count towards the share; everything else that must be known before it is removed must be known.
+func farewell(node *corev1.Node) bool {
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == toBeDeleted })
+}
+
+// candidates are the Nodes whose machines are missing and that would go, now or when that is believed. The owners of those that stay
+// whatever is found out are told.
+func (c *Controller) candidates(ctx context.Context, subjects []*subject) []*subject {
+	var found []*subject
+	for _, s := range subjects {
+		if s.step != pending && s.step != due {
+			continue
+		}
+		switch why, text := c.stays(ctx, s); {
+		case why == "":
+			found = append(found, s)
+		case s.step == due:
+			c.hold(s, why, text)
+		}
+	}
+	return found
+}
+
+// stays says why a Node whose machine is missing is none that goes; "" for that it is one.
+func (c *Controller) stays(ctx context.Context, s *subject) (why reason, text string) {
+	if s.sight.kept {
+		return blockedKept, c.keptText()
+	}
+	switch id, err := c.provider.Namesake(ctx, s.node); {
+	case err != nil:
+		return blockedNoAnswer, fmt.Sprintf("the cloud did not answer whether another machine has its name: %v", err)
+	case id != "":
+		return blockedReplaced, fmt.Sprintf(replacedText, id)
+	}
+	if c.behaviour.DryRun && c.records[s.node.UID].blocked == blockedDryRun { // what would be done was done
+		return blockedDryRun, dryRunText
+	}
+	return "", ""
+}
+
+func uids(subjects []*subject) []types.UID {
+	ids := make([]types.UID, 0, len(subjects))
+	for _, s := range subjects {
+		ids = append(ids, s.node.UID)
+	}
+	return ids
+}
+
+// halt tells that no Node is removed for now: more would go than may. All of them are told together, and again now and then.
+func (c *Controller) halt(ripe []*subject, missing int, now time.Time) {
+	limit := c.allowance.text(now)
+	if c.stopped.stale(limit, now) {
+		c.stopped = telling{limit, now}
+		c.recorder.Eventf(ripe[0].node, corev1.EventTypeWarning, reasonRemovalsStopped,
+			"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer machines are missing: %s. If machines are missing without a reason, check the cloud's API and the credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
+			missing, named(ripe), len(c.allowance.spent), limit)
+	}
+	for _, s := range ripe {
+		c.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would be deleted", limit))
+	}
+}
+
+// maxNamed bounds how many Nodes are named in an event.
+const maxNamed = 10
+
+// named are the names of the Nodes, or as many as an event has room for.
+func named(subjects []*subject) string {
+	var names []string
+	for _, s := range subjects[:min(len(subjects), maxNamed)] {
+		names = append(names, s.node.Name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(subjects) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more Nodes", text, more)
+	}
+	return text
+}

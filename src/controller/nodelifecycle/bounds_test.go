@@ -1,0 +1,138 @@
+package nodelifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+)
+
+// TestStrangeWitnesses: a Node that is alive and whose machine the cloud denies does not keep others from being removed, and neither do
+// several, as long as some are left; however many Nodes there are.
+func TestStrangeWitnesses(t *testing.T) {
+	for witnesses := 2 * maxWitnesses; witnesses < 20; witnesses++ {
+		t.Run(fmt.Sprint(witnesses), func(t *testing.T) {
+			strangeWitnesses(t, witnesses, 1, 0)
+			strangeWitnesses(t, witnesses, maxWitnesses, 1)
+		})
+	}
+}
+
+// strangeWitnesses denies as many of those that are asked for first; a Node is removed after some failures.
+func strangeWitnesses(t *testing.T, witnesses, strange, failures int) {
+	t.Helper()
+	names := numbered(witnesses + 1)
+	dead := names[witnesses]
+	inLife(t, names, func(r *lifeRig) {
+		denied := map[string]bool{}
+		r.sky.set(func(c *sky) {
+			c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
+				if id != skyScheme+dead && len(denied) < strange {
+					denied[id] = true
+				}
+				if denied[id] {
+					return cloud.Gone, nil
+				}
+				return truth, nil
+			}
+		})
+		r.sky.machine(dead, cloud.Gone)
+		r.silence(dead)
+		r.pass(skyAge + lifeSoon)
+		for range failures {
+			r.want("Nodes when no witness was there", len(r.cluster.Nodes()), witnesses+1)
+			r.pass(lifeSoon)
+		}
+		r.want("Nodes", len(r.cluster.Nodes()), witnesses)
+		r.want("strange witnesses", len(denied), strange)
+	})
+}
+
+// single is a sky without lists, as k8s.io/cloud-provider sees a cloud.
+type single struct{ sky *sky }
+
+func (s single) state(node *corev1.Node) (state cloud.State) {
+	s.sky.set(func(c *sky) { state = c.truth(node.Spec.ProviderID) })
+	return state
+}
+
+func (s single) InstanceExists(_ context.Context, node *corev1.Node) (bool, error) {
+	return s.state(node) != cloud.Gone, nil
+}
+
+func (s single) InstanceShutdown(_ context.Context, node *corev1.Node) (bool, error) {
+	return s.state(node) == cloud.Stopped, nil
+}
+
+func (s single) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	return nil, errors.New("not asked for here")
+}
+
+// TestAnyCloud that k8s.io/cloud-provider knows is served. One pass removes a few of many Nodes at most, and the next ones the rest.
+func TestAnyCloud(t *testing.T) {
+	names := numbered(31)
+	inLife(t, names, func(r *lifeRig) {
+		r.behaviour.Lists, r.behaviour.MaxRemovals = false, 100
+		r.provider = cloud.Classic("sky", single{r.sky})
+		r.start()
+		r.settle()
+		r.sky.machine(names[0], cloud.Stopped)
+		for _, name := range names[1:] {
+			r.sky.machine(name, cloud.Gone)
+		}
+		r.silence(names[1:]...)
+		r.pass(lifeGrace - lifePeriod)
+		r.want("Nodes within the grace period", len(r.cluster.Nodes()), 31)
+		for len(r.cluster.Nodes()) == 31 && !r.Failed() {
+			r.pass(lifePeriod)
+		}
+		r.want("Nodes after the first pass that removes some", len(r.cluster.Nodes()), 31-soloRemovals)
+		r.pass(lifePeriod)
+		r.want("Nodes after the next one", r.names(), names[0])
+		r.silence(names[0])
+		r.pass(2 * lifePeriod)
+		r.want("tainted", r.tainted(), names[0])
+	})
+}
+
+// TestManyEvents: of what is to be told of many Nodes at once, one pass tells some, and the next ones the rest.
+func TestManyEvents(t *testing.T) {
+	names := numbered(60)
+	inLife(t, names, func(r *lifeRig) {
+		for _, name := range names[10:] {
+			r.change(name, func(node *corev1.Node) { node.Labels = map[string]string{"example.com/keep-node": "true"} })
+			r.sky.machine(name, cloud.Gone)
+		}
+		r.silence(names[10:]...)
+		var told []int
+		for range int((skyAge + lifeSoon) / lifePeriod) {
+			r.pass(lifePeriod)
+			if count := len(r.told()); count > 0 {
+				told = append(told, count)
+			}
+		}
+		r.want("events of passes", fmt.Sprint(told), fmt.Sprint([]int{maxVoice, maxVoice}))
+	})
+}
+
+// TestNamed: an event names no more Nodes than it has room for, and says how many there are.
+func TestNamed(t *testing.T) {
+	var subjects []*subject
+	for _, name := range numbered(maxNamed + 2) {
+		subjects = append(subjects, &subject{node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
+	}
+	all := strings.Join(numbered(maxNamed), ", ")
+	if got := named(subjects[:maxNamed]); got != all {
+		t.Errorf("all that there is room for: %s", got)
+	}
+	if got, want := named(subjects), all+" and 2 more Nodes"; got != want {
+		t.Errorf("two more: got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,170 @@
+package nodelifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+)
+
+// sky is a cloud that lists its machines, and lies when it is told to.
+type sky struct {
+	mu       sync.Mutex
+	machines map[string]cloud.State // by provider ID
+	listed   map[string]cloud.State
+	began    time.Time
+
+	// What it says instead of the truth; nil: the truth.
+	list    func(truth map[string]cloud.State) (map[string]cloud.State, error)
+	confirm func(id string, truth cloud.State) (cloud.State, error)
+	vouch   func() error
+	// names are of machines, by the name of a Node that another machine had.
+	names map[string]string
+	// before is called before an answer to Confirm: things happen meanwhile.
+	before func()
+
+	lists, confirms, vouches int
+}
+
+const skyScheme = "sky://"
+
+// skyAge is how old its list may be.
+const skyAge = time.Minute
+
+func newSky() *sky { return &sky{machines: map[string]cloud.State{}} }
+
+// set changes it while nobody asks.
+func (c *sky) set(change func(*sky)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+// machine gives the machine of a Node a state; Gone deletes it.
+func (c *sky) machine(name string, state cloud.State) {
+	c.set(func(c *sky) {
+		if c.machines[skyScheme+name] = state; state == cloud.Gone {
+			delete(c.machines, skyScheme+name)
+		}
+	})
+}
+
+func (c *sky) truth(id string) cloud.State {
+	if state, there := c.machines[id]; there {
+		return state
+	}
+	return cloud.Gone
+}
+
+// Owns implements Provider.
+func (c *sky) Owns(id string) bool { return strings.HasPrefix(id, skyScheme) }
+
+// Find implements Provider.
+func (c *sky) Find(context.Context, *corev1.Node, time.Time) (cloud.Machine, error) {
+	return cloud.Machine{}, errors.New("not asked for here")
+}
+
+// Look implements Provider.
+func (c *sky) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.State, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if node.Spec.ProviderID == skyScheme {
+		return "", fmt.Errorf("%w: %q", cloud.ErrNamesNone, node.Spec.ProviderID)
+	}
+	if c.listed == nil || time.Since(c.began) > skyAge {
+		if err := c.refresh(); err != nil {
+			return "", err
+		}
+	}
+	if state, there := c.listed[node.Spec.ProviderID]; there {
+		return state, nil
+	}
+	if c.began.Before(notBefore) {
+		if err := c.refresh(); err != nil {
+			return "", err
+		}
+	}
+	if state, there := c.listed[node.Spec.ProviderID]; there {
+		return state, nil
+	}
+	return cloud.Gone, nil
+}
+
+// Namesake implements Provider.
+func (c *sky) Namesake(_ context.Context, node *corev1.Node) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id := c.names[node.Name]; c.listed[id] == cloud.Running {
+		return id, nil
+	}
+	return "", nil
+}
+
+// refresh wants mu held.
+func (c *sky) refresh() error {
+	c.lists++
+	began, truth := time.Now(), maps.Clone(c.machines)
+	if c.list != nil {
+		var err error
+		if truth, err = c.list(truth); err != nil {
+			c.listed = nil
+			return err
+		}
+	}
+	c.listed, c.began = truth, began
+	return nil
+}
+
+// Confirm implements Provider.
+func (c *sky) Confirm(_ context.Context, node *corev1.Node) (cloud.State, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.confirms++
+	if c.before != nil {
+		c.before()
+	}
+	return c.ask(node.Spec.ProviderID)
+}
+
+// ask wants mu held.
+func (c *sky) ask(id string) (cloud.State, error) {
+	if c.confirm != nil {
+		return c.confirm(id, c.truth(id))
+	}
+	return c.truth(id), nil
+}
+
+// Vouch implements Provider.
+func (c *sky) Vouch(_ context.Context, witnesses []*corev1.Node) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.vouches++
+	if c.vouch != nil {
+		return c.vouch()
+	}
+	for _, witness := range witnesses {
+		if state, err := c.ask(witness.Spec.ProviderID); err == nil && state != cloud.Gone {
+			return nil
+		}
+	}
+	if len(witnesses) > 0 {
+		return fmt.Errorf("none of %d witnesses has a machine", len(witnesses))
+	}
+	return nil
+}
+
+// calls are those since the last time, as text.
+func (c *sky) calls() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := fmt.Sprintf("%d lists, %d vouches, %d confirms", c.lists, c.vouches, c.confirms)
+	c.lists, c.vouches, c.confirms = 0, 0, 0
+	return text
+}

@@ -1,0 +1,125 @@
+// Package nodelifecycle removes a Node whose machine does not exist, and taints one whose machine is shut down, for any cloud.
+//
+// The controller never concludes from one answer or from an error that a machine does not exist.
+package nodelifecycle
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+)
+
+// component is the source of the events, as in k8s.io/cloud-provider.
+const component = "cloud-node-lifecycle-controller"
+
+// Options are what a Controller is made from.
+type Options struct {
+	Provider  cloud.Provider
+	Behaviour cloud.Behaviour
+	Client    kubernetes.Interface
+	Nodes     coreinformers.NodeInformer
+	// Period is the time between two passes over all Nodes.
+	Period time.Duration
+	// Workers is how many machines are looked at, and Nodes tainted, at a time.
+	Workers int
+	// Recorder takes what is told about Nodes; nil makes events of the API server.
+	Recorder record.EventRecorder
+}
+
+// Controller removes Nodes whose machines are gone, and taints those whose machines are shut down, in one pass after the other:
+//
+//	Nodes of the cache ─► one list of machines ─► judge each ─► taints
+//	                                                   └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► removal
+//
+// Nothing is removed on one answer, nor after an error: the next pass begins anew.
+type Controller struct {
+	provider  cloud.Provider
+	behaviour cloud.Behaviour
+	client    kubernetes.Interface
+	nodes     corelisters.NodeLister
+	synced    cache.InformerSynced
+	period    time.Duration
+	workers   int
+	recorder  record.EventRecorder
+	metrics   *metrics
+
+	// The rest is used by the goroutine of Run only.
+	records   map[types.UID]*entry
+	allowance allowance
+	proofs    int     // how many were asked for
+	stopped   telling // that more Nodes would go than may
+	unlit     telling // that nobody knows how machines are
+	voice     int     // how many events this pass may still make
+}
+
+// New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
+func New(o Options) (*Controller, error) {
+	if o.Period <= 0 || o.Workers < 1 {
+		return nil, errors.New("looking after the life cycle of Nodes: --node-monitor-period and --concurrent-node-lifecycle-syncs must be more than nothing")
+	}
+	informer := o.Nodes.Informer()
+	return &Controller{
+		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(), synced: informer.HasSynced,
+		period: o.Period, workers: o.Workers, recorder: o.Recorder, metrics: newMetrics(),
+		allowance: allowance{share: o.Behaviour.MaxRemovals, window: o.Behaviour.RemovalWindow},
+	}, nil
+}
+
+// Run makes one pass after the other, a period apart, until ctx ends.
+func (c *Controller) Run(ctx context.Context) {
+	recorder, quiet := workerpool.Recorder(ctx, c.recorder, c.client, component)
+	defer quiet()
+	c.recorder = recorder
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
+		return
+	}
+	c.allowance.began = time.Now()
+	wait.UntilWithContext(ctx, c.pass, c.period)
+}
+
+// pass looks at all Nodes once.
+func (c *Controller) pass(ctx context.Context) {
+	began := time.Now()
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil { // a cache does not fail
+		klog.FromContext(ctx).Error(err, "Nodes cannot be listed")
+		return
+	}
+	subjects := c.subjects(nodes, began)
+	c.look(ctx, subjects)
+	subjects = slices.DeleteFunc(subjects, (*subject).namesNone) // the keeper tells its owner
+	if ctx.Err() != nil {
+		return
+	}
+	witnesses := witnessesOf(subjects)
+	for _, s := range subjects {
+		s.history, s.step = judge(s.history, s.sight, c.behaviour.GracePeriod)
+	}
+	c.remember(subjects)
+	c.voice = maxVoice
+	c.calm(subjects)
+	c.remove(ctx, subjects, witnesses) // which takes a bounded time, and taints do not
+	c.retaint(ctx, subjects)
+	c.metrics.passed(time.Since(began), subjects, c.records)
+}
+
+// Collectors are the controller's metrics.
+func (c *Controller) Collectors() []prometheus.Collector { return c.metrics.all() }
+
+// Described returns the metrics of a Controller without values, to describe them.
+func Described() []prometheus.Collector { return newMetrics().all() }

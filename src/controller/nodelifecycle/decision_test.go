@@ -1,0 +1,186 @@
+package nodelifecycle
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+)
+
+// at is a moment of the judge's tests, in seconds.
+func at(base time.Time, seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }
+
+// TestTableOfStates is the table in docs/guides/node-removal.md.
+func TestTableOfStates(t *testing.T) {
+	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
+	down := errors.New("no answer")
+	tests := map[string]struct {
+		ready   corev1.ConditionStatus
+		state   cloud.State
+		err     error
+		tainted bool
+		kept    bool
+		want    step
+	}{
+		"ready, running":                       {yes, cloud.Running, nil, false, false, leave},
+		"ready, running, tainted":              {yes, cloud.Running, nil, true, false, untaint},
+		"ready, stopped, tainted":              {yes, cloud.Stopped, nil, true, false, untaint},
+		"ready, stopped":                       {yes, cloud.Stopped, nil, false, false, leave},
+		"ready, gone":                          {yes, cloud.Gone, nil, false, false, leave},
+		"ready, no answer, tainted":            {yes, "", down, true, false, untaint},
+		"not ready, running":                   {unknown, cloud.Running, nil, false, false, leave},
+		"not ready, running, tainted":          {unknown, cloud.Running, nil, true, false, untaint},
+		"reports not ready, running, tainted":  {no, cloud.Running, nil, true, false, untaint},
+		"not ready, stopped":                   {unknown, cloud.Stopped, nil, false, false, taint},
+		"reports not ready, stopped":           {no, cloud.Stopped, nil, false, false, taint},
+		"not ready, stopped, tainted":          {unknown, cloud.Stopped, nil, true, false, leave},
+		"not ready, stopped, opted out":        {unknown, cloud.Stopped, nil, false, true, leave},
+		"not ready, deleting":                  {unknown, cloud.Deleting, nil, false, false, taint},
+		"not ready, unknown":                   {unknown, cloud.Unknown, nil, false, false, strange},
+		"not ready, unknown, tainted":          {unknown, cloud.Unknown, nil, true, false, strange},
+		"not ready, a word nobody knows":       {unknown, "rebooting", nil, false, false, strange},
+		"not ready, gone":                      {unknown, cloud.Gone, nil, false, false, pending},
+		"not ready, gone, tainted":             {unknown, cloud.Gone, nil, true, false, pending},
+		"not ready, no answer":                 {unknown, "", down, false, false, leave},
+		"not ready, no answer, tainted":        {unknown, "", down, true, false, leave},
+		"not ready, an error says that's gone": {unknown, cloud.Gone, down, false, false, leave},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			base := time.Now()
+			s := sight{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept, looked: true, answered: base, state: tt.state, err: tt.err}
+			h, got := judge(meet(history{}, s), s, time.Minute)
+			if got != tt.want {
+				t.Errorf("step %d, want %d", got, tt.want)
+			}
+			if missing := !h.missing.IsZero(); missing != (tt.want == pending) {
+				t.Errorf("it counts as missing: %v", missing)
+			}
+		})
+	}
+}
+
+// look is one look of the tests of patience.
+type look struct {
+	at       int // seconds
+	ready    corev1.ConditionStatus
+	state    cloud.State
+	err      error
+	reported int // seconds
+	other    bool
+	want     step
+}
+
+// TestPatience: when a missing machine is due.
+func TestPatience(t *testing.T) {
+	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
+	down := errors.New("no answer")
+	tests := map[string][]look{
+		"a grace period": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending},
+			{at: 69, ready: unknown, state: cloud.Gone, want: pending}, {at: 70, ready: unknown, state: cloud.Gone, want: due}},
+		"not gone in between": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, state: cloud.Running},
+			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 129, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
+		"an error in between": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, err: down},
+			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
+		"a state nobody knows in between": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, state: cloud.Unknown, want: strange},
+			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
+		"ready in between": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: yes, state: cloud.Gone},
+			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
+		"ready for ever": {{at: 0, ready: yes, state: cloud.Gone}, {at: 100000, ready: yes, state: cloud.Gone}},
+		"another machine": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending},
+			{at: 70, ready: unknown, state: cloud.Gone, other: true, want: pending}, {at: 369, ready: unknown, state: cloud.Gone, other: true, want: pending},
+			{at: 370, ready: unknown, state: cloud.Gone, other: true, want: due}},
+		"a machine that was never seen": {
+			{at: 0, ready: unknown, state: cloud.Gone, want: pending}, {at: 299, ready: unknown, state: cloud.Gone, want: pending}, {at: 300, ready: unknown, state: cloud.Gone, want: due}},
+		"a Node that was known for long": {
+			{at: 0, ready: yes, state: cloud.Gone}, {at: 400, ready: unknown, state: cloud.Gone, want: pending}, {at: 460, ready: unknown, state: cloud.Gone, want: due}},
+		"a kubelet that may still report": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: no, state: cloud.Gone, reported: 10, want: pending},
+			{at: 300, ready: no, state: cloud.Gone, reported: 300, want: pending}, {at: 659, ready: no, state: cloud.Gone, reported: 300, want: pending},
+			{at: 660, ready: no, state: cloud.Gone, reported: 300, want: due}},
+		"of which Kubernetes then says that it does not": {
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: no, state: cloud.Gone, reported: 10, want: pending}, {at: 70, ready: unknown, state: cloud.Gone, reported: 10, want: due}},
+	}
+	for name, looks := range tests {
+		t.Run(name, func(t *testing.T) {
+			base, h := time.Now(), history{}
+			for _, l := range looks {
+				s := sight{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true, answered: at(base, l.at), state: l.state, err: l.err,
+					reported: metav1.NewTime(time.Unix(int64(l.reported), 0))}
+				if l.other {
+					s.providerID = "x://2"
+				}
+				var got step
+				if h, got = judge(meet(h, s), s, time.Minute); got != l.want {
+					t.Errorf("after %d s: step %d, want %d", l.at, got, l.want)
+				}
+			}
+		})
+	}
+}
+
+// TestSlowAnswer: the grace period begins when the first answer is there, however long it took.
+func TestSlowAnswer(t *testing.T) {
+	base := time.Now()
+	s := sight{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: cloud.Gone}
+	h := history{known: at(base, -1000), seen: true}
+	h, _ = judge(meet(h, s), s, time.Minute)
+	for seconds, want := range map[int]step{99: pending, 100: due} {
+		s.at = at(base, seconds)
+		if _, got := judge(meet(h, s), s, time.Minute); got != want {
+			t.Errorf("after %d s: step %d, want %d", seconds, got, want)
+		}
+	}
+}
+
+// TestClockJumps: what Nodes say of the time is only compared with itself, and our own times are readings of the monotonic clock.
+func TestClockJumps(t *testing.T) {
+	for name, stamp := range map[string]time.Time{"far past": time.Unix(0, 0), "far future": time.Now().AddDate(50, 0, 0)} {
+		t.Run(name, func(t *testing.T) {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(stamp)}, Spec: corev1.NodeSpec{ProviderID: "x://1"},
+				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
+					LastHeartbeatTime: metav1.NewTime(stamp), LastTransitionTime: metav1.NewTime(stamp)}}}}
+			var h history
+			base := time.Now()
+			for _, moment := range []struct {
+				seconds int
+				want    step
+			}{{0, pending}, {1, pending}, {299, pending}, {300, due}} {
+				s := seen(node, "", at(base, moment.seconds))
+				s.looked, s.answered, s.state = true, s.at, cloud.Gone
+				var got step
+				if h, got = judge(meet(h, s), s, time.Minute); got != moment.want {
+					t.Errorf("after %d s: step %d, want %d", moment.seconds, got, moment.want)
+				}
+			}
+			for what, moment := range map[string]time.Time{"known": h.known, "unready": h.unready, "still": h.still, "missing": h.missing} {
+				if !strings.Contains(moment.String(), " m=") {
+					t.Errorf("%s has lost its reading of the monotonic clock: %s", what, moment)
+				}
+			}
+		})
+	}
+}
+
+// TestAnew: after an answer that was not to be believed, none counts that is as old as that.
+func TestAnew(t *testing.T) {
+	base := time.Now()
+	h := history{unready: base, missing: at(base, 10)}
+	if got := h.since(); !got.Equal(at(base, 10)) {
+		t.Errorf("answers count since %s, want the first one that said that it is missing", got)
+	}
+	if got := h.anew(at(base, 80)).since(); !got.Equal(at(base, 80)) {
+		t.Errorf("answers count since %s, want the time at which all began anew", got)
+	}
+}

@@ -1,0 +1,278 @@
+package nodelifecycle
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
+)
+
+// TestNodeRegisteredAgain at the very moment at which it would be removed.
+func TestNodeRegisteredAgain(t *testing.T) {
+	for name, happens := range map[string]func(*lifeRig){
+		"another Node of that name": func(r *lifeRig) {
+			r.made++
+			again := skyNode("b")
+			again.UID = types.UID(fmt.Sprintf("uid-%d", r.made))
+			r.want("replacing it", r.cluster.Replace(again), nil)
+		},
+		"the Node is ready": func(r *lifeRig) { r.report("b", corev1.ConditionTrue); r.silence("b") },
+		"the Node changes":  func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
+		"the Node is ready within the same second": func(r *lifeRig) {
+			r.change("b", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
+		},
+		"the kubelet reports": func(r *lifeRig) { r.report("b", corev1.ConditionFalse); r.silence("b") },
+		"it is to be kept": func(r *lifeRig) {
+			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} })
+		},
+		"it names another one": func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Spec.ProviderID = "sky://c" }) },
+	} {
+		for when, method := range map[string]string{"before it is read": http.MethodGet, "before it is deleted": http.MethodDelete} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+					happened := 0
+					r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method && happened == 0 {
+							happened++
+							happens(r)
+						}
+						return next.RoundTrip(request)
+					})
+					r.lose("b")
+					r.pass(skyAge + lifeSoon)
+					r.want("times that it happened", happened, 1)
+					if name == "the Node changes" && method == http.MethodGet { // as it was read, it is as dead as before
+						r.want("Nodes", r.names(), "a c")
+						return
+					}
+					r.want("Nodes", r.names(), "a b c")
+					r.change("b", func(n *corev1.Node) { n.Labels, n.Spec.ProviderID = nil, "sky://b" })
+					r.silence("b")
+					r.pass(2*newcomerGrace + lifeSoon)
+					r.want("Nodes later", r.names(), "a c")
+				})
+			})
+		}
+	}
+}
+
+// TestOnlyOurs: foreign Nodes, and those that say nothing, are not touched; those that are opted out are not removed.
+func TestOnlyOurs(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		strangers := map[string]func(*corev1.Node){
+			"foreign":    func(n *corev1.Node) { n.Spec.ProviderID = "metal://1" },
+			"unnamed":    func(n *corev1.Node) { n.Spec.ProviderID = "" },
+			"labelled":   func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} },
+			"annotated":  func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "yes"} },
+			"unlabelled": func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "false"} },
+		}
+		for name, change := range strangers {
+			node := skyNode(name)
+			change(node)
+			r.register(node)
+			r.silence(name)
+		}
+		leaving := skyNode("leaving")
+		leaving.Finalizers = []string{"example.com/theirs"}
+		r.register(leaving)
+		r.silence("leaving")
+		r.want("deleting it", r.cluster.Delete(leaving), nil)
+		r.pass(newcomerGrace + lifeSoon + time.Hour/2)
+		r.want("Nodes", r.names(), "a annotated b c foreign labelled leaving unnamed")
+		r.want("opted out", r.blocked(blockedKept), 2.0)
+		told := strings.Join(r.told(), "\n")
+		for part, want := range map[string]int{"has the annotation or label example.com/keep-node": 2, "DeletingNode": 1} {
+			if count := strings.Count(told, part); count != want {
+				r.Errorf("%d times %s in the events, want %d:\n%s", count, part, want, told)
+			}
+		}
+		if count := strings.Count(told, "NodeNotRemoved"); count != 2 {
+			r.Errorf("%d events about Nodes that stay, want 2:\n%s", count, told)
+		}
+		r.change("labelled", func(n *corev1.Node) { n.Labels = nil })
+		r.pass(lifeSoon)
+		r.want("Nodes when one is not opted out any more", r.names(), "a annotated b c foreign leaving unnamed")
+	})
+}
+
+// TestDryRun says what would be removed, once, and removes nothing.
+func TestDryRun(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.behaviour.DryRun = true
+		r.start()
+		r.lose("b")
+		r.pass(time.Hour)
+		r.want("Nodes", r.names(), "a b c")
+		r.want("calls in an hour", strings.HasSuffix(r.sky.calls(), "1 vouches, 1 confirms"), true)
+		r.want("would be removed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
+		r.want("blocked", r.blocked(blockedDryRun), 1.0)
+		r.toldOnce("dryRun is set")
+		r.pass(skyAge + lifeSoon)
+		r.toldOnce("dryRun is set")
+	})
+}
+
+// TestDryRunCounts as a removal would, so that it says what would be done.
+func TestDryRunCounts(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		r.behaviour.DryRun = true
+		r.start()
+		r.settle()
+		for _, name := range []string{"b", "c"} {
+			r.lose(name)
+			r.pass(skyAge + lifeSoon)
+		}
+		r.want("would be removed", r.blocked(blockedDryRun), 1.0)
+		r.want("would not be", r.blocked(blockedAllowance), 1.0)
+		r.pass(r.behaviour.RemovalWindow)
+		r.want("would be removed in the next window", r.blocked(blockedDryRun), 2.0)
+		r.want("Nodes", r.names(), "a b c")
+	})
+}
+
+// TestNotPermitted: a chart that lost a right is told of, and the Node goes when it has it again.
+func TestNotPermitted(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodDelete {
+				return nil, refused
+			}
+			return next.RoundTrip(request)
+		})
+		r.lose("b")
+		r.pass(skyAge + lifeSoon)
+		r.want("Nodes", r.names(), "a b c")
+		r.want("blocked", r.blocked(blockedKubernetes), 1.0)
+		r.want("failed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalFailed)), 1.0)
+		r.toldOnce("DeletingNodeFailed", "no such right")
+		r.between(nil)
+		r.pass(r.behaviour.RemovalWindow + lifeSoon)
+		r.want("Nodes when it is permitted", r.names(), "a c")
+	})
+}
+
+// TestToldAnewAfterRecovery: a Node that was ready in between is told again at once what it was told before.
+func TestToldAnewAfterRecovery(t *testing.T) {
+	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+		r.settle()
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodDelete {
+				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
+			}
+			return next.RoundTrip(request)
+		})
+		r.sky.machine("b", cloud.Gone)
+		for range 2 {
+			r.silence("b")
+			r.pass(tellAnew)
+			if told := r.told(); len(told) != 1 || !strings.Contains(told[0], "DeletingNodeFailed") {
+				t.Errorf("told %q, want once that deleting failed", told)
+			}
+			r.report("b", corev1.ConditionTrue)
+			r.pass(time.Minute)
+		}
+	})
+}
+
+// TestNotPermittedForMany: what is refused for one Node is not tried with all others, and told once.
+func TestNotPermittedForMany(t *testing.T) {
+	names := numbered(50)
+	for _, method := range []string{http.MethodDelete, http.MethodGet} {
+		t.Run(method, func(t *testing.T) {
+			inLife(t, names, func(r *lifeRig) {
+				r.settle()
+				var tries atomic.Int64
+				r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+					if request.Method == method && strings.HasPrefix(request.URL.Path, "/api/v1/nodes/") {
+						tries.Add(1)
+						return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no such right"))
+					}
+					return next.RoundTrip(request)
+				})
+				r.lose(names[:10]...)
+				r.pass(40 * time.Minute)
+				if most, count := int64(40), tries.Load(); count < 2 || count > most {
+					r.Errorf("%d tries in 40 minutes, want some and at most %d", count, most)
+				}
+				r.want("Nodes", len(r.cluster.Nodes()), 50)
+				r.want("blocked", r.blocked(blockedKubernetes), 10.0)
+				told := strings.Join(r.told(), "\n")
+				if count := strings.Count(told, "DeletingNode "); count != 0 {
+					r.Errorf("%d times it was told that a Node is deleted:\n%s", count, told)
+				}
+				if count := strings.Count(told, "DeletingNodeFailed"); method == http.MethodDelete && count != 1 {
+					r.Errorf("%d times it was told that one could not be, want 1:\n%s", count, told)
+				}
+			})
+		})
+	}
+}
+
+// TestHangingServer: an API server that does not answer stands in the way of the one call only.
+func TestHangingServer(t *testing.T) {
+	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+		hung := map[string]int{}
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			once := request.Method == http.MethodPatch || hung[request.Method] == 0 && strings.HasSuffix(request.URL.Path, "/nodes/b")
+			if !once {
+				return next.RoundTrip(request)
+			}
+			hung[request.Method]++
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		})
+		r.sky.machine("c", cloud.Stopped) // whose taint is never written
+		r.sky.machine("b", cloud.Gone)
+		r.silence("b", "c")
+		r.pass(4*(lifeGrace+2*(patch.Timeout+lifePeriod)) + r.behaviour.RemovalWindow)
+		r.want("Nodes", r.names(), "a c")
+		r.want("reads that hung", hung[http.MethodGet], 1)
+		r.want("deletions that hung", hung[http.MethodDelete], 1)
+		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.controller.metrics.looked); age > 2*(patch.Timeout+lifePeriod).Seconds() {
+			r.Errorf("the latest pass ended %v s ago", age)
+		}
+	})
+}
+
+// TestRemovalsBeforeTaints: many taints, written slowly, do not delay a removal.
+func TestRemovalsBeforeTaints(t *testing.T) {
+	names := numbered(30)
+	inLife(t, names, func(r *lifeRig) {
+		for _, name := range names[1:] {
+			r.sky.machine(name, cloud.Stopped)
+		}
+		r.sky.machine(names[0], cloud.Gone)
+		r.pass(skyAge + 2*lifePeriod)
+		r.silence(names[0])
+		removed, patched := time.Time{}, time.Time{}
+		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			switch request.Method {
+			case http.MethodPatch:
+				if patched.IsZero() {
+					patched = time.Now()
+				}
+				<-time.After(patch.Timeout / 2)
+			case http.MethodDelete:
+				removed = time.Now()
+			}
+			return next.RoundTrip(request)
+		})
+		r.pass(lifeGrace + time.Second) // the next pass removes it
+		r.silence(names[1:20]...)
+		r.pass(time.Hour)
+		r.want("removed first", !removed.IsZero() && !patched.Before(removed), true)
+	})
+}
