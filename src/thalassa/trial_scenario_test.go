@@ -31,7 +31,8 @@ func (s story) scenario(name string, under behaviour) trial.Scenario {
 		name = "-" + name
 	}
 	scenario := trial.Scenario{
-		Name: s.name + name, Cloud: cloud, Always: s.always, Replaceable: s.doubles > 0, Spare: s.doubles,
+		Name: s.name + name, Cloud: cloud, Always: s.always, Replaceable: s.doubles > 0,
+		Spare: s.doubles, Share: trialShare,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			s.lab(t, cloud).neighbourhood(s.servers()...)

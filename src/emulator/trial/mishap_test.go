@@ -371,3 +371,13 @@ func TestEveryMishapIsDrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestShare tries some of all disturbances, and never none.
+func TestShare(t *testing.T) {
+	all := make([]disturbance, 17)
+	for share, want := range map[int]int{0: 17, 1: 17, 8: 3, 17: 1, 100: 1} {
+		if got := len((Scenario{Share: share}).share(all)); got != want {
+			t.Errorf("a share of 1 in %d is %d of %d, want %d", share, got, len(all), want)
+		}
+	}
+}

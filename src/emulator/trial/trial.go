@@ -88,6 +88,11 @@ type Scenario struct {
 	// Overlap says that Chaos may also end a process whose latest write is on its
 	// way: the cloud does it when the next process is at work.
 	Overlap bool
+	// Share is how many disturbances there are for each one that is tried: 8 tries
+	// an eighth of them, at least one. 0 and 1 try all. It is for tests that
+	// something makes many times as slow, such as the race detector, and that run
+	// completely elsewhere.
+	Share int
 	// Neighbour works in the same cloud at the same time; nil is nobody. Neither
 	// may write to what the other made, and both must finish.
 	Neighbour *Neighbour
@@ -223,7 +228,7 @@ func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) 
 			t.Fatalf("undisturbed: %s\n%s", strings.Join(problems, "\n"), undisturbed.log())
 		}
 		undisturbed.cloud = nil
-		for _, d := range of(undisturbed.calls) {
+		for _, d := range s.share(of(undisturbed.calls)) {
 			t.Run(d.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -238,6 +243,13 @@ func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) 
 			})
 		}
 	})
+}
+
+// share is as many of the disturbances as Share allows.
+func (s Scenario) share(all []disturbance) []disturbance {
+	const seed = 1
+	of := max(s.Share, 1)
+	return sample(all, (len(all)+of-1)/of, seed)
 }
 
 // problems says what is wrong with the outcome of a disturbed work.
