@@ -60,6 +60,24 @@ fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the f
 lives: bin/lives ## try random lives of clusters that nobody has tried (LIVES_TIME=60s; at least 40; failures say how to repeat them)
 	@exec bin/lives $(LIVES_TIME:%=-time=%)
 
+# The stages of CI, each as the targets and settings that it makes: .ci/run and GitHub's workflow run these and nothing else.
+stage_demo := demo
+stage_test := test TESTFLAGS=-count=1
+stage_build := build
+stage_image := image
+stage_verify := verify
+stage_bench := bench BENCHTIME=1x
+stage_lives := lives LIVES_TIME=60s
+stage_fuzz := fuzz FUZZTIME=300x GUIDED=0
+stage_test-root := test-root TESTFLAGS=-count=1
+# Before make e2e-setup root skips tests, too. make test-root counts the same tests again, so this run has no summary.
+stage_test-as-root := test RACE=0 PACKAGES='$(root_packages)' TESTFLAGS=-count=1 SUMMARY=
+stage_e2e := e2e
+
+.PHONY: stage
+stage: ## run a stage of CI (STAGE=name; without one it says which there are)
+	@exec $(MAKE) $(or $(stage_$(STAGE)),$(error make stage needs STAGE, one of: $(patsubst stage_%,%,$(filter stage_%,$(.VARIABLES)))))
+
 .PHONY: bench
 bench: bin/bench ## measure how long things take on this machine, and whether budgets are kept (BENCHTIME=1s each; 1x is the quickest)
 	@exec bin/bench $(BENCHTIME:%=-time=%)

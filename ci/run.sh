@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Runs everything a change must pass, the way the README tells people to, and says how long each part took.
+# Runs all stages that a change must pass, and says how long each part took. What a stage runs is in the Makefile (make stage).
 # README's two commands come first, before anything is installed for the rest: make demo and make test find no program that only
 # ci/e2e-setup.sh installs, whether or not the machine has it. With root, an ordinary user runs them in a clone of its own, because
-# most people do, and the race detector runs there. What the ordinary user tests is what is committed. Root then repeats what differs
-# for root: the demo, and the packages with tests that need root. After ci/e2e-setup.sh come the other stages and, with root,
-# make test-root and the proofs in a real cluster.
+# most people do. What the ordinary user tests is what is committed. Root then repeats what differs for root: the packages with
+# tests that need root. After ci/e2e-setup.sh come the other stages and, with root, make test-root and the proofs in a real cluster.
 #
-# CI_BUDGET is the time limit in seconds for everything together, CI_CACHE the folder for root's caches.
+# CI_BUDGET is the time limit in seconds for everything together, CI_CACHE the folder for root's caches. dist/ci keeps the tables.
 set -euo pipefail
 exec </dev/null
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -25,11 +24,14 @@ failures=0  # stages that failed
 summaries=$(mktemp -d)
 programs=$(mktemp -d) # those of a machine on which ci/e2e-setup.sh never ran
 
-# stage NAME COMMAND... runs one part within what is left of the budget. A failing part does not stop the others.
+# stage STAGE [COMMAND...] runs a stage of the Makefile by COMMAND, within what is left of the budget. A failing stage does not stop
+# the others.
 stage() {
 	local name=$1 start=$SECONDS status=0 result=ok
 	shift
 	printf '\n=== %s\n' "$name"
+	mkdir -p "$summaries/$name"
+	set -- "$@" make stage "STAGE=$name" "SUMMARY=$summaries/$name/summary"
 	set -m # a process group per stage, and interrupts that are not ignored
 	timeout --kill-after=60 "$((budget > SECONDS ? budget - SECONDS : 1))" "$@" 9>&- &
 	child=$!
@@ -42,7 +44,7 @@ stage() {
 	*) result=FAILED ;;
 	esac
 	[[ $result == ok ]] || failures=$((failures + 1))
-	table+=("$(printf '%-26s %5ds  %s' "$name" "$((SECONDS - start))" "$result")")
+	table+=("$(printf '%6ds  %s  %s' "$((SECONDS - start))" "$name" "$result")")
 }
 
 # interrupted ends the running stage with everything it started.
@@ -119,7 +121,7 @@ prepare_clone() {
 		-u XDG_CACHE_HOME -u XDG_CONFIG_HOME -u XDG_DATA_HOME -u XDG_RUNTIME_DIR
 		"HOME=$home" "USER=$account" "LOGNAME=$account" GOENV=off "GOPATH=$home/go"
 	)
-	install -d -o "$account" "$summaries/user"
+	install -d -o "$account" "$summaries/test"
 	chmod 711 "$summaries"
 }
 
@@ -127,9 +129,23 @@ prepare_clone() {
 # need root count as skipped unless this is root, which runs make test-root.
 count() {
 	find "$summaries" -type f -exec cat {} + | awk -v stages="$failures" -v user="$(id -u)" '
+		$2 != "passed," { next }
 		{ passed += $1; failed += $3 }
 		{ for (i = 5; i < NF; i++) if ($(i + 1) ~ /^skipped/ || $(i + 1) == "need" && user != 0) skipped += $i }
 		END { print passed + 0 " passed, " (failed > stages ? failed : stages) + 0 " failed" (skipped ? ", " skipped " skipped" : "") }'
+}
+
+# tables keeps and prints how long stages and packages took, slowest first. Of packages it prints the first ones.
+tables() {
+	local folder=$root/dist/ci
+	mkdir -p "$folder"
+	printf '%s\n' "${table[@]}" | sort -rn >"$folder/stages.txt"
+	printf '%6ds  total\n' "$SECONDS" >>"$folder/stages.txt"
+	find "$summaries" -type f -exec sed 1d {} \; | sort -rn >"$folder/packages.txt"
+	printf '\n=== %s\n' 'slowest packages'
+	head -n 20 "$folder/packages.txt"
+	printf '\n=== %s\n' 'all stages'
+	cat "$folder/stages.txt"
 }
 
 trap cleanup EXIT
@@ -139,30 +155,23 @@ prepare_programs
 fresh=(env "PATH=$programs")
 if [[ $(id -u) == 0 ]]; then
 	prepare_user
-	stage "demo as $account" "${as_user[@]}" "${fresh[@]}" make demo
-	stage "test as $account" "${as_user[@]}" "${fresh[@]}" make test TESTFLAGS=-count=1 "SUMMARY=$summaries/user/test"
-	stage 'demo as root' "${fresh[@]}" make demo
+	stage demo "${as_user[@]}" "${fresh[@]}"
+	stage test "${as_user[@]}" "${fresh[@]}"
 	# All other tests do the same for root as for the user above. make test-root counts these again, with what they need.
-	stage 'test as root, not set up' "${fresh[@]}" make test RACE=0 'PACKAGES=$(root_packages)' TESTFLAGS=-count=1
+	stage test-as-root "${fresh[@]}"
 	bash ci/e2e-setup.sh
-	stage test-root make test-root TESTFLAGS=-count=1 "SUMMARY=$summaries/root"
+	stage test-root
 else
-	stage demo "${fresh[@]}" make demo
-	stage test "${fresh[@]}" make test TESTFLAGS=-count=1 "SUMMARY=$summaries/test"
+	stage demo "${fresh[@]}"
+	stage test "${fresh[@]}"
 fi
-stage build make build
-stage verify make verify
-# With the race detector, as above, budgets are those of smaller clusters.
-stage 'budgets in full size' make test RACE=0 PACKAGES=./src/thalassa TESTFLAGS='-count=1 -run=TestBudgets' "SUMMARY=$summaries/budgets"
-stage bench make bench BENCHTIME=1x
-stage lives make lives LIVES_TIME=60s
-stage fuzz make fuzz FUZZTIME=300x GUIDED=0
+for name in build image verify bench lives fuzz; do
+	stage "$name"
+done
 if [[ $(id -u) == 0 ]]; then
-	stage e2e make e2e "SUMMARY=$summaries/e2e"
+	stage e2e
 fi
 
-printf '\n=== %s\n' 'all stages'
-printf '%s\n' "${table[@]}"
-printf '%-26s %5ds\n' total "$SECONDS"
+tables
 count
 exit "$((failures > 0))"

@@ -91,6 +91,29 @@ func TestClusterIsBuiltByItsUser(t *testing.T) {
 	}
 }
 
+// TestStageRuns: a stage is a target with the sizes of CI.
+func TestStageRuns(t *testing.T) {
+	for stage, want := range map[string]string{
+		"test":         `exec bin/gotest \ -summary='out' -- -count=1`,
+		"test-as-root": `exec bin/gotest -race=0 -packages='./src/emulator/`,
+		"lives":        `exec bin/lives -time=60s`,
+		"fuzz":         `exec bin/fuzz -time=300x -guided=false`,
+		"bench":        `exec bin/bench -time=1x`,
+		"unknown":      `make stage needs STAGE, one of: `,
+	} {
+		command := exec.CommandContext(t.Context(), "make", "--dry-run", "stage", "STAGE="+stage, "SUMMARY=out")
+		command.Dir = repotest.Root(t)
+		output, err := command.CombinedOutput()
+		text := strings.Join(strings.Fields(string(output)), " ")
+		if (err != nil) != (stage == "unknown") || !strings.Contains(text, want) {
+			t.Errorf("%s: %v, and it runs %s, want %s", stage, err, text, want)
+		}
+		if stage == "test-as-root" && strings.Contains(text, "-summary") {
+			t.Errorf("%s counts tests that test-root counts, too: %s", stage, text)
+		}
+	}
+}
+
 // TestPackagesOfRoot checks that make test-root runs all packages with tests that need root.
 func TestPackagesOfRoot(t *testing.T) {
 	root := os.DirFS(repotest.Root(t))

@@ -5,8 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -68,19 +71,21 @@ func newStand(t *testing.T) stand {
 	return s
 }
 
-// make is the stand-in for make. Whatever runs, it says the same closing line, and $FAKE_FAILURE is a target that fails.
+// make is the stand-in for make. Every stage that runs tests prints the same closing line, and $FAKE_FAILURE is a stage that fails.
 func (s stand) make() string {
 	return `for program in ` + strings.Join(s.programs, " ") + `; do
 	command -v "$program" >/dev/null && found="$found $program"
 done
 echo "make as $FAKE_ID: $* |$found" >>` + s.log + `
-for word; do case "$word" in
-SUMMARY=*) echo '5 passed, 0 failed, 1 skipped, 39 need root (make test-root)' >"${word#SUMMARY=}" ;;
-"$FAKE_FAILURE") exit 2 ;;
+for word; do case "$*:$word" in
+*' STAGE=test '*:SUMMARY=* | *' STAGE=test-root '*:SUMMARY=* | *' STAGE=e2e '*:SUMMARY=*)
+	printf '%s\n' '5 passed, 0 failed, 1 skipped, 39 need root (make test-root)' '   70.5s  example.com/b' '    9.0s  example.com/a' \
+		>"${word#SUMMARY=}" ;;
+*":STAGE=$FAKE_FAILURE") exit 2 ;;
 esac; done`
 }
 
-// run runs ci/run.sh as a user, with a target of make that fails. It returns what was logged and printed.
+// run runs ci/run.sh as a user, with a stage that fails. It returns what was logged and printed.
 func (s stand) run(t *testing.T, user, failure string) (log []string, output string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(s.root, "ci/run.sh"))
@@ -97,17 +102,15 @@ func (s stand) run(t *testing.T, user, failure string) (log []string, output str
 // TestFreshMachineFirst: the commands that README names run before anything is installed for the rest, and do not find
 // what is installed already.
 func TestFreshMachineFirst(t *testing.T) {
-	const test = "test TESTFLAGS=-count=1 SUMMARY="
 	for name, tt := range map[string]struct {
 		user  string
 		fresh []string
 		next  string
 	}{
 		"root": {"0", []string{
-			"make as 1234: demo", "make as 1234: " + test,
-			"make as 0: demo", "make as 0: test RACE=0 PACKAGES=$(root_packages)",
+			"make as 1234: stage STAGE=demo ", "make as 1234: stage STAGE=test ", "make as 0: stage STAGE=test-as-root ",
 		}, "e2e-setup"},
-		"user": {"1000", []string{"make as 1000: demo", "make as 1000: " + test}, "make as 1000: build"},
+		"user": {"1000", []string{"make as 1000: stage STAGE=demo ", "make as 1000: stage STAGE=test "}, "make as 1000: stage STAGE=build "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t)
@@ -137,9 +140,9 @@ func TestFreshMachineFirst(t *testing.T) {
 // TestRunEndsWithACount: what needs root counts as skipped, unless make test-root ran it.
 func TestRunEndsWithACount(t *testing.T) {
 	for name, tt := range map[string]struct{ user, failure, want string }{
-		"root":               {"0", "", "20 passed, 0 failed, 4 skipped"},
-		"user":               {"1000", "", "10 passed, 0 failed, 80 skipped"},
-		"a stage that fails": {"1000", "bench", "10 passed, 1 failed, 80 skipped"},
+		"root":               {"0", "", "15 passed, 0 failed, 3 skipped"},
+		"user":               {"1000", "", "5 passed, 0 failed, 40 skipped"},
+		"a stage that fails": {"1000", "bench", "5 passed, 1 failed, 40 skipped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, output, err := newStand(t).run(t, tt.user, tt.failure)
@@ -148,6 +151,63 @@ func TestRunEndsWithACount(t *testing.T) {
 				t.Errorf("it ends with %q and %v, want %q\n%s", last, err, tt.want, output)
 			}
 		})
+	}
+}
+
+// TestRunKeepsTables: how long stages and packages took, slowest first, is printed and kept in dist/ci.
+func TestRunKeepsTables(t *testing.T) {
+	s := newStand(t)
+	_, output, err := s.run(t, "0", "bench")
+	if err == nil {
+		t.Error("a stage failed, and ci/run.sh did not")
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(s.root, "dist", "ci", name))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		return string(text)
+	}
+	const one, other = "   70.5s  example.com/b\n", "    9.0s  example.com/a\n"
+	packages, stages := read("packages.txt"), read("stages.txt")
+	if want := strings.Repeat(one, 3) + strings.Repeat(other, 3); packages != want {
+		t.Errorf("packages are\n%swant\n%s", packages, want)
+	}
+	for _, want := range []string{`(?m)^ +\d+s  bench  FAILED$`, `(?m)^ +\d+s  e2e  ok$`, `\n +\d+s  total\n$`} {
+		if !regexp.MustCompile(want).MatchString(stages) {
+			t.Errorf("stages are\n%swant a line %s", stages, want)
+		}
+	}
+	if !strings.Contains(output, packages) || !strings.Contains(output, stages) {
+		t.Errorf("the tables are not printed:\n%s", output)
+	}
+}
+
+// TestStages: .ci/run and GitHub's workflow run the same stages, which the Makefile defines.
+func TestStages(t *testing.T) {
+	log, output, _ := newStand(t).run(t, "0", "")
+	root := repotest.Root(t)
+	stages := func(text, pattern string) []string {
+		var names []string
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			names = append(names, match[1])
+		}
+		slices.Sort(names)
+		return names
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	want := stages(read("Makefile"), `(?m)^stage_(\S+) :=`)
+	if diff := cmp.Diff(want, stages(strings.Join(log, "\n"), `\bSTAGE=(\S+)`)); diff != "" || len(want) == 0 {
+		t.Errorf("stages (-Makefile +ci/run.sh):\n%s\n%s", diff, output)
+	}
+	if diff := cmp.Diff(want, stages(read(".github/workflows/checks.yaml"), `\bSTAGE=(\S+)`)); diff != "" {
+		t.Errorf("stages (-Makefile +checks.yaml):\n%s", diff)
 	}
 }
 
