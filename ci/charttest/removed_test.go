@@ -53,7 +53,7 @@ func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 				t.Errorf("%s accepts %s", engine, set)
 				continue
 			}
-			if got := sentences(t, err.Error()); len(got) != 1 || !strings.Contains(got[0], " is no value of this chart: ") || !strings.Contains(got[0], successor) {
+			if got := sentences(t, err.Error()); len(got) != 1 || !strings.Contains(got[0], " is not a value of this chart: ") || !strings.Contains(got[0], successor) {
 				t.Errorf("%s with %s: the chart says %q, want one sentence with %s", engine, set, got, successor)
 			}
 		}
@@ -67,7 +67,7 @@ func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 		for _, successor := range regexp.MustCompile(`[a-z][a-zA-Z]*(\.[a-z][a-zA-Z]*)+|^set ([a-zA-Z]+) instead$`).FindAllString(advice, -1) {
 			successor = strings.TrimSuffix(strings.TrimPrefix(successor, "set "), " instead")
 			if !slices.Contains(values, successor) {
-				t.Errorf("%s: %q names %s, which is no value", name, advice, successor)
+				t.Errorf("%s: %q names %s, which is not a value", name, advice, successor)
 			}
 		}
 		if slices.Contains(values, name) {
@@ -89,8 +89,8 @@ func TestRemovedValuesNameTheirSuccessors(t *testing.T) {
 		}
 	}
 	for want, sets := range map[string][]string{
-		"port is no value of this chart: set securePort instead":               {"port=10258"},
-		"metrics.old is no value of this chart: set metrics.tlsSecret instead": {"metrics.old.name=a"},
+		"port is not a value of this chart: set securePort instead":               {"port=10258"},
+		"metrics.old is not a value of this chart: set metrics.tlsSecret instead": {"metrics.old.name=a"},
 	} {
 		err := render(sets...)
 		if err == nil {

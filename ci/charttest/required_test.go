@@ -99,13 +99,13 @@ func TestFlagsOfTheChartAreRefused(t *testing.T) {
 				t.Fatal("it may be overridden")
 			}
 			got := sentences(t, err.Error())
-			if len(got) != 1 || !regexp.MustCompile("^extraArgs."+flag+" is a flag the chart sets itself: (set|leave) .").MatchString(got[0]) {
+			if len(got) != 1 || !regexp.MustCompile("^extraArgs."+flag+" is a flag that the chart sets itself: (set|leave) .").MatchString(got[0]) {
 				t.Errorf("the chart says %q", got)
 			}
 		})
 	}
 	got := sentences(t, refusal(t, minimal(t, hosting("extraArgs.authentication-skip-lookup=false")...)))
-	if len(got) != 1 || !strings.Contains(got[0], "must not believe clients of the served cluster") {
+	if len(got) != 1 || !strings.Contains(got[0], "must not trust clients of the served cluster") {
 		t.Errorf("with profile managed: %q", got)
 	}
 }

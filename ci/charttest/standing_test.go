@@ -87,7 +87,7 @@ func TestNullIsToldAlike(t *testing.T) {
 				t.Errorf("%s accepts %s=null", engine, path)
 				continue
 			}
-			want := []string{path + " is null: give it a value, or leave it out to have the default"}
+			want := []string{path + " is null: set a value, or leave it out to use the default"}
 			if got := sentences(t, err.Error()); !slices.Equal(got, want) {
 				t.Errorf("%s with %s=null: the chart says %q, want %q", engine, path, got, want)
 			}
@@ -142,7 +142,7 @@ func TestKeysAreNamedWhereTheyAre(t *testing.T) {
 		}
 		reserved := nest("cloudConfig.additionalLabels", map[string]any{"k8s.thalassa.cloud/cluster": "a"})
 		_, _, err := render(chartDir, release(merge(minimal(t), reserved)))
-		if want := "cloudConfig.additionalLabels has k8s.thalassa.cloud/cluster: "; err == nil || !strings.Contains(err.Error(), want) {
+		if want := "cloudConfig.additionalLabels contains k8s.thalassa.cloud/cluster: "; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", engine, err, want)
 		}
 	}

@@ -36,12 +36,12 @@ func TestNames(t *testing.T) {
 // TestNamesThatNoServiceCanHave are refused in one sentence, whether the Service is rendered or not.
 func TestNamesThatNoServiceCanHave(t *testing.T) {
 	for name, test := range map[string]struct{ release, override, want string }{
-		"a digit first":     {"cloud", "9ccm", "fullnameOverride makes objects named 9ccm, "},
-		"too long":          {"cloud", strings.Repeat("a", 64), "fullnameOverride makes objects named " + strings.Repeat("a", 64) + ", "},
-		"a dash last":       {"cloud", "ccm-", "fullnameOverride makes objects named ccm-, "},
-		"capitals":          {"cloud", "CCM", "fullnameOverride makes objects named CCM, "},
-		"a release's digit": {"9", "", "the name of the release makes objects named 9-thalassa-ccm, "},
-		"a release's dot":   {"cloud.eu", "", "the name of the release makes objects named cloud.eu-thalassa-ccm, "},
+		"a digit first":     {"cloud", "9ccm", "fullnameOverride gives the objects the name 9ccm, "},
+		"too long":          {"cloud", strings.Repeat("a", 64), "fullnameOverride gives the objects the name " + strings.Repeat("a", 64) + ", "},
+		"a dash last":       {"cloud", "ccm-", "fullnameOverride gives the objects the name ccm-, "},
+		"capitals":          {"cloud", "CCM", "fullnameOverride gives the objects the name CCM, "},
+		"a release's digit": {"9", "", "the name of the release gives the objects the name 9-thalassa-ccm, "},
+		"a release's dot":   {"cloud.eu", "", "the name of the release gives the objects the name cloud.eu-thalassa-ccm, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := chart.Render(t.Context(), chartDir, chart.Release{

@@ -64,22 +64,56 @@ func commentsOf(document string) []string {
 
 const pageBegin = `# Permissions in Kubernetes
 
-<!-- Made from the chart's rules and the comments above them, by the tests in ci/rbactest. -->
+<!-- Generated from the chart's rules and the comments above them, by the tests in ci/rbactest. -->
 
-What the chart permits the program, with the default values but for those named. Controllers that are off need less, and are given
-less. There are no wildcards, and no access to Secrets or, but for one by name that Kubernetes publishes, ConfigMaps.
+The chart grants the program these permissions, with default values unless a section names others. A controller that is disabled needs
+fewer permissions, and gets fewer. No rule contains a wildcard. The program has no access to Secrets. It can read one ConfigMap by
+name, which Kubernetes publishes.
 
-That the rules are what the program uses is proven by its tests: with accounts shared, with an account for every controller, and as
-the managed profile, it is run with each set of controllers, also with none, and with what else changes the rules, against a real API
-server and does everything it can do. What its accounts did by the audit log is compared with the rules, in both directions; whoever
-else used one of them fails the test.
-One rule is left over: with profile managed, where readers of metrics show certificates, ` + "`tokenreviews`" + ` is used only if somebody
-shows a token.
+Tests compare these rules with what the program does. They run the program against a real API server with shared accounts, with an
+account for every controller, and with profile managed, each with every set of controllers, and make it do everything that it can do.
+They then compare the requests in the audit log with the rules: a request without a rule and a rule without a request are failures. If
+a client other than the program uses one of its accounts, the test also fails.
+One rule has an exception. With profile managed and readers that authenticate with certificates, the program uses ` + "`tokenreviews`" + ` only
+if a client sends a token.
 
-The RoleBinding whose name ends in ` + "`-authentication-reader`" + ` binds Kubernetes' own Role
-` + "`extension-apiserver-authentication-reader`" + `: the certificate authorities of API clients, so that the HTTPS port recognises who asks.
-With profile managed there is none: the port trusts the authority it is given.
+The RoleBinding whose name ends with ` + "`-authentication-reader`" + ` refers to the Role ` + "`extension-apiserver-authentication-reader`" + `,
+which Kubernetes creates. It permits reading the certificate authorities of API clients, with which the HTTPS port authenticates its
+clients. With profile managed, this RoleBinding does not exist. The port then trusts the certificate authority in
+` + "`metrics.clientCA`" + `.
 `
+
+// pageSection is a table of the page: the rules of the roles whose names end with role, with these values.
+type pageSection struct{ title, note, values, role string }
+
+func pageSections() []pageSection {
+	return []pageSection{
+		{"Minimal", "The default.", "", ""},
+		{
+			"An account for every controller",
+			"This table is for `useServiceAccountCredentials.enabled: true`, `cloudConfig.loadBalancer.removeOrphans: true` and\n" +
+				"`cloudConfig.routes.enabled: true`. Only with `removeOrphans`, the account `service-controller` may list `services`. Only with\n" +
+				"`routes`, there is an account `route-controller`. With a workload identity and without a CA bundle, there is no account\n" +
+				"`cloud-provider-thalassa`: it creates only events about files with secrets, and there are then no such files.\n\n" +
+				"The accounts are in kube-system. In most clusters, kube-controller-manager also uses the accounts `node-controller`,\n" +
+				"`route-controller` and `service-controller`. Kubernetes binds them to roles such as `system:controller:node-controller`, which\n" +
+				"grant more permissions, for example to delete pods.",
+			accounts + "cloudConfig: {clusterCIDR: 10.244.0.0/16, loadBalancer: {removeOrphans: true}, routes: {enabled: true}}\n", "",
+		},
+		{
+			"As specified",
+			"This table is for `rbac.mode: spec`. It contains the rules of the\n" +
+				"[specification](https://kubernetes.io/docs/concepts/architecture/cloud-controller/#authorization) of Kubernetes, and the rules that\n" +
+				"the program needs in addition. The program does not use all rules of the specification. With an account for every controller, the\n" +
+				"role of the program's own account contains the specification.",
+			"rbac: {mode: spec}", "",
+		},
+		{
+			"Readers of metrics", "This role is for the subjects in `metrics.readers`, not for the program.",
+			"metrics: {readers: [{kind: ServiceAccount, name: prometheus-k8s, namespace: monitoring}]}", "-metrics-reader",
+		},
+	}
+}
 
 // page is the whole reference page.
 func page(t *testing.T) string {
@@ -87,19 +121,7 @@ func page(t *testing.T) string {
 	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 	var text strings.Builder
 	text.WriteString(pageBegin)
-	for _, section := range []struct{ title, note, values, role string }{
-		{"Minimal", "The default.", "", ""},
-		{"An account for every controller", "`useServiceAccountCredentials.enabled: true`, and `cloudConfig.loadBalancer.removeOrphans: true`, for which alone its account may list\n" +
-			"`services`, and `cloudConfig.routes.enabled: true`, for which alone there is the account `route-controller`. There is no account `cloud-provider-thalassa` with a workload identity and without a CA bundle: then no file has secrets, of\n" +
-			"which the cloud could have something to say. The accounts are in kube-system. Where kube-controller-manager runs with accounts of its own,\n" +
-			"as in most clusters, it has the accounts `node-controller`, `route-controller` and `service-controller`, too, and Kubernetes binds them to\n" +
-			"roles like `system:controller:node-controller` and `system:controller:service-controller`, which permit more: deleting pods, for example.", accounts + "cloudConfig: {clusterCIDR: 10.244.0.0/16, loadBalancer: {removeOrphans: true}, routes: {enabled: true}}\n", ""},
-		{"As specified", "`rbac.mode: spec`. It is the [specification](https://kubernetes.io/docs/concepts/architecture/cloud-controller/#authorization)\n" +
-			"of Kubernetes, parts of which the program does not use, and what it needs beyond. With an account for every controller, the\n" +
-			"specification is in the role of the program's own account.", "rbac: {mode: spec}", ""},
-		{"Readers of metrics", "`metrics.readers` names them. This is for them and not for the program, beside what it is permitted.",
-			"metrics: {readers: [{kind: ServiceAccount, name: prometheus-k8s, namespace: monitoring}]}", "-metrics-reader"},
-	} {
+	for _, section := range pageSections() {
 		fmt.Fprintf(&text, "\n## %s\n\n%s\n\n| Role | Resource | Verbs | Why |\n|---|---|---|---|\n", section.title, section.note)
 		for _, rule := range documented(t, manifest(t, c.values(t, section.values))) {
 			if strings.HasSuffix(rule.role, section.role) {

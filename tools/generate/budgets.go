@@ -7,10 +7,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/budget"
 )
 
-// budgetFile is the reference page of what looking after Services costs.
+// budgetFile is the reference page of the limits of calls, writes, time and memory.
 const budgetFile = "docs/reference/budgets.md"
 
-// budgetPage makes the reference page from the table that tests and benchmarks use.
+// budgetPage generates the reference page from the table that tests and benchmarks use.
 func budgetPage() Generator {
 	return Generator{Name: "budgets", Files: func(context.Context, string) (map[string][]byte, error) {
 		return map[string][]byte{budgetFile: []byte(renderBudgets())}, nil
@@ -22,18 +22,19 @@ func renderBudgets() string {
 
 <!-- Made by "make generate" from the table in src/thalassa/budget. -->
 
-What looking after Services may cost. Calls and writes are to the cloud's API where nothing else is said.
+The limits of what the program costs: calls, writes, time and memory. Calls are to the API of the cloud. Writes are also to the API of
+the cloud, unless the row says otherwise.
 
 ## Counted
 
-Tests hold every version to these, in front of the emulator, which counts.
+Tests check these limits in every version. They count the requests that the emulator receives.
 
 %s
 ## Measured
 
-%s measures these on your machine, against an emulator in a process of its own, and writes them to %s. It fails when one takes
-more than %d times as much, which no busy machine explains. Half of the Services have one port and half two, and all nodes are targets of each.
-What is done for nodes comes round ten times as fast as usual there, so a minute takes six seconds.
+%s measures these values on your machine, with an emulator in its own process, and writes them to %s. It fails if a value is more
+than %d times the limit. A busy machine alone does not cause such a value. Half of the Services have one port, half have two, and all
+nodes are targets of each Service. Periodic work on nodes runs ten times as often as usual, so one minute takes six seconds.
 
 %s`, budget.Table(false), "`make bench`", "`dist/bench.json`", budget.Slack, budget.Table(true))
 }

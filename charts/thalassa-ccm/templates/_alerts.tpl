@@ -1,4 +1,4 @@
-{{/* One alert for each way to fail. Takes root, api (start of the metrics' names) and pods (a selector of them). */}}
+{{/* One alert for each kind of failure. Takes root, api (prefix of the names of metrics) and pods (a selector of the pods). */}}
 {{- define "thalassa-ccm.alerts" -}}
 {{- include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMNoLeader" "severity" "critical" "for" "5m"
@@ -107,7 +107,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* The kinds of objects that are listed again and again, as a regular expression. Empty: none are for certain. */}}
+{{/* The kinds of objects that are listed periodically, as a regular expression. Empty: it is not known. */}}
 {{- define "thalassa-ccm.followed" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- if and $work.services (not (include "thalassa-ccm.neverLooks" .)) -}}
@@ -117,20 +117,20 @@ machine
 {{- end -}}
 {{- end -}}
 
-{{/* Seconds after which a list is old: half an hour, or three times as long as until the next one. */}}
+{{/* Seconds after which a list is old: half an hour, or three intervals between lists. */}}
 {{- define "thalassa-ccm.oldAge" -}}
 {{- $period := (.Values.cloudConfig.loadBalancer).driftPeriod | default 0 | int -}}
 {{- mul 3 (max 600 $period) -}}
 {{- end -}}
 
-{{/* Seconds after which a look for drift is overdue: twenty minutes, or twice as long as until the next one. A new leader has had none
-yet, so it has to be overdue for as long again. */}}
+{{/* Seconds after which a check for drift is overdue: twenty minutes, or two intervals between checks. A new leader has not checked
+yet, so the alert waits for this time again. */}}
 {{- define "thalassa-ccm.overdue" -}}
 {{- $period := (.Values.cloudConfig.loadBalancer).driftPeriod | default 0 | int -}}
 {{- mul 2 (max 600 $period) -}}
 {{- end -}}
 
-{{/* An alert. Its runbook is the heading of the same name. */}}
+{{/* An alert. Its runbook is the section with the same name. */}}
 {{- define "thalassa-ccm.alert" -}}
 - alert: {{ .name }}
   expr: {{ .expr | squote }}

@@ -1,6 +1,6 @@
 {{/*
-The flags, sorted by name. extraArgs wins over the chart's own flags; those that
-have a value of their own are refused by thalassa-ccm.validate.
+The flags, sorted by name. extraArgs takes precedence over the flags of the chart.
+thalassa-ccm.validate refuses flags that a value of the chart sets.
 */}}
 {{- define "thalassa-ccm.args" -}}
 {{- $config := include "thalassa-ccm.configExisting" . | fromJson -}}
@@ -48,7 +48,7 @@ have a value of their own are refused by thalassa-ccm.validate.
 {{- end -}}
 {{- end -}}
 
-{{/* All controllers but those that are off; empty if none is. */}}
+{{/* The controllers that are enabled; empty if all are. */}}
 {{- define "thalassa-ccm.controllers" -}}
 {{- $off := list -}}
 {{- range $name, $on := .Values.controllers -}}
@@ -57,7 +57,7 @@ have a value of their own are refused by thalassa-ccm.validate.
 {{- if $off -}}*{{ join "" $off }}{{- end -}}
 {{- end -}}
 
-{{/* How the HTTPS port identifies itself, and its clients. */}}
+{{/* Certificate of the HTTPS port, and certificate authority of its clients. */}}
 {{- define "thalassa-ccm.portArgs" -}}
 {{- $args := dict -}}
 {{- if (.Values.metrics).tlsSecret -}}
@@ -71,8 +71,8 @@ have a value of their own are refused by thalassa-ccm.validate.
 {{- end -}}
 
 {{/*
-Everything about Kubernetes is asked in the cluster that is served. Its certificate
-authorities are not trusted: its users are not the provider's.
+All requests to Kubernetes go to the served cluster. Its certificate authorities are
+not trusted, because its users are not those of the provider.
 */}}
 {{- define "thalassa-ccm.tenantArgs" -}}
 {{- $kubeconfig := printf "%s/%s" (include "thalassa-ccm.tenantDirectory" .) (((.Values.tenant).kubeconfig).key | default "kubeconfig") -}}
@@ -83,7 +83,7 @@ authorities are not trusted: its users are not the provider's.
   "kubeconfig" $kubeconfig | toJson -}}
 {{- end -}}
 
-{{/* A value as text. JSON, because Go would write the number 1000000 as 1e+06. */}}
+{{/* A value as a string. JSON, because Go formats the number 1000000 as 1e+06. */}}
 {{- define "thalassa-ccm.scalar" -}}
 {{- if kindIs "string" . -}}{{ . }}{{- else -}}{{ toJson . }}{{- end -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-{{/* Where the pod finds its configuration, its credentials and further certificates. */}}
+{{/* Paths of the configuration, the credentials and additional certificates in the pod. */}}
 {{- define "thalassa-ccm.configDirectory" -}}/etc/thalassa-ccm/config{{- end -}}
 {{- define "thalassa-ccm.credentialsDirectory" -}}/etc/thalassa-ccm/credentials{{- end -}}
 {{- define "thalassa-ccm.tokenDirectory" -}}/var/run/secrets/thalassa{{- end -}}
@@ -19,7 +19,7 @@
 {{- end -}}
 {{- define "thalassa-ccm.caText" -}}{{- (.Values.caBundle).pem | default "" -}}{{- end -}}
 
-{{/* Name of the Secret with the credentials: somebody's, or the one made from values. Empty: none. */}}
+{{/* Name of the Secret with the credentials: an existing one, or the one created from values. Empty: none. */}}
 {{- define "thalassa-ccm.credentialsSecret" -}}
 {{- if ((.Values.credentials).create).enabled -}}
 {{- include "thalassa-ccm.nameWith" (dict "root" . "suffix" "credentials") -}}
@@ -28,7 +28,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The file with further certificates; empty without any. */}}
+{{/* Path of the file with additional certificates; empty if there is none. */}}
 {{- define "thalassa-ccm.caFile" -}}
 {{- $existing := include "thalassa-ccm.caExisting" . | fromJson -}}
 {{- if $existing.name -}}
@@ -38,7 +38,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* How the program authenticates: the place of the credentials, never the credentials themselves. */}}
+{{/* How the program authenticates: the paths of the credentials, not the credentials. */}}
 {{- define "thalassa-ccm.cloudCredentials" -}}
 {{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
 {{- if $identity.enabled -}}
@@ -56,7 +56,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The keys of the configuration file: those under cloudConfig, and the rarely used ones under advanced. As JSON. */}}
+{{/* The keys of the configuration file under cloudConfig and advanced, as JSON. */}}
 {{- define "thalassa-ccm.configKeys" -}}
 {{- $keys := deepCopy (omit .Values.cloudConfig "existing") -}}
 {{- range $section, $values := .Values.advanced | default dict -}}
@@ -68,8 +68,8 @@
 {{- end -}}
 
 {{/*
-The configuration file: the values under cloudConfig and advanced without the empty ones, and
-where the credentials are. Never the credentials themselves.
+The configuration file: the values under cloudConfig and advanced that are not empty, and the
+paths of the credentials. It does not contain the credentials.
 */}}
 {{- define "thalassa-ccm.cloudConfig" -}}
 {{- $config := dict "cloudCredentials" (include "thalassa-ccm.cloudCredentials" . | fromJson) -}}

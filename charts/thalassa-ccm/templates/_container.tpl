@@ -21,7 +21,7 @@ livenessProbe:
   {{- include "thalassa-ccm.probe" (dict "path" "/livez" "timing" .Values.livenessProbe) | nindent 2 }}
 readinessProbe:
   {{- include "thalassa-ccm.probe" (dict "path" "/readyz" "timing" .Values.readinessProbe) | nindent 2 }}
-# The reason why the binary gave up, shown by kubectl describe.
+# kubectl describe shows the reason why the program ended.
 terminationMessagePolicy: FallbackToLogsOnError
 {{- with .Values.resources }}
 resources:
@@ -46,8 +46,8 @@ httpGet:
 {{- end -}}
 
 {{/*
-Events about credentials are made on the pod, which only exists in the cluster it runs in: where that
-is not the one that is served, the pod is not told who it is, and they are in the log.
+Events about credentials are created on the pod. The pod does not exist in a served cluster that is
+another one. Then the pod has no variables with its name, and the log contains these events.
 */}}
 {{- define "thalassa-ccm.env" -}}
 {{- include "thalassa-ccm.ownEnv" . }}
@@ -58,8 +58,8 @@ is not the one that is served, the pod is not told who it is, and they are in th
 
 {{- define "thalassa-ccm.ownEnv" -}}
 {{- if contains "$(HOST_IP)" (include "thalassa-ccm.args" .) }}
-# Only for those who ask for it: a node that no cloud controller manager has initialised may have no address yet,
-# and kubelet starts no container that wants to know it.
+# Only if a flag refers to it: a node that is not initialised may have no address, and the kubelet then
+# does not start a container that refers to the address.
 - name: HOST_IP
   valueFrom:
     fieldRef:

@@ -1,4 +1,4 @@
-{{/* Where a monitor in another namespace finds the pods or their Service. Without this it looks in its own namespace. */}}
+{{/* Namespace that a monitor in another namespace selects from. By default, a monitor selects from its own namespace. */}}
 {{- define "thalassa-ccm.scrapedNamespace" -}}
 {{- if (.Values.scrape).namespace -}}
 namespaceSelector:
@@ -7,7 +7,7 @@ namespaceSelector:
 {{- end -}}
 {{- end -}}
 
-{{/* One endpoint of either monitor. ownToken: Prometheus shows the token of its own ServiceAccount. */}}
+{{/* The endpoint of a ServiceMonitor or PodMonitor. ownToken: Prometheus uses the token of its own ServiceAccount. */}}
 {{- define "thalassa-ccm.endpoint" -}}
 {{- $scrape := .root.Values.scrape | default dict -}}
 port: metrics
@@ -38,7 +38,7 @@ tlsConfig:
   {{- include "thalassa-ccm.scrapeTLS" .root | trim | nindent 2 }}
 {{- end -}}
 
-{{/* With no authority to check against, the port's certificate, which the program signs itself, is not checked. */}}
+{{/* Without a certificate authority, Prometheus does not verify the certificate of the port, which is self-signed. */}}
 {{- define "thalassa-ccm.scrapeTLS" -}}
 {{- $scrape := .Values.scrape | default dict -}}
 {{- with ($scrape.ca).existingSecret | default (.Values.metrics).tlsSecret }}

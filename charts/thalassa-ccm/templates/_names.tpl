@@ -1,14 +1,14 @@
-{{/* Name of what is installed: that of the chart, or nameOverride. */}}
+{{/* Name of the application: nameOverride, or the name of the chart. */}}
 {{- define "thalassa-ccm.name" -}}
 {{- .Values.nameOverride | default .Chart.Name -}}
 {{- end -}}
 
-{{/* Namespace of the objects that need not be in kube-system. */}}
+{{/* Namespace of the objects that do not have to be in kube-system. */}}
 {{- define "thalassa-ccm.namespace" -}}
 {{- .Values.namespaceOverride | default .Release.Namespace -}}
 {{- end -}}
 
-{{/* Name of the chart's objects: the release's name, with the name of what is installed once. */}}
+{{/* Name of the chart's objects: the name of the release, which contains the name of the application once. */}}
 {{- define "thalassa-ccm.fullname" -}}
 {{- $own := include "thalassa-ccm.name" . -}}
 {{- $name := printf "%s-%s" .Release.Name $own -}}
@@ -45,15 +45,15 @@ of ten characters or a little less, from an alphabet of its own.
 {{- .Values.serviceAccount.name | default (include "thalassa-ccm.fullname" .) -}}
 {{- end -}}
 
-{{/* Labels pods are selected by. A workload's selector cannot be changed: these must stay as they are. */}}
+{{/* Labels that select the pods. They must not change, because the selector of a workload is immutable. */}}
 {{- define "thalassa-ccm.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "thalassa-ccm.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{/*
-The label that a ServiceMonitor selects the Service by. It is no label that an installer owns: Argo CD, when it tracks objects by
-label, overwrites app.kubernetes.io/instance on the Service, but not in the selector of the ServiceMonitor.
+The label that a ServiceMonitor selects the Service by. Installers do not write it. If Argo CD tracks objects by label, it overwrites
+app.kubernetes.io/instance on the Service, but not in the selector of the ServiceMonitor.
 */}}
 {{- define "thalassa-ccm.metricsLabels" -}}
 k8s.thalassa.cloud/metrics-service: {{ include "thalassa-ccm.nameWith" (dict "root" . "suffix" "metrics") | quote }}
@@ -80,8 +80,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{/*
-Labels and annotations of an object. Takes root, and optionally labels and annotations that
-only this object has; they win over those of all objects, and the chart's own labels over both.
+Labels and annotations of an object. Takes root, and optionally labels and annotations of only
+this object. They take precedence over those of all objects, and the chart's own labels over both.
 */}}
 {{- define "thalassa-ccm.metadata" -}}
 labels:
@@ -95,7 +95,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* Image reference. A digest wins over the tag, so that what was tested is what runs. */}}
+{{/* Image reference. A digest takes precedence over a tag. */}}
 {{- define "thalassa-ccm.image" -}}
 {{- with (.Values.global).imageRegistry | default .Values.image.registry }}{{ . }}/{{ end -}}
 {{- .Values.image.repository -}}
@@ -106,7 +106,7 @@ annotations:
 {{- end -}}
 {{- end -}}
 
-{{/* The Secrets with registry credentials as {"items": [{"name": ...}]}; global ones may be mere names. */}}
+{{/* The Secrets with registry credentials as {"items": [{"name": ...}]}. A global one may be only a name. */}}
 {{- define "thalassa-ccm.pullSecrets" -}}
 {{- $secrets := list -}}
 {{- range concat (.Values.imagePullSecrets | default list) ((.Values.global).imagePullSecrets | default list) -}}

@@ -1,4 +1,4 @@
-{{/* One rule: networks and ports to go to. Ports that are null are the default, so that nothing opens by itself; none are all. */}}
+{{/* One egress rule, with networks and ports. If ports is null, the default ports are used. If ports is empty, all ports are permitted. */}}
 {{- define "thalassa-ccm.egress" -}}
 {{- $to := .to | default dict -}}
 ports:

@@ -1,4 +1,4 @@
-{{/* How many of the nodes in .nodes the pods may run on by their labels, as {"all", "matching"}. */}}
+{{/* Number of all nodes in .nodes, and of those whose labels match the pods, as {"all", "matching"}. */}}
 {{- define "thalassa-ccm.nodes" -}}
 {{- $all := 0 -}}
 {{- $matching := 0 -}}
@@ -19,7 +19,7 @@
 {{- dict "all" $all "matching" $matching | toJson -}}
 {{- end -}}
 
-{{/* "true" if one term of a node selector matches: one without expressions matches no node. */}}
+{{/* "true" if one term of a node selector matches. A term without expressions matches no node. */}}
 {{- define "thalassa-ccm.anyTerm" -}}
 {{- $found := false -}}
 {{- range .terms -}}

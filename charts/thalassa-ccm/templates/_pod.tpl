@@ -1,4 +1,4 @@
-{{/* How a workload keeps old revisions and counts pods as available, where values say so. */}}
+{{/* Fields of a workload for old revisions and available pods, if they are set in values. */}}
 {{- define "thalassa-ccm.history" -}}
 {{- $fields := dict -}}
 {{- if not (kindIs "invalid" .Values.revisionHistoryLimit) -}}
@@ -11,8 +11,8 @@
 {{- end -}}
 
 {{/*
-Seconds that the pod gets to stop. The program waits for a write to the cloud as long as one call may take, and needs up to 15 seconds
-more to release the lease and to exit.
+Grace period of the pod, in seconds. The program waits for a write to the cloud for at most the timeout of one call, and needs up to 15
+seconds more to release the lease and to exit.
 */}}
 {{- define "thalassa-ccm.gracePeriod" -}}
 {{- $call := ((.Values.cloudConfig).api).callTimeout | default 30 -}}
@@ -25,7 +25,7 @@ metadata:
   annotations:
     kubectl.kubernetes.io/default-container: cloud-controller-manager
     {{- if not (include "thalassa-ccm.configExisting" . | fromJson).name }}
-    # The configuration is read once, at the start: a new one needs new pods.
+    # The program reads the configuration only when it starts. A new checksum replaces the pods.
     checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum }}
     {{- end }}
     {{- with merge (dict) (.Values.podAnnotations | default dict) (.Values.commonAnnotations | default dict) }}

@@ -1,14 +1,14 @@
-{{/* "true" if this release is the workload's side: all of self-managed, or part hosting. */}}
+{{/* "true" if this release installs the workload: profile self-managed, or part hosting. */}}
 {{- define "thalassa-ccm.hosting" -}}
 {{- if or (ne .Values.profile "managed") (eq (.Values.part | default "") "hosting") -}}true{{- end -}}
 {{- end -}}
 
-{{/* "true" if this release is in the cluster that is served: all of self-managed, or part tenant. */}}
+{{/* "true" if this release is in the served cluster: profile self-managed, or part tenant. */}}
 {{- define "thalassa-ccm.served" -}}
 {{- if or (ne .Values.profile "managed") (eq (.Values.part | default "") "tenant") -}}true{{- end -}}
 {{- end -}}
 
-{{/* What a value that is null means; it depends on the profile. */}}
+{{/* Default of a value that is null; it depends on the profile. */}}
 {{- define "thalassa-ccm.kind" -}}
 {{- .Values.kind | default (ternary "Deployment" "DaemonSet" (eq .Values.profile "managed")) -}}
 {{- end -}}
@@ -29,7 +29,7 @@ system-cluster-critical
 {{- end -}}
 {{- end -}}
 
-{{/* Every taint: new nodes carry several, and the pod is what removes the first of them. */}}
+{{/* All taints: new nodes have several taints, and these pods remove the first of them. */}}
 {{- define "thalassa-ccm.tolerations" -}}
 {{- if not (kindIs "invalid" .Values.tolerations) -}}
 {{- .Values.tolerations | toJson -}}
@@ -40,7 +40,7 @@ system-cluster-critical
 {{- end -}}
 {{- end -}}
 
-{{/* The label of control-plane nodes has a value in some distributions and none in others. */}}
+{{/* The label of control-plane nodes has a value in some distributions, and an empty value in others. */}}
 {{- define "thalassa-ccm.controlPlane" -}}
 requiredDuringSchedulingIgnoredDuringExecution:
   nodeSelectorTerms:
@@ -74,7 +74,7 @@ preferredDuringSchedulingIgnoredDuringExecution:
 {{- $affinity | toJson -}}
 {{- end -}}
 
-{{/* Constraints as {"items": [...]}; those without a selector are about the chart's own pods. */}}
+{{/* Constraints as {"items": [...]}. A constraint without a selector applies to the chart's pods. */}}
 {{- define "thalassa-ccm.spread" -}}
 {{- $constraints := list -}}
 {{- $selector := dict "labelSelector" (dict "matchLabels" (include "thalassa-ccm.selectorLabels" . | fromYaml)) -}}
@@ -89,19 +89,19 @@ preferredDuringSchedulingIgnoredDuringExecution:
 {{- dict "items" $constraints | toJson -}}
 {{- end -}}
 
-{{/* Two pods on one host would fight for the port: there the old one goes first. */}}
+{{/* Two pods on one host need the same port. There, the old pod is stopped before the new one starts. */}}
 {{- define "thalassa-ccm.strategy" -}}
 {{- if .Values.updateStrategy -}}
 {{- .Values.updateStrategy | toYaml -}}
 {{- else if eq (include "thalassa-ccm.kind" .) "DaemonSet" -}}
 type: RollingUpdate
 rollingUpdate:
-  # The old pod goes first: on one host both would need the same port.
+  # The old pod is stopped first, because both pods need the same port of the host.
   maxSurge: 0
   maxUnavailable: 1
 {{- else if eq (include "thalassa-ccm.hostNetwork" .) "true" -}}
-# All old pods go first. With fewer nodes than pods, one that waits for the port would otherwise be all that may be
-# unavailable, and no old one would ever go. Work rests for as long as the new ones need to start.
+# All old pods are stopped first. Otherwise, with fewer nodes than pods, a pod that waits for the port would be the only
+# pod that may be unavailable, and no old pod would be stopped. No pod is active until the new ones have started.
 type: Recreate
 {{- else -}}
 type: RollingUpdate
@@ -112,32 +112,32 @@ rollingUpdate:
 {{- end -}}
 
 {{/*
-"true" if the configuration names files with secrets, credentials or certificates, which are read
-again when they change. The token of a workload identity is none of them.
+"true" if the configuration refers to files with secrets (credentials or certificates), which are
+read again when they change. The token of a workload identity is not one of these files.
 */}}
 {{- define "thalassa-ccm.secretFiles" -}}
 {{- $identity := include "thalassa-ccm.workloadIdentity" . | fromJson -}}
 {{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (not $identity.enabled) (include "thalassa-ccm.caFile" .) -}}true{{- end -}}
 {{- end -}}
 
-{{/* "true" if nobody looks in the cloud for what was changed by hand, or left behind. */}}
+{{/* "true" if the cloud is not checked periodically for manual changes and orphans. */}}
 {{- define "thalassa-ccm.neverLooks" -}}
 {{- if eq (toString (.Values.cloudConfig.loadBalancer).driftPeriod) "0" -}}true{{- end -}}
 {{- end -}}
 
-{{/* "true" if what Services left behind is removed, or nobody here can tell. */}}
+{{/* "true" if orphans are deleted, or if the configuration is not known to the chart. */}}
 {{- define "thalassa-ccm.removesOrphans" -}}
 {{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.loadBalancer).removeOrphans -}}true{{- end -}}
 {{- end -}}
 
-{{/* "true" if there are routes to pods, or nobody here can tell. */}}
+{{/* "true" if routes are enabled, or if the configuration is not known to the chart. */}}
 {{- define "thalassa-ccm.routes" -}}
 {{- if or (include "thalassa-ccm.configExisting" . | fromJson).name (.Values.cloudConfig.routes).enabled -}}true{{- end -}}
 {{- end -}}
 
 {{/*
-Which work is done in the cluster that is served, as {"nodes", "lifecycle", "services", "routes", "networks"}: a
-controller that is off, or that the configuration leaves nothing to do, needs no permissions.
+The controllers that are active in the served cluster, as {"nodes", "lifecycle", "services", "routes", "networks"}.
+A controller that is disabled, by its flag or by the configuration, needs no permissions.
 */}}
 {{- define "thalassa-ccm.work" -}}
 {{- $on := .Values.controllers | default dict -}}

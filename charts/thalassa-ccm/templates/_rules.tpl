@@ -1,11 +1,11 @@
 {{/*
-What each part of the program needs in the cluster that is served. With an account for every
-controller each part is a role of its own; otherwise they are one role. In mode spec the role
-of the program itself begins with the specification; of what follows, only that is left which
-the specification does not cover. "Needed by" says which code needs it nevertheless.
+Permissions of each part of the program in the served cluster. With an account for every
+controller, each part has its own role; otherwise there is one role. In mode spec, the role
+of the program begins with the rules of the specification, followed by the rules that the
+specification does not contain. "Needed by" names the code that needs such a rule.
 */}}
 
-{{/* "true" if the specification is in the role of the program, or in the one role of everything. */}}
+{{/* "true" if the role of the program, or the only role, contains the specification. */}}
 {{- define "thalassa-ccm.specified" -}}
 {{- if eq (.Values.rbac.mode | default "minimal") "spec" -}}true{{- end -}}
 {{- end -}}
@@ -16,7 +16,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- define "thalassa-ccm.rules.specification" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- if or $work.nodes $work.lifecycle $work.services $work.routes $work.networks }}
-# Specification, v1/Node: node controller; the others read them.
+# Specification, v1/Node: node controller. The other controllers read Nodes.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, create, update, patch, watch, delete]
@@ -26,11 +26,11 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 - apiGroups: [""]
   resources: [services]
   verbs: [list, get, watch, patch, update]
-# Specification, v1/Service: service controller, the status by patch or update.
+# Specification, v1/Service: service controller. It writes the status by patch or update.
 - apiGroups: [""]
   resources: [services/status]
   verbs: [patch, update]
-# Specification, Endpoints: legacy of the service controller.
+# Specification, Endpoints: older service controllers.
 - apiGroups: [""]
   resources: [endpoints]
   verbs: [create, list, get, watch, update]
@@ -39,7 +39,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# Specification, ServiceAccount: to run each controller under an account of its own.
+# Specification, ServiceAccount: runs each controller under its own account.
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [create]
@@ -49,26 +49,26 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- if not (include "thalassa-ccm.specified" .) }}
 {{- if or $work.nodes $work.lifecycle $work.services $work.routes $work.networks }}
-# Caches: node controllers read Nodes, service controller reads targets.
+# Caches: the node controllers read Nodes, and the service controller reads the targets of load balancers.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
 {{- end }}
 {{- if $work.services }}
-# Caches: service controller reads Services.
+# Caches: the service controller reads Services.
 - apiGroups: [""]
   resources: [services]
   verbs: [list, watch]
 {{- end }}
 {{- if (.Values.useServiceAccountCredentials).enabled }}
-# Leader election: who leads. What controllers have to say is said by their own accounts.
+# Leader election: the event that names the new leader. The controllers create events with their own accounts.
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
 {{- end }}
 {{- end }}
 {{- if $work.services }}
-# Caches: service controller follows the endpoints of Services whose externalTrafficPolicy is Local.
+# Caches: the service controller watches the endpoints of Services whose externalTrafficPolicy is Local.
 # Needed by src/controller/service, endpoints.go.
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
@@ -77,12 +77,12 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- if not (.Values.useServiceAccountCredentials).enabled }}
 {{- include "thalassa-ccm.rules.events" . }}
 {{- end }}
-# HTTPS port: who is asking for /metrics. The object is a question; nothing is stored.
+# HTTPS port: authenticates clients of /metrics. The API server does not store these objects.
 # Needed by k8s.io/apiserver, delegated authentication.
 - apiGroups: [authentication.k8s.io]
   resources: [tokenreviews]
   verbs: [create]
-# HTTPS port: whether they may see it. A question, too.
+# HTTPS port: authorizes clients of /metrics. The API server does not store these objects.
 # Needed by k8s.io/apiserver, delegated authorization.
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
@@ -91,12 +91,12 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 
 {{- define "thalassa-ccm.rules.events" }}
 {{- if not (include "thalassa-ccm.allSpecified" .) }}
-# What was done and why it could not be, on Services and Nodes; leader election: who leads.
+# Events on Services and Nodes about changes and failures. Leader election: the event that names the new leader.
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
 {{- end }}
-# The same event once more: it is counted. Needed by k8s.io/client-go, tools/record.
+# Increments the count of a repeated event. Needed by k8s.io/client-go, tools/record.
 - apiGroups: [""]
   resources: [events]
   verbs: [patch]
@@ -106,7 +106,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
 {{- $specified := include "thalassa-ccm.allSpecified" . -}}
 {{- if and (or $work.nodes $work.lifecycle $work.networks) (not $specified) }}
-# Node controller: patches provider ID, labels, taints and the annotation that remembers
+# Node controller: patches the provider ID, labels, taints, and the annotation that records
 # them. Node life cycle controller: patches the shutdown taint. Node IPAM controller:
 # patches the networks of pods.
 - apiGroups: [""]
@@ -114,13 +114,13 @@ the specification does not cover. "Needed by" says which code needs it neverthel
   verbs: [patch]
 {{- end }}
 {{- if and $work.networks (.Values.useServiceAccountCredentials).enabled }}
-# Node IPAM controller: which networks are taken, from a list that is newer than the caches may be.
+# Node IPAM controller: lists the networks in use, because the caches may be older.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list]
 {{- end }}
 {{- if $work.nodes }}
-# Node controller: addresses, and labels together with them. Needed by src/controller/node, patch.go.
+# Node controller: patches addresses, and labels in the same request. Needed by src/controller/node, patch.go.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
@@ -128,8 +128,8 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- include "thalassa-ccm.rules.routes" . }}
 {{- end }}
 {{- if and $work.lifecycle (not $specified) }}
-# Node life cycle controller: reads a Node once more, and removes it, when its machine no
-# longer exists.
+# Node life cycle controller: reads a Node again before it deletes the Node, when the
+# machine of the Node no longer exists.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, delete]
@@ -138,7 +138,7 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 
 {{- define "thalassa-ccm.rules.routes" }}
 {{- if (include "thalassa-ccm.work" . | fromJson).routes }}
-# Route controller: the condition NodeNetworkUnavailable. Needed by src/controller/route, condition.go.
+# Route controller: patches the condition NodeNetworkUnavailable. Needed by src/controller/route, condition.go.
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
@@ -147,14 +147,14 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 
 {{- define "thalassa-ccm.rules.services" }}
 {{- if not (include "thalassa-ccm.allSpecified" .) }}
-# Service controller: addresses and conditions of the Services it serves, and their
-# finalizer, which it patches through the status, too.
+# Service controller: patches the addresses, the conditions and the finalizer of Services. The
+# status subresource also permits patching the finalizer.
 - apiGroups: [""]
   resources: [services/status]
   verbs: [patch]
 {{- end }}
 {{- if and (.Values.useServiceAccountCredentials).enabled (include "thalassa-ccm.removesOrphans" .) }}
-# Service controller: asks once more whether a Service is gone before it removes what is left of it.
+# Service controller: lists Services again before it deletes load balancers whose Service no longer exists.
 - apiGroups: [""]
   resources: [services]
   verbs: [list]
@@ -162,8 +162,8 @@ the specification does not cover. "Needed by" says which code needs it neverthel
 {{- end -}}
 
 {{/*
-Accounts of controllers in kube-system, as the program names them: {"items": [...]}. That of the
-cloud itself has to say something only about files with secrets.
+Accounts of the controllers in kube-system, by the names that the program uses: {"items": [...]}.
+The account of the cloud creates only events about files with secrets.
 */}}
 {{- define "thalassa-ccm.accounts" -}}
 {{- $work := include "thalassa-ccm.work" . | fromJson -}}
@@ -175,7 +175,7 @@ cloud itself has to say something only about files with secrets.
 {{- dict "items" $accounts | toJson -}}
 {{- end -}}
 
-{{/* Whom the roles are for: the pods' account, or the identity in the kubeconfig. */}}
+{{/* Subject of the roles: the account of the pods, or the identity of the kubeconfig. */}}
 {{- define "thalassa-ccm.subject" -}}
 {{- if ne .Values.profile "managed" -}}
 kind: ServiceAccount

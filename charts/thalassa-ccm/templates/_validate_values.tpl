@@ -1,15 +1,15 @@
-{{/* Checks of single values, which would otherwise end in a pod that crashes or waits. Each prints one line for each problem. */}}
+{{/* Checks of single values with which a pod would crash or wait. Each prints one line for each problem. */}}
 
-{{/* The schema accepts these keys, because it could only say that its own rule is false. */}}
+{{/* The schema accepts these keys, because its error would not name the reason. */}}
 {{- define "thalassa-ccm.validate.reserved" -}}
 {{- range $key, $_ := .Values.cloudConfig.additionalLabels }}
 {{- if hasPrefix "k8s.thalassa.cloud/" $key }}
-cloudConfig.additionalLabels has {{ $key }}: keys that begin with k8s.thalassa.cloud/ belong to the cloud controller manager, choose another key
+cloudConfig.additionalLabels contains {{ $key }}: keys that begin with k8s.thalassa.cloud/ are reserved for the cloud controller manager, choose another key
 {{- end }}
 {{- end }}
 {{- end -}}
 
-{{/* Names of objects that exist already. No message repeats the value: it may be the credential itself. */}}
+{{/* Names of existing objects. No message contains the value: it may be the credential itself. */}}
 {{- define "thalassa-ccm.validate.objects" -}}
 {{- $names := dict
   "caBundle.existing.name" ((.Values.caBundle).existing).name
@@ -30,11 +30,11 @@ cloudConfig.additionalLabels has {{ $key }}: keys that begin with k8s.thalassa.c
 {{- end }}
 {{- range $path, $name := $names }}
 {{- if and $name (not (include "thalassa-ccm.isObjectName" $name)) }}
-{{ $path }} is not the name of an object: a name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit; give the name, not the content (the value is not shown, it may be secret)
+{{ $path }} is not the name of an object: a name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit; set the name, not the content (the value is not shown, because it may be secret)
 {{- end }}
 {{- end }}
 {{- if regexMatch "^[0-9a-f]{32,}$" (.Values.credentials.existingSecret | default "") }}
-credentials.existingSecret looks like a token: put the token into a Secret, and give the name of the Secret here (the value is not shown, it may be secret)
+credentials.existingSecret has the form of a token: create a Secret with the token, and set the name of the Secret here (the value is not shown, because it may be secret)
 {{- end }}
 {{- end -}}
 
@@ -42,17 +42,17 @@ credentials.existingSecret looks like a token: put the token into a Secret, and 
 {{- if and (le (len .) 253) (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" .) -}}true{{- end -}}
 {{- end -}}
 
-{{/* No message repeats the value: there may be a password in it. */}}
+{{/* No message contains the value: it may contain a password. */}}
 {{- define "thalassa-ccm.validate.endpoint" -}}
 {{- with .Values.cloudConfig.endpoint }}
 {{- if not (regexMatch "^(?i:https?)://" .) }}
-cloudConfig.endpoint does not begin with https:// or http://: give a URL of scheme, host and optional port, such as https://api.thalassa.cloud
+cloudConfig.endpoint does not begin with https:// or http://: set a URL with a scheme, a host and an optional port, such as https://api.thalassa.cloud
 {{- else if contains "@" . }}
-cloudConfig.endpoint has a user name or a password: leave them out, credentials.existingSecret has the credentials
+cloudConfig.endpoint contains a user name or a password: leave them out, and set the credentials with credentials.existingSecret
 {{- else if not (regexMatch "^(?i:https?)://(\\[[0-9A-Fa-f:.]+\\]|[0-9A-Za-z][0-9A-Za-z_.-]*)(:[1-9][0-9]{0,4})?/?$" .) }}
-cloudConfig.endpoint is not a URL of scheme, host and optional port: leave out everything else, such as a path, for example --set cloudConfig.endpoint=https://api.thalassa.cloud
+cloudConfig.endpoint is not a URL with a scheme, a host and an optional port: leave out everything else, such as a path, for example --set cloudConfig.endpoint=https://api.thalassa.cloud
 {{- else if gt (regexFind ":[0-9]+/?$" . | trimPrefix ":" | trimSuffix "/" | default "1" | int) 65535 }}
-cloudConfig.endpoint has a port above 65535: give one from 1 to 65535, or leave it out
+cloudConfig.endpoint has a port above 65535: set a port from 1 to 65535, or leave it out
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -61,15 +61,15 @@ cloudConfig.endpoint has a port above 65535: give one from 1 to 65535, or leave 
 {{- $hosts := dict "kubernetesServiceHost" .Values.kubernetesServiceHost "scrape.serverName" (.Values.scrape).serverName -}}
 {{- range $path, $host := $hosts }}
 {{- if and $host (not (include "thalassa-ccm.isHost" $host)) }}
-{{ $path }} is {{ $host | quote }}, which is not a host: give a name or an IP address, without scheme, port and path, such as api.example.com
+{{ $path }} is {{ $host | quote }}, which is not a host: set a name or an IP address, without a scheme, a port or a path, such as api.example.com
 {{- end }}
 {{- end }}
 {{- $port := include "thalassa-ccm.scalar" (.Values.kubernetesServicePort | default "") -}}
 {{- if and $port (not (and (regexMatch "^[1-9][0-9]{0,4}$" $port) (le (int $port) 65535))) }}
-kubernetesServicePort is {{ $port | quote }}, which is not a port: give a number from 1 to 65535
+kubernetesServicePort is {{ $port | quote }}, which is not a port: set a number from 1 to 65535
 {{- end }}
 {{- if not (or (include "thalassa-ccm.isIP" .Values.bindAddress) (regexMatch "^\\$\\([A-Za-z_][A-Za-z0-9_.-]*\\)$" .Values.bindAddress)) }}
-bindAddress is {{ .Values.bindAddress | quote }}, which is not an IP address: give one, such as 0.0.0.0 or ::, or $(HOST_IP)
+bindAddress is {{ .Values.bindAddress | quote }}, which is not an IP address: set one, such as 0.0.0.0 or ::, or $(HOST_IP)
 {{- end }}
 {{- end -}}
 
@@ -94,7 +94,7 @@ bindAddress is {{ .Values.bindAddress | quote }}, which is not an IP address: gi
 {{- $registries := dict "global.imageRegistry" (.Values.global).imageRegistry "image.registry" .Values.image.registry -}}
 {{- range $path, $registry := $registries }}
 {{- if and $registry (not (regexMatch "^([0-9A-Za-z]([0-9A-Za-z.-]*[0-9A-Za-z])?|\\[[0-9A-Fa-f:]+\\])(:[0-9]{1,5})?(/[0-9a-z._-]+)*$" $registry)) }}
-{{ $path }} is {{ $registry | quote }}, which is not a registry: give a host with an optional port and path, without scheme and without a slash at the end, such as registry.example.com:5000
+{{ $path }} is {{ $registry | quote }}, which is not a registry: set a host with an optional port and path, without a scheme and without a slash at the end, such as registry.example.com:5000
 {{- end }}
 {{- end }}
 {{- $repository := .Values.image.repository -}}
@@ -102,20 +102,20 @@ bindAddress is {{ .Values.bindAddress | quote }}, which is not an IP address: gi
 {{- $first := regexFind "^([^/]*[.:][^/]*|localhost)/" $repository | trimSuffix "/" -}}
 {{- $rest := ternary (trimPrefix (printf "%s/" $first) $repository) $repository (not (empty $first)) -}}
 {{- if contains "://" $repository }}
-image.repository has a scheme: leave it out, image.registry is the host of the registry and image.repository the path behind it
+image.repository contains a scheme: leave it out, image.registry is the host of the registry and image.repository is the path
 {{- else if or (contains "@" $repository) (contains ":" $rest) }}
-image.repository has a tag or a digest: give them in image.tag or image.digest
+image.repository contains a tag or a digest: set them in image.tag or image.digest
 {{- else if and $first $registry (has $registry (list $first "ghcr.io")) }}
 image.repository begins with the registry {{ $first }}, and image.registry is {{ $registry }}: set image.registry={{ $first }} and image.repository={{ $rest }}
 {{- else if not (regexMatch "^[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$" $rest) }}
-image.repository is {{ $repository | quote }}, which is not a repository: it has lower-case letters, digits and . _ - with slashes between, such as thalassa-cloud/thalassa-ccm/cloud-controller-manager
+image.repository is {{ $repository | quote }}, which is not a repository: use lower-case letters, digits and . _ - with slashes between them, such as thalassa-cloud/thalassa-ccm/cloud-controller-manager
 {{- end }}
 {{- if and .Values.image.tag (not (regexMatch "^[0-9A-Za-z_][0-9A-Za-z_.-]{0,127}$" .Values.image.tag)) }}
-image.tag is {{ .Values.image.tag | quote }}, which is not a tag: it has at most 128 letters, digits and . _ -, and a digest is given in image.digest
+image.tag is {{ .Values.image.tag | quote }}, which is not a tag: use at most 128 letters, digits and . _ -, and set a digest in image.digest
 {{- end }}
 {{- end -}}
 
-{{/* A network as {"family": "4" or "6", "bits": its length}; {} if it is none. */}}
+{{/* A network as {"family": "4" or "6", "bits": length of the prefix}; {} if the text is not a network. */}}
 {{- define "thalassa-ccm.cidr" -}}
 {{- $family := include "thalassa-ccm.isIP" (regexReplaceAll "/.*$" . "") -}}
 {{- $bits := regexFind "/(0|[1-9][0-9]{0,2})$" . | trimPrefix "/" -}}
@@ -139,11 +139,11 @@ image.tag is {{ .Values.image.tag | quote }}, which is not a tag: it has at most
 {{- $family := (include "thalassa-ccm.cidr" (trim .) | fromJson).family -}}
 {{- $families = append $families $family -}}
 {{- if not $family }}
-{{ $path }} has {{ . | quote }}, which is not a network: give an address, a slash and the length of the prefix (at most 32 for IPv4, 128 for IPv6), such as 10.244.0.0/16 or fd00:244::/48
+{{ $path }} contains {{ . | quote }}, which is not a network: set an address, a slash and the length of the prefix (at most 32 for IPv4, 128 for IPv6), such as 10.244.0.0/16 or fd00:244::/48
 {{- end }}
 {{- end }}
 {{- if and (eq $path "cloudConfig.clusterCIDR") (not (has nil $families)) (ne (len $families) (len (uniq $families))) }}
-{{ $path }} has two networks of one family: give one network, or one IPv4 and one IPv6 network with a comma between
+{{ $path }} contains two networks of one family: set one network, or one IPv4 and one IPv6 network with a comma between them
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -157,7 +157,7 @@ image.tag is {{ .Values.image.tag | quote }}, which is not a tag: it has at most
 {{- $key := printf "maskSizeIPv%s" ($network.family | default "4") -}}
 {{- $bits := get $networks $key | default (ternary 24 64 (eq $key "maskSizeIPv4")) | int -}}
 {{- if and $network.family (lt $bits (int $network.bits)) }}
-allocateNodeCIDRs.{{ $key }} is {{ $bits }}, which does not fit into {{ $text }} of cloudConfig.clusterCIDR: give {{ int $network.bits }} to {{ ternary 32 128 (eq $network.family "4") }}
+allocateNodeCIDRs.{{ $key }} is {{ $bits }}, which does not fit into {{ $text }} of cloudConfig.clusterCIDR: set {{ int $network.bits }} to {{ ternary 32 128 (eq $network.family "4") }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -165,17 +165,17 @@ allocateNodeCIDRs.{{ $key }} is {{ $bits }}, which does not fit into {{ $text }}
 
 {{- define "thalassa-ccm.validate.replicas" -}}
 {{- if and (include "thalassa-ccm.hosting" .) (eq (include "thalassa-ccm.kind" .) "DaemonSet") (ne (int .Values.replicas) 2) }}
-replicas={{ .Values.replicas }} belongs to kind=Deployment: a DaemonSet has one pod on each node that matches, leave replicas out or set kind=Deployment
+replicas={{ .Values.replicas }} is only for kind=Deployment: a DaemonSet runs one pod on each node that matches, leave replicas out or set kind=Deployment
 {{- end }}
 {{- end -}}
 
-{{/* Not in the schema, whose errors repeat the value. */}}
+{{/* Not in the schema, because its errors contain the value. */}}
 {{- define "thalassa-ccm.validate.pem" -}}
 {{- with include "thalassa-ccm.caText" . }}
 {{- if contains "PRIVATE KEY-----" . }}
-caBundle.pem has a private key: leave it out, only certificates belong there
+caBundle.pem contains a private key: leave it out, and set certificates only
 {{- else if not (contains "-----BEGIN CERTIFICATE-----" .) }}
-caBundle.pem has no certificate: give text with -----BEGIN CERTIFICATE----- in it, for example --set-file caBundle.pem=./ca.crt
+caBundle.pem contains no certificate: set text that contains -----BEGIN CERTIFICATE-----, for example --set-file caBundle.pem=./ca.crt
 {{- end }}
 {{- end }}
 {{- end -}}

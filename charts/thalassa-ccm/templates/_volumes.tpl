@@ -1,4 +1,4 @@
-{{/* What the pod reads. Files with secrets belong to the pod's group; others cannot read them. */}}
+{{/* Volumes of the pod. Files with secrets belong to the group of the pod, and other groups cannot read them. */}}
 {{- define "thalassa-ccm.volumes" -}}
 {{- include "thalassa-ccm.ownVolumes" . }}
 {{- with .Values.extraVolumes }}
@@ -28,7 +28,7 @@
 {{- include "thalassa-ccm.objectVolume" (dict "volume" "client-ca" "kind" "Secret" "name" ((.Values.metrics).clientCA).existingSecret) }}
 {{- end -}}
 
-{{/* One volume from a Secret or ConfigMap; nothing without a name. */}}
+{{/* A volume from a Secret or ConfigMap; empty without a name. */}}
 {{- define "thalassa-ccm.objectVolume" -}}
 {{- if and .name (eq (.kind | default .otherwise) "Secret") }}
 - name: {{ .volume }}
@@ -53,7 +53,7 @@
           expirationSeconds: 3600
 {{- end -}}
 
-{{/* Directories, never a subPath: only then does a rotated credential reach its file. */}}
+{{/* Directories, not subPaths: files of a subPath are not updated when the Secret changes. */}}
 {{- define "thalassa-ccm.mounts" -}}
 {{- include "thalassa-ccm.ownMounts" . }}
 {{- with .Values.extraVolumeMounts }}

@@ -1,5 +1,5 @@
-// Package budget says what looking after Services and nodes may cost, in one table: tests hold the provider to what is counted, `make bench`
-// measures the rest, and the documentation shows all of it.
+// Package budget contains the limits of calls, writes, time and memory, in one table. Tests check the limits that are
+// counted, `make bench` checks the limits that are measured, and the documentation shows both.
 package budget
 
 import (
@@ -14,11 +14,11 @@ type Budget struct {
 	Work  string // for people
 	Limit float64
 	Unit  string // of the limit: "calls"
-	// Measured says that it depends on the machine, so that a figure a little above the limit proves nothing. The others are counted.
+	// Measured: the figure depends on the machine. A figure slightly above the limit is not a failure.
 	Measured bool
 }
 
-// Slack is how many times a limit that is measured may be exceeded before it counts as broken: machines differ, and are busy.
+// Slack is the factor by which a figure may exceed a measured limit, because machines differ and run other programs.
 const Slack = 3
 
 // All returns all budgets, in the order in which people read them.
@@ -28,25 +28,31 @@ func All() []Budget {
 		metropolis = "1,000 Services on 5,000 nodes"
 	)
 	all := []Budget{
-		{Name: "restart-calls", Work: "a restart with " + city, Limit: 10, Unit: "calls"},
-		{Name: "restart-writes", Work: "a restart: writes to cloud and Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "unchanged-calls", Work: "a look at 1,000 unchanged Services", Limit: 0, Unit: "calls"},
-		{Name: "unchanged-writes", Work: "a look at 1,000 unchanged Services: writes to cloud and Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "quiet-calls", Work: "a quiet minute, looks for drift included", Limit: 10, Unit: "calls"},
-		{Name: "quiet-writes", Work: "a quiet quarter of an hour: writes to cloud and Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "nodes-writes", Work: "nodes join or leave within a second, however many: for each target group", Limit: 1, Unit: "writes"},
-		{Name: "nodes-lists", Work: "nodes join within a second: lists, of machines", Limit: 1, Unit: "calls"},
-		{Name: "initialise-calls", Work: "1,000 new nodes are initialised", Limit: 5, Unit: "calls"},
-		{Name: "initialise-patches", Work: "the same: writes to Kubernetes for each node, of its addresses and of the rest", Limit: 2, Unit: "writes"},
-		{Name: "joins-calls", Work: "500 nodes join within seconds, some before the cloud shows their servers", Limit: 10, Unit: "calls"},
-		{Name: "kept-calls", Work: "a quiet minute in which 1,000 nodes are kept true", Limit: 1, Unit: "calls"},
-		{Name: "kept-writes", Work: "a quiet quarter of an hour in which 1,000 dual-stack nodes are kept true: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "create-writes", Work: "a new Service with two ports", Limit: 5, Unit: "writes"},
-		{Name: "create-separately-writes", Work: "the same where the cloud takes no listeners at creation", Limit: 7, Unit: "writes"},
-		{Name: "create-group-writes", Work: "a new Service with two ports and a security group of its own", Limit: 6, Unit: "writes"},
-		{Name: "create-protections", Work: "a new Service: writes of its finalizer", Limit: 1, Unit: "writes"},
-		{Name: "rush-seconds", Work: "200 new Services at once have addresses, when the cloud takes 30 s for each, at 50 requests a second", Limit: 60, Unit: "s"},
-		{Name: "rush-refusals", Work: "the same at 10 requests a second, in a cloud that takes no more: refusals (429)", Limit: 0, Unit: "calls"},
+		calls("restart-calls", 10, "a restart with "+city),
+		writes("restart-writes", 0, "a restart: writes to the cloud and to Kubernetes, and events"),
+		calls("unchanged-calls", 0, "a resync of 1,000 unchanged Services"),
+		writes("unchanged-writes", 0,
+			"a resync of 1,000 unchanged Services: writes to the cloud and to Kubernetes, and events"),
+		calls("quiet-calls", 10, "one minute without changes, including checks for drift"),
+		writes("quiet-writes", 0, "15 minutes without changes: writes to the cloud and to Kubernetes, and events"),
+		writes("nodes-writes", 1, "any number of nodes join or leave within a second: for each target group"),
+		calls("nodes-lists", 1, "nodes join within a second: lists of machines"),
+		calls("initialise-calls", 5, "initialisation of 1,000 new nodes"),
+		writes("initialise-patches", 2,
+			"initialisation of new nodes: writes to Kubernetes for each node (one of its addresses, one of the rest)"),
+		calls("joins-calls", 10, "500 nodes join within seconds, some before the cloud lists their machines"),
+		calls("kept-calls", 1, "one minute without changes, with 1,000 nodes"),
+		writes("kept-writes", 0,
+			"15 minutes without changes, with 1,000 dual-stack nodes: writes to Kubernetes, and events"),
+		writes("create-writes", 5, "a new Service with two ports"),
+		writes("create-separately-writes", 7,
+			"a new Service with two ports, if the cloud creates load balancers without listeners"),
+		writes("create-group-writes", 6, "a new Service with two ports and its own security group"),
+		writes("create-protections", 1, "a new Service: writes of its finalizer"),
+		seconds("rush-seconds", 60,
+			"200 new Services at once get addresses, if the cloud takes 30 s for each, at 50 requests a second"),
+		calls("rush-refusals", 0,
+			"200 new Services at once, at 10 requests a second, if the cloud accepts no more: status 429"),
 	}
 	all = append(all, lifeCycle()...)
 	all = append(all, routes()...)
@@ -56,41 +62,66 @@ func All() []Budget {
 	return append(all, steppe()...)
 }
 
-// lifeCycle are the budgets of looking whether the servers of nodes are there.
+func calls(name string, limit float64, work string) Budget {
+	return Budget{Name: name, Work: work, Limit: limit, Unit: "calls"}
+}
+
+func writes(name string, limit float64, work string) Budget {
+	return Budget{Name: name, Work: work, Limit: limit, Unit: "writes"}
+}
+
+func seconds(name string, limit float64, work string) Budget {
+	return Budget{Name: name, Work: work, Limit: limit, Unit: "s"}
+}
+
+func measure(name string, limit float64, unit, work string) Budget {
+	return Budget{Name: name, Work: work, Limit: limit, Unit: unit, Measured: true}
+}
+
+// lifeCycle are the budgets of checking whether the machines of nodes exist.
 func lifeCycle() []Budget {
 	const nodes = "5,000 nodes"
 	return []Budget{
-		{Name: "life-quiet-calls", Work: "a minute of looking whether the servers of " + nodes + " are there", Limit: 1, Unit: "calls"},
-		{Name: "life-quiet-writes", Work: "five such minutes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "life-some-calls", Work: "the same while 1 % of " + nodes + " are not ready", Limit: 1, Unit: "calls"},
-		{Name: "life-some-writes", Work: "five such minutes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "life-all-calls", Work: "the same while all of " + nodes + " are not ready", Limit: 1, Unit: "calls"},
-		{Name: "life-all-writes", Work: "five such minutes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "life-gone-seconds", Work: "1 % of " + nodes + ", which are not ready, are removed after their servers were deleted", Limit: 145, Unit: "s"},
-		{Name: "life-gone-calls", Work: "the same: for each of the nodes", Limit: 1.5, Unit: "calls"},
-		{Name: "life-many-seconds", Work: "1,000 of " + nodes + ", which are not ready, are removed after their servers were deleted", Limit: 300, Unit: "s"},
-		{Name: "life-many-calls", Work: "the same: for each of the nodes", Limit: 1.02, Unit: "calls"},
+		calls("life-quiet-calls", 1, "one minute of checking whether the machines of "+nodes+" exist"),
+		writes("life-quiet-writes", 0, "five minutes of these checks: writes to Kubernetes, and events"),
+		calls("life-some-calls", 1, "one minute of these checks while 1 % of "+nodes+" are not ready"),
+		writes("life-some-writes", 0,
+			"five minutes while 1 % of "+nodes+" are not ready: writes to Kubernetes, and events"),
+		calls("life-all-calls", 1, "one minute of these checks while all of "+nodes+" are not ready"),
+		writes("life-all-writes", 0,
+			"five minutes while all of "+nodes+" are not ready: writes to Kubernetes, and events"),
+		seconds("life-gone-seconds", 145,
+			"deletion of 1 % of "+nodes+", which are not ready, after their machines were deleted"),
+		calls("life-gone-calls", 1.5, "deletion of 1 % of "+nodes+": for each deleted node"),
+		seconds("life-many-seconds", 300,
+			"deletion of 1,000 of "+nodes+", which are not ready, after their machines were deleted"),
+		calls("life-many-calls", 1.02, "deletion of 1,000 of "+nodes+": for each deleted node"),
 	}
 }
 
-// routes are the budgets of giving nodes the networks of their pods, and routes to them.
+// routes are the budgets of allocating pod networks to nodes, and of creating routes to these networks.
 func routes() []Budget {
 	const nodes = "1,000 new nodes"
 	return []Budget{
-		{Name: "routes-first-seconds", Work: nodes + " at once have networks for pods and routes to them, at 50 requests a second", Limit: 30, Unit: "s"},
-		{Name: "routes-first-calls", Work: "the same: for each of the nodes", Limit: 1.02, Unit: "calls"},
-		{Name: "routes-first-patches", Work: "the same: writes to Kubernetes for each node, of its network and that it waits, and then has its route", Limit: 3, Unit: "writes"},
-		{Name: "routes-quiet-calls", Work: "a quiet minute with routes to 1,000 nodes, looks for drift included", Limit: 0.5, Unit: "calls"},
-		{Name: "routes-quiet-writes", Work: "a quiet quarter of an hour with routes to 1,000 nodes: writes to Kubernetes, and events", Limit: 0, Unit: "writes"},
-		{Name: "routes-replaced-calls", Work: "one of 1,000 nodes with routes is replaced by another", Limit: 5, Unit: "calls"},
-		{Name: "routes-replaced-patches", Work: "the same: writes to Kubernetes", Limit: 3, Unit: "writes"},
-		{Name: "routes-joins-calls", Work: "500 nodes join 1,000 and have routes: for each of them", Limit: 1.02, Unit: "calls"},
-		{Name: "routes-joins-patches", Work: "the same: writes to Kubernetes for each of them", Limit: 3, Unit: "writes"},
-		{Name: "routes-exclusive-calls", Work: nodes + " at once have routes, in a table that is only this cluster's", Limit: 10, Unit: "calls"},
+		seconds("routes-first-seconds", 30, nodes+" at once get pod networks and routes, at 50 requests a second"),
+		calls("routes-first-calls", 1.02, nodes+" at once get pod networks and routes: for each node"),
+		writes("routes-first-patches", 3,
+			nodes+" at once get pod networks and routes: writes to Kubernetes for each node "+
+				"(one of its network, two of its condition)"),
+		calls("routes-quiet-calls", 0.5,
+			"one minute without changes, with routes to 1,000 nodes, including checks for drift"),
+		writes("routes-quiet-writes", 0,
+			"15 minutes without changes, with routes to 1,000 nodes: writes to Kubernetes, and events"),
+		calls("routes-replaced-calls", 5, "replacement of one of 1,000 nodes with routes"),
+		writes("routes-replaced-patches", 3, "replacement of one of 1,000 nodes with routes: writes to Kubernetes"),
+		calls("routes-joins-calls", 1.02, "500 nodes join 1,000 nodes and get routes: for each new node"),
+		writes("routes-joins-patches", 3,
+			"500 nodes join 1,000 nodes and get routes: writes to Kubernetes for each new node"),
+		calls("routes-exclusive-calls", 10, nodes+" at once get routes, in a table that only this cluster uses"),
 	}
 }
 
-// costs is what some work of a benchmark may take, in seconds, MiB and calls. Without seconds it takes as long as it is looked at.
+// costs are the limits of some work of a benchmark, in seconds, MiB and calls. Without seconds, the duration is fixed.
 type costs struct {
 	name, work, of                       string
 	seconds, cpu, calls, traffic, writes float64
@@ -99,13 +130,13 @@ type costs struct {
 func (l costs) budgets() []Budget {
 	var all []Budget
 	if l.seconds > 0 {
-		all = append(all, Budget{Name: l.name + "-seconds", Work: l.work, Limit: l.seconds, Unit: "s", Measured: true})
+		all = append(all, measure(l.name+"-seconds", l.seconds, "s", l.work))
 	}
 	return append(all,
-		Budget{Name: l.name + "-cpu", Work: l.work, Limit: l.cpu, Unit: "CPU s", Measured: true},
-		Budget{Name: l.name + "-calls", Work: l.work + ": calls", Limit: l.calls, Unit: "calls", Measured: true},
-		Budget{Name: l.name + "-traffic", Work: l.work + ": read from the cloud", Limit: l.traffic, Unit: "MiB", Measured: true},
-		Budget{Name: l.name + "-writes", Work: l.work + ": writes to Kubernetes" + l.of, Limit: l.writes, Unit: "writes", Measured: true})
+		measure(l.name+"-cpu", l.cpu, "CPU s", l.work),
+		measure(l.name+"-calls", l.calls, "calls", l.work+": calls"),
+		measure(l.name+"-traffic", l.traffic, "MiB", l.work+": data read from the cloud"),
+		measure(l.name+"-writes", l.writes, "writes", l.work+": writes to Kubernetes"+l.of))
 }
 
 // steppe are the budgets of routes in a large cluster.
@@ -113,45 +144,52 @@ func steppe() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{
-		{"steppe-first", nodes + " at once have networks for pods and routes to them, at 1,000 requests a second", ", for each", 30, 10, 5020, 15, 3},
-		{"steppe-quiet", "a quiet minute with routes to " + nodes + ", which are looked at once", "", 0, 0.5, 2, 2, 0},
-		{"steppe-replaced", "one of " + nodes + " with routes is replaced by another", "", 0, 0.5, 5, 2, 3},
-		{"steppe-joins", "500 nodes join " + nodes + " and have routes", ", for each", 5, 2, 510, 2, 3},
+		{
+			"steppe-first", nodes + " at once get pod networks and routes, at 1,000 requests a second",
+			", for each node",
+			30, 10, 5020, 15, 3,
+		},
+		{
+			"steppe-quiet", "one minute without changes, with routes to " + nodes + ", which are checked once", "",
+			0, 0.5, 2, 2, 0,
+		},
+		{"steppe-replaced", "replacement of one of " + nodes + " with routes", "", 0, 0.5, 5, 2, 3},
+		{"steppe-joins", "500 nodes join " + nodes + " and get routes", ", for each new node", 5, 2, 510, 2, 3},
 	} {
 		all = append(all, l.budgets()...)
 	}
 	return append(all,
-		Budget{Name: "steppe-heap", Work: "live memory with routes to 5,500 nodes", Limit: 96, Unit: "MiB", Measured: true},
-		Budget{Name: "steppe-memory", Work: "the process's memory at its highest, with routes to 5,500 nodes", Limit: 256, Unit: "MiB", Measured: true})
+		measure("steppe-heap", 96, "MiB", "live memory with routes to 5,500 nodes"),
+		measure("steppe-memory", 256, "MiB", "peak memory of the process with routes to 5,500 nodes"))
 }
 
-// county are the budgets of all that is done for nodes, in seconds, MiB and calls.
+// county are the budgets of the node controllers, in seconds, MiB and calls.
 func county() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{
-		{"county-initialise", nodes + " at once are initialised", ", for each", 15, 8, 5, 30, 2},
-		{"county-quiet", "a quiet minute with " + nodes, "", 0, 1.5, 1, 15, 0},
-		{"county-some", "a minute in which 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
-		{"county-all", "a minute in which all of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
-		{"county-joins", "500 nodes join " + nodes, ", for each", 5, 3, 5, 30, 2},
+		{"county-initialise", "initialisation of " + nodes + " at once", ", for each node", 15, 8, 5, 30, 2},
+		{"county-quiet", "one minute without changes, with " + nodes, "", 0, 1.5, 1, 15, 0},
+		{"county-some", "one minute while 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"county-all", "one minute while all of " + nodes + " are not ready", "", 0, 1.5, 1, 15, 0},
+		{"county-joins", "500 nodes join " + nodes, ", for each new node", 5, 3, 5, 30, 2},
 	} {
 		all = append(all, l.budgets()...)
 	}
 	return append(all,
-		Budget{Name: "county-heap", Work: "live memory with 5,500 nodes", Limit: 128, Unit: "MiB", Measured: true},
-		Budget{Name: "county-memory", Work: "the process's memory at its highest, with 5,500 nodes", Limit: 256, Unit: "MiB", Measured: true})
+		measure("county-heap", 128, "MiB", "live memory with 5,500 nodes"),
+		measure("county-memory", 256, "MiB", "peak memory of the process with 5,500 nodes"))
 }
 
-// measured are the budgets of a cluster of some size: seconds, MiB and MiB a minute.
+// measured are the budgets of a cluster of one size: seconds, MiB, and MiB per minute.
 func measured(prefix, size string, start, pass, memory, traffic float64) []Budget {
 	return []Budget{
-		{Name: prefix + "start-cpu", Work: "a start with " + size, Limit: start, Unit: "CPU s", Measured: true},
-		{Name: prefix + "pass-cpu", Work: "a look at all unchanged Services of " + size, Limit: pass, Unit: "CPU s", Measured: true},
-		{Name: prefix + "heap", Work: "live memory with " + size, Limit: memory, Unit: "MiB", Measured: true},
-		{Name: prefix + "memory", Work: "the process's memory at its highest, with " + size, Limit: memory, Unit: "MiB", Measured: true},
-		{Name: prefix + "traffic", Work: "read from the cloud in a quiet minute with " + size, Limit: traffic, Unit: "MiB", Measured: true},
-		{Name: prefix + "first-address", Work: "a new Service has its address, when the cloud takes no time, with " + size, Limit: 1, Unit: "s", Measured: true},
+		measure(prefix+"start-cpu", start, "CPU s", "a start with "+size),
+		measure(prefix+"pass-cpu", pass, "CPU s", "a resync of all unchanged Services, with "+size),
+		measure(prefix+"heap", memory, "MiB", "live memory with "+size),
+		measure(prefix+"memory", memory, "MiB", "peak memory of the process with "+size),
+		measure(prefix+"traffic", traffic, "MiB", "data read in one minute without changes, with "+size),
+		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+size),
 	}
 }
 
@@ -165,7 +203,7 @@ func Named(name string) (Budget, error) {
 	return Budget{}, fmt.Errorf("there is no budget %q: add it to package budget", name)
 }
 
-// Kept says whether a figure is within the budget, or not far enough beyond it to be told from a busy machine.
+// Kept reports whether a figure is within the budget. A measured figure may exceed the limit by the factor Slack.
 func (b Budget) Kept(figure float64) bool {
 	if b.Measured {
 		return figure <= Slack*b.Limit
@@ -173,13 +211,13 @@ func (b Budget) Kept(figure float64) bool {
 	return figure <= b.Limit
 }
 
-// Format is a figure with two digits behind the point at most.
+// Format formats a figure with at most two decimals.
 func Format(figure float64) string {
 	text := strconv.FormatFloat(figure, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Table is all budgets of one sort as a table in Markdown.
+// Table returns the budgets that are measured, or those that are counted, as a table in Markdown.
 func Table(measured bool) string {
 	var text strings.Builder
 	text.WriteString("| Work | At most |\n|---|---|\n")
