@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/spelling"
 )
 
 // Inject disturbs calls from now on, as a rule says, and returns the rule's ID.
 // Rules whose Operation is none of the API's are refused.
 func (e *Emulator) Inject(rule fault.Rule) (id string, err error) {
 	if !slices.ContainsFunc(e.known, rule.Covers) {
-		return "", fmt.Errorf(`injecting a fault: operation is %q, and no operation of the API is like that; `+
-			`write it like "POST *" or "* /v1/machines/{id}"`, rule.Operation)
+		return "", fmt.Errorf("injecting a fault: operation is %q, and no operation of the API is like that%s",
+			rule.Operation, e.alternative(rule.Operation))
 	}
 	if rule.Effect.Kind == fault.Quota && rule.Effect.Status == 0 {
 		rule.Effect.Status = e.switches.status(statusQuota)
@@ -30,6 +31,13 @@ func (e *Emulator) Inject(rule fault.Rule) (id string, err error) {
 		e.remember(time.Now())
 	}
 	return id, nil
+}
+
+func (e *Emulator) alternative(operation string) string {
+	if closest, found := spelling.Closest(operation, e.known); found {
+		return fmt.Sprintf("; did you mean %q?", closest)
+	}
+	return `; write it like "POST *" or "* /v1/machines/{id}"`
 }
 
 // Faults are the rules in force and what became of them, oldest first.

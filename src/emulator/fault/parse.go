@@ -87,7 +87,7 @@ func (r *Rule) assign(key, text string) error {
 	all := settings()
 	i := slices.IndexFunc(all, func(s setting) bool { return s.key == key })
 	if i < 0 {
-		return fmt.Errorf("unknown key %q: %s", key, choice(append(keys(true), keys(false)...)))
+		return fmt.Errorf("unknown key %q: %s", key, suggest(key, append(keys(true), keys(false)...)))
 	}
 	if err := all[i].set(r, text); err != nil {
 		return fmt.Errorf("%s %w", key, err)
@@ -231,7 +231,7 @@ func misplaced(key string, effect bool) error {
 	if !effect {
 		allowed = append(allowed, effectKey)
 	}
-	return fmt.Errorf("unknown key %q: %s", key, choice(allowed))
+	return fmt.Errorf("unknown key %q: %s", key, suggest(key, allowed))
 }
 
 // scalar is the text of a JSON string or number; nil for null.

@@ -47,7 +47,8 @@ func TestParseErrors(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"nothing":      {"", `"" is not key=value`},
 		"no value":     {"kind=status,status", `"status" is not key=value; write \, for a comma`},
-		"unknown key":  {"knd=hang", `unknown key "knd": use one of kind, status,`},
+		"unknown key":  {"knd=hang", `unknown key "knd": did you mean "kind"?`},
+		"strange key":  {"somethingelse=1", `unknown key "somethingelse": use one of kind, status,`},
 		"twice":        {"kind=hang,kind=reset", "kind is given twice"},
 		"number":       {"kind=hang,count=many", `count is "many": it must be a whole number`},
 		"fraction":     {"kind=hang,probability=often", `probability is "often": it must be a number from 0 to 1`},
@@ -91,8 +92,8 @@ func TestJSON(t *testing.T) {
 func TestJSONErrors(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"no object":     {`[]`, "a rule and its effect are JSON objects"},
-		"unknown":       {`{"operatoin": "*"}`, `unknown key "operatoin": use one of id, operation,`},
-		"in effect":     {`{"effect": {"knid": "hang"}}`, `effect: unknown key "knid": use one of kind, status,`},
+		"unknown":       {`{"operatoin": "*"}`, `unknown key "operatoin": did you mean "operation"?`},
+		"in effect":     {`{"effect": {"knid": "hang"}}`, `effect: unknown key "knid": did you mean "kind"?`},
 		"too high":      {`{"status": 503}`, `key "status" belongs into "effect"`},
 		"too low":       {`{"effect": {"count": 3}}`, `key "count" belongs into the rule, beside "effect"`},
 		"object":        {`{"count": {}}`, "count must be text or a number"},
@@ -141,8 +142,8 @@ func TestReadRules(t *testing.T) {
 func TestReadRulesErrors(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"no list":   {"kind: hang", "must be a list of rules"},
-		"unknown":   {"- effect: {kind: hang}\n- {efect: {kind: hang}}", `reading fault 2: unknown key "efect": use one of id, operation,`},
-		"invalid":   {"- effect: {kind: hagn}", `reading fault 1: effect.kind is "hagn": use one of latency, hang,`},
+		"unknown":   {"- effect: {kind: hang}\n- {efect: {kind: hang}}", `reading fault 2: unknown key "efect": did you mean "effect"?`},
+		"invalid":   {"- effect: {kind: hagn}", `reading fault 1: effect.kind is "hagn": did you mean "hang"?`},
 		"strange":   {"- {count: .nan}", "reading fault 1"},
 		"documents": {"[]\n---\n[]", "more than one YAML document"},
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/spelling"
 )
 
 // trait is what a kind of fault is like.
@@ -55,11 +57,16 @@ func (k Kind) trait() (trait, error) {
 	if i := slices.IndexFunc(all, func(t trait) bool { return t.kind == k }); i >= 0 {
 		return all[i], nil
 	}
-	return trait{}, fmt.Errorf("effect.kind is %q: %s", k, choice(texts(Kinds())))
+	return trait{}, fmt.Errorf("effect.kind is %q: %s", k, suggest(string(k), texts(Kinds())))
 }
 
-// choice names the words that are allowed instead of one that is not.
-func choice(allowed []string) string { return "use one of " + strings.Join(allowed, ", ") }
+// suggest says which words are allowed instead of one that is not.
+func suggest(word string, allowed []string) string {
+	if closest, found := spelling.Closest(word, allowed); found {
+		return fmt.Sprintf("did you mean %q?", closest)
+	}
+	return "use one of " + strings.Join(allowed, ", ")
+}
 
 func texts(kinds []Kind) []string {
 	var out []string
@@ -99,7 +106,7 @@ func outsideOfID(c rune) bool {
 
 func (e Effect) validate() error {
 	if e.Kind == "" {
-		return fmt.Errorf("effect.kind is missing: %s", choice(texts(Kinds())))
+		return fmt.Errorf("effect.kind is missing: use one of %s", strings.Join(texts(Kinds()), ", "))
 	}
 	t, err := e.Kind.trait()
 	if err != nil {
