@@ -17,8 +17,10 @@ import (
 const updateFlag = "update"
 
 func TestMain(m *testing.M) {
-	const percent = 400 // thousands of renders leave nothing behind; the default collects all the time
+	// Thousands of renders leave nothing behind, and the default collects all the time. The limit is for machines with little memory.
+	const percent, limit = 400, 1 << 30
 	debug.SetGCPercent(percent)
+	debug.SetMemoryLimit(limit)
 	flag.Bool(updateFlag, false, "write the golden renders under testdata anew")
 	controlplanetest.Main(m)
 }

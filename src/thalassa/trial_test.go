@@ -10,9 +10,9 @@ import (
 )
 
 // TestMain collects garbage less often than usual: thousands of trials, each with a small cloud of its own, make much of it and keep
-// little. As the cloud of a benchmark it is something else.
+// little. The limit is for machines with little memory. As the cloud of a benchmark it is something else.
 func TestMain(m *testing.M) {
-	const percent = 400
+	const percent, limit = 400, 1 << 30
 	if machines := os.Getenv(cloudEnvironment); machines != "" {
 		if err := serveCloud(machines); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	debug.SetGCPercent(percent)
+	debug.SetMemoryLimit(limit)
 	os.Exit(m.Run())
 }
 
