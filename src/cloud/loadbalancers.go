@@ -48,8 +48,9 @@ type Comparison struct {
 	// HandsOver says, in a sentence for the Service's owner, that the load balancer is not deleted but left to others, and to whom; "" when
 	// it is deleted. It is only meaningful in what Remaining returns.
 	HandsOver string
-	// Left says, in sentences for the Service's owner, what stays in the cloud when the load balancer is removed, because it may belong to
-	// others, or is used by them; "" when nothing does. It is only meaningful in what Remaining returns.
+	// Left says, in sentences for the Service's owner, what stays in the cloud when the load balancer is removed,
+	// because it may belong to others; "" when nothing does. What a write leaves there, the operation says. It is only
+	// meaningful in what Remaining returns.
 	Left string
 	// Status is the addresses under which the load balancer serves; without any while it does not.
 	Status corev1.LoadBalancerStatus

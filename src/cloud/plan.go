@@ -23,6 +23,9 @@ type Operation struct {
 	Kind string // of the object, in words: "target group"
 	Name string // of the object, as its owner would recognise it
 	Why  string // the difference that makes it necessary; may be empty for create and delete
+	// Leaves says, in a sentence for the Service's owner, what stays in the cloud once the write is made; "" when
+	// nothing does.
+	Leaves string
 	// Closes says that the write only takes away what nobody should reach any more, so that it is safe whatever became of those before it.
 	Closes bool
 	// Do makes the write. It is called at most once, after all operations before it have succeeded, or, if it closes, have been tried.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,14 +33,15 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 		return cloud.Comparison{}, err // in one that is not there, or that nobody asked to be opened and cannot be seen, there are no rules of ours
 	}
 	doubtful := b.inventory.Doubtful(string(service.UID))
-	found := cloud.Comparison{Exists: !o.empty() || doubtful > 0}
 	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.empty() && o.keepable()
+	left := written && !keeps && b.onlyUsedByOthers(o)
+	found := cloud.Comparison{Exists: !o.empty() && !left || doubtful > 0}
 	if keeps {
 		found.Plan, found.HandsOver = b.planner.handover(d, o), handoverText(o)
 	} else {
 		found.Plan = b.planner.deletion(d, o)
 	}
-	found.Left = b.leftBehind(o)
+	found.Left = o.leftBehind()
 	wait := cloud.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
 	if balancer := o.balancer(); balancer != nil {
 		found.State, found.Status = balancer.Status, d.statusOf(service, *balancer)
@@ -56,6 +58,22 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	}
 	b.explain(service, found.Plan)
 	return found, nil
+}
+
+// onlyUsedByOthers says that load balancers of others use all that there is: after the writes of a deletion it still
+// has the Service's labels where the cloud refused to take them off.
+func (b *balancers) onlyUsedByOthers(o observed) bool {
+	var ids []string
+	for _, group := range o.groups {
+		ids = append(ids, group.ID)
+	}
+	for _, group := range o.securityGroups {
+		ids = append(ids, group.ID)
+	}
+	return len(o.balancers) == 0 && !slices.ContainsFunc(ids, func(id string) bool {
+		_, used := b.otherUser(id, o)
+		return !used
+	})
 }
 
 // observeLast returns everything of a Service that is to have nothing. That everything is gone is believed only from lists that began after

@@ -256,21 +256,37 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		return observed{}, err
 	}
 	o := observed{balancers: balancers, groups: groups, like: like}
-	o.groups = append(o.groups, b.groupsWithoutLabels(service, o)...)
+	unlabelled, err := b.groupsWithoutLabels(ctx, service, o)
+	if err != nil {
+		return observed{}, err
+	}
+	o.groups = append(o.groups, unlabelled...)
 	slices.SortFunc(o.groups, func(x, y inventory.TargetGroup) int { return cmp.Compare(x.ID, y.ID) })
 	made := ending || b.hasSecurityGroup(service, o.balancer())
 	if made || o.unfinished() {
-		o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge)
+		err := b.observeSecurityGroups(ctx, service, &o, maxAge)
 		if err != nil && (made || !errors.Is(err, client.ErrUnauthorised)) {
 			o.unread = err
 		}
-		o.securityGroups = append(o.securityGroups, b.securityGroupsWithoutLabels(service, o)...)
-		slices.SortFunc(o.securityGroups, func(x, y inventory.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
 	}
 	if !o.empty() {
 		b.inventory.Seen(string(service.UID))
 	}
 	return o, nil
+}
+
+// observeSecurityGroups adds the Service's security groups to what it has.
+func (b *balancers) observeSecurityGroups(
+	ctx context.Context, service *corev1.Service, o *observed, maxAge time.Duration,
+) (err error) {
+	if o.securityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge); err != nil {
+		return err
+	}
+	var unlabelled []inventory.SecurityGroup
+	unlabelled, o.unproven, err = b.securityGroupsWithoutLabels(ctx, service, *o)
+	o.securityGroups = append(o.securityGroups, unlabelled...)
+	slices.SortFunc(o.securityGroups, func(x, y inventory.SecurityGroup) int { return cmp.Compare(x.ID, y.ID) })
+	return err
 }
 
 // hasSecurityGroup says whether there may be a security group that was made for the Service. Only then are they listed: credentials need

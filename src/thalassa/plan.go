@@ -43,6 +43,8 @@ type observed struct {
 	securityGroups []inventory.SecurityGroup
 	// like is what may be the Service's without its labels.
 	like recognition
+	// unproven are security groups that may be the Service's and lack labels.
+	unproven []inventory.SecurityGroup
 	// unread is why the security groups are not known; nil: they are, or none is needed.
 	unread error
 }
@@ -320,8 +322,8 @@ func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string)
 func (p planner) deletion(d desired, o observed) cloud.Plan {
 	diff := &difference{planner: p, desired: d, nodes: noNodeRules(d)}
 	none := func(inventory.LoadBalancer) bool { return false }
-	if len(o.balancers) > 0 {
-		diff.restorePartLabels(o)
+	if slices.ContainsFunc(o.balancers, func(balancer inventory.LoadBalancer) bool { return !balancer.Deleting() }) {
+		diff.restoreGroupLabels(o)
 	}
 	for _, balancer := range o.balancers {
 		diff.deleteBalancer(balancer, "")
@@ -332,6 +334,7 @@ func (p planner) deletion(d desired, o observed) cloud.Plan {
 	for _, group := range o.groups {
 		if user, used := p.inventory.UserOf(group.ID, none); used {
 			diff.leaveGroup(group, "load balancer "+user.ID+" uses it")
+			diff.leaves(kindGroup, group.Name, group.ID, user)
 			continue
 		}
 		diff.deleteGroup(group, "")
@@ -339,6 +342,7 @@ func (p planner) deletion(d desired, o observed) cloud.Plan {
 	for _, group := range o.securityGroups {
 		if user, used := p.inventory.UserOf(group.ID, none); used {
 			diff.leaveSecurityGroup(group, "load balancer "+user.ID+" uses it")
+			diff.leaves(kindSecurityGroup, group.Name, group.ID, user)
 			continue
 		}
 		diff.deleteSecurityGroup(group, "")

@@ -2,8 +2,11 @@ package thalassa
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -42,25 +45,40 @@ func (d *difference) relabelled(balancer inventory.LoadBalancer) inventory.LoadB
 	return balancer
 }
 
-// restorePartLabels gives target groups and security groups the labels that they lost, before the load balancer goes by which they are known.
-func (d *difference) restorePartLabels(o observed) {
-	const why = "it lost labels of the Service, which is being removed"
-	for _, from := range o.groups {
-		if to := from; !labelledFor(from.Labels, d.desired.labels) {
-			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(cloud.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
-				return d.inventory.UpdateTargetGroup(ctx, from, to)
-			})
-		}
-	}
+// restoreGroupLabels gives security groups the labels that they lost, before the load balancer goes without which
+// nothing proves whose they are: those with the name that the existing CCM gives, and without the Service's UID. One
+// whose labels the cloud refuses stays, and is reported.
+func (d *difference) restoreGroupLabels(o observed) {
 	for _, from := range o.securityGroups {
-		if to := from; !labelledFor(from.Labels, d.desired.labels) && !from.Deleting() {
-			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(cloud.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
-				return d.inventory.UpdateSecurityGroup(ctx, from, to)
-			})
+		if from.Deleting() || from.Name == groupName(d.desired.labels[labelUID]) || from.Labels[labelUID] != "" {
+			continue
 		}
+		to := from
+		to.Labels = withLabels(from.Labels, d.desired.labels)
+		const why = "it lost labels of the Service, which is being removed"
+		d.add(cloud.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
+			return unlessRefused(d.inventory.UpdateSecurityGroup(ctx, from, to))
+		})
 	}
+}
+
+// unlessRefused passes on the error of a write without which a deletion can go on, unless the cloud refuses the write:
+// repeating it changes nothing then.
+func unlessRefused(err error) error {
+	if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrForbidden) {
+		return nil
+	}
+	return err
+}
+
+// leaves says of the latest write of a deletion that its object stays in the cloud, because a load balancer of others
+// uses it. It stays also when the cloud refuses to take the Service's labels off it: then it is found as an orphan.
+func (d *difference) leaves(kind, name, id string, user inventory.LoadBalancer) {
+	latest := &d.plan[len(d.plan)-1]
+	do := latest.Do
+	latest.Do = func(ctx context.Context) error { return unlessRefused(do(ctx)) }
+	latest.Leaves = fmt.Sprintf("%s %s (%s) remains in the cloud, because load balancer %s (%s) uses it. "+
+		"If they are not needed, delete both there.", sentence(kind), name, id, user.Name, user.ID)
 }
 
 // leaveGroup adds the write that takes the Service's labels off a target group, which stays in the cloud.

@@ -197,9 +197,9 @@ func (r recognition) refusal(owner inventory.Labels) error {
 	return errors.Join(all...)
 }
 
-// leftBehind says what of the Service stays in the cloud although it is to have nothing there; "" when nothing does. It is what may not be the
-// Service's, and what others use.
-func (b *balancers) leftBehind(o observed) string {
+// leftBehind says what may be the Service's and stays in the cloud although it is to have nothing there; "" when
+// nothing does.
+func (o observed) leftBehind() string {
 	var all []string
 	for _, found := range o.like.doubtful {
 		if found.Labels[labelManaged] == "false" {
@@ -207,21 +207,11 @@ func (b *balancers) leftBehind(o observed) string {
 		}
 		all = append(all, fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it there.", found.Name, found.ID, found.why))
 	}
-	for _, group := range o.groups {
-		all = append(all, b.usedText(kindGroup, group.Name, group.ID, o)...)
-	}
-	for _, group := range o.securityGroups {
-		all = append(all, b.usedText(kindSecurityGroup, group.Name, group.ID, o)...)
+	for _, group := range o.unproven {
+		all = append(all, fmt.Sprintf("Security group %s (%s) remains in the cloud: it has only some of the labels of "+
+			"this Service. If it belonged to this Service, delete it there.", group.Name, group.ID))
 	}
 	return strings.Join(all, " ")
-}
-
-func (b *balancers) usedText(kind, name, id string, o observed) []string {
-	user, used := b.otherUser(id, o)
-	if !used {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s %s (%s) remains in the cloud, because load balancer %s (%s) uses it. If they are not needed, delete both there.", sentence(kind), name, id, user.Name, user.ID)}
 }
 
 // otherUser returns a load balancer that is not the Service's and uses the target group or security group with that identity.
@@ -245,39 +235,51 @@ func descriptionOf(owner cloud.Owner) string { return "Kubernetes Service " + ow
 
 // groupsWithoutLabels returns the Service's target groups that lost labels. Their name has that of the Service's load balancer in it, which has
 // the Service's UID. One that another load balancer uses is left to that.
-func (b *balancers) groupsWithoutLabels(service *corev1.Service, o observed) []inventory.TargetGroup {
-	groups := b.inventory.TargetGroupsNamed(cloudprovider.DefaultLoadBalancerName(service))
-	if len(groups) == 0 {
-		return nil
+func (b *balancers) groupsWithoutLabels(
+	ctx context.Context, service *corev1.Service, o observed,
+) ([]inventory.TargetGroup, error) {
+	groups, err := b.inventory.TargetGroupsNamed(ctx, cloudprovider.DefaultLoadBalancerName(service))
+	if err != nil || len(groups) == 0 {
+		return nil, err
 	}
 	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
 	return slices.DeleteFunc(groups, func(group inventory.TargetGroup) bool {
 		_, used := b.otherUser(group.ID, o)
 		return o.hasGroup(group.ID) || contradiction(group.Labels, owner) != "" || used
-	})
+	}), nil
 }
 
-// securityGroupsWithoutLabels returns the security groups that were made for the Service and lost labels: one whose name has a hash of the
-// Service's UID in it, or one that is attached to its load balancer, has the name that the existing CCM gives, and still has a label of the
-// Service. The name that the existing CCM gives alone is never enough: a user's own group may have it.
-func (b *balancers) securityGroupsWithoutLabels(service *corev1.Service, o observed) []inventory.SecurityGroup {
+// securityGroupsWithoutLabels returns the security groups that were made for the Service and lost labels: one whose
+// name has a hash of the Service's UID in it, one with the Service's UID and the name that the existing CCM gives, or
+// one that is attached to its load balancer, has that name, and still has another label of the Service. The name that
+// the existing CCM gives alone is never enough: a user's own group may have it. Unproven are those that have that name
+// and some labels, and are not attached.
+func (b *balancers) securityGroupsWithoutLabels(
+	ctx context.Context, service *corev1.Service, o observed,
+) (found, unproven []inventory.SecurityGroup, err error) {
 	own, legacy := groupName(string(service.UID)), legacyGroupName(service.Name)
-	groups := b.inventory.SecurityGroupsNamed(own, legacy)
-	if len(groups) == 0 {
-		return nil
+	groups, err := b.inventory.SecurityGroupsNamed(ctx, own, legacy)
+	if err != nil || len(groups) == 0 {
+		return nil, nil, err
 	}
 	owner := ownerLabels(cloud.OwnerOf(b.config.Cluster, service), nil)
-	return slices.DeleteFunc(groups, func(group inventory.SecurityGroup) bool {
+	for _, group := range groups {
 		known := slices.ContainsFunc(o.securityGroups, func(has inventory.SecurityGroup) bool { return has.ID == group.ID })
 		attached := o.balancer() != nil && slices.Contains(o.balancer().SecurityGroups, group.ID)
-		return known || contradiction(group.Labels, owner) != "" || group.Name != own && !(attached && namesService(group.Labels, owner))
-	})
+		switch {
+		case known || contradiction(group.Labels, owner) != "":
+		case group.Name == own || group.Labels[labelUID] != "" || attached && namesService(group.Labels, owner):
+			found = append(found, group)
+		case namesService(group.Labels, owner):
+			unproven = append(unproven, group)
+		}
+	}
+	return found, unproven, nil
 }
 
 // namesService says whether labels that are not complete still name the owner's Service.
 func namesService(labels, owner inventory.Labels) bool {
-	return labels[labelUID] == owner[labelUID] ||
-		labels[labelName] == owner[labelName] && labels[labelNamespace] == owner[labelNamespace]
+	return labels[labelName] == owner[labelName] && labels[labelNamespace] == owner[labelNamespace]
 }
 
 // legacyGroupName is what the existing CCM calls a Service's security group.

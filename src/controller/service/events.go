@@ -152,16 +152,21 @@ func (k *keeper) tellRemoval(m *memory, service *corev1.Service, handsOver strin
 	}
 }
 
-// tellGone says that the Service has no load balancer any more, if it had one.
-func (k *keeper) tellGone(m *memory, service *corev1.Service) {
+// tellGone says that the Service has no load balancer any more, if it had one, and what is left in the cloud: what the
+// writes left there, and what may have been the Service's.
+func (k *keeper) tellGone(m *memory, service *corev1.Service, uncertain string) {
 	switch {
 	case m.handsOver != "":
 		k.recorder.Event(service, corev1.EventTypeNormal, reasonKept, m.handsOver)
 	case m.removing:
 		k.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
 	}
-	if m.left != "" {
-		k.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, m.left)
+	left := m.left
+	if uncertain != "" {
+		left = append([]string{uncertain}, left...)
+	}
+	if len(left) > 0 {
+		k.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, strings.Join(left, " "))
 	}
 }
 

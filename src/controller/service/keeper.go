@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -214,13 +213,9 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 	if found.Exists {
 		k.tellRemoval(m, service, found.HandsOver)
 	}
-	m.left = cmp.Or(found.Left, m.left)
 	if len(found.Plan) > 0 {
-		if err := k.applySome(ctx, found.Plan, causeRemoval); err != nil {
-			return k.judged(err)
-		}
-		if len(found.Plan) > maxWrites {
-			return errMore()
+		if err := k.applyRemoval(ctx, m, service, found.Plan); err != nil {
+			return err
 		}
 		if found, err = k.provider.Remaining(ctx, service, true); err != nil {
 			return k.judged(err)
@@ -232,8 +227,26 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 	case found.Exists: // there is something that may be removed now
 		return api.NewRetryError("the load balancer is being removed", k.behaviour.PollInterval)
 	}
-	k.tellGone(m, service)
+	k.tellGone(m, service, found.Left)
 	return nil
+}
+
+// applyRemoval makes the writes of a removal, as many as one look may.
+func (k *keeper) applyRemoval(ctx context.Context, m *memory, service *corev1.Service, plan cloud.Plan) error {
+	done := m.unfinished.towards(service, nil)
+	m.unfinished = nil
+	if err := done.check(plan); err != nil {
+		return err
+	}
+	if err := k.applySome(ctx, m.leaving(plan), causeRemoval); err != nil {
+		return k.judged(err)
+	}
+	if len(plan) <= maxWrites {
+		return nil
+	}
+	done.note(plan, plan.Begin(maxWrites))
+	m.unfinished = done
+	return errMore()
 }
 
 // maxPollPause is the longest pause between two looks at a load balancer that failed, or takes too long: nobody waits for the second.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -61,13 +62,13 @@ type knowledge struct {
 
 // effort is what has happened since the load balancer was last as it should be.
 type effort struct {
-	ensuring  bool   // the owner was told that its load balancer is being made or changed
-	changed   bool   // something was written
-	removing  bool   // the owner was told that it is being deleted
-	handsOver string // what the owner is told instead, once it is left to others; "" when it is deleted
-	left      string // what the owner is told to be left in the cloud after a deletion; "" for nothing
-	repairing bool   // something differs that is not the owner's doing
-	drift     string // what
+	ensuring  bool     // the owner was told that its load balancer is being made or changed
+	changed   bool     // something was written
+	removing  bool     // the owner was told that it is being deleted
+	handsOver string   // what the owner is told instead, once it is left to others; "" when it is deleted
+	left      []string // what the owner is told that the writes of a deletion have left in the cloud
+	repairing bool     // something differs that is not the owner's doing
+	drift     string   // what
 
 	wait       wait
 	told       map[string]telling // by reason
@@ -146,6 +147,23 @@ func (m *memory) seen(service *corev1.Service, found cloud.Comparison) {
 	}
 	differs := m.repairing || (m.cause == causeDrift && len(found.Plan) > 0)
 	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines), repairing: differs})
+}
+
+// leaving is a plan whose writes remember what they leave in the cloud.
+func (m *memory) leaving(plan cloud.Plan) cloud.Plan {
+	for i, operation := range plan {
+		if operation.Leaves == "" {
+			continue
+		}
+		plan[i].Do = func(ctx context.Context) error {
+			err := operation.Do(ctx)
+			if err == nil && !slices.Contains(m.left, operation.Leaves) {
+				m.left = append(m.left, operation.Leaves)
+			}
+			return err
+		}
+	}
+	return plan
 }
 
 // wrote remembers that something was written.

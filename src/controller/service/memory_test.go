@@ -32,8 +32,11 @@ func TestNothingIsForgottenToBeForgotten(t *testing.T) {
 // TestSettled ends all that was said and done on the way, and keeps what the next look compares with.
 func TestSettled(t *testing.T) {
 	m := &memory{}
-	m.effort = effort{ensuring: true, changed: true, removing: true, handsOver: "you", left: "lb", repairing: true, drift: "ports", wait: wait{object: "lb"},
-		told: map[string]telling{reasonSlow: {}}, unfinished: &progress{}, message: "creating", failure: failure{text: "quota"}}
+	m.effort = effort{
+		ensuring: true, changed: true, removing: true, handsOver: "you", left: []string{"lb"}, repairing: true,
+		drift: "ports", wait: wait{object: "lb"}, told: map[string]telling{reasonSlow: {}}, unfinished: &progress{},
+		message: "creating", failure: failure{text: "quota"},
+	}
 	effort := reflect.ValueOf(m.effort)
 	for i := range effort.NumField() {
 		if effort.Field(i).IsZero() {

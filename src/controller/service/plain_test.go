@@ -192,7 +192,11 @@ func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (c
 		return found, nil
 	}
 	for range balancer.parts {
-		found.Plan = append(found.Plan, p.write(cloud.Delete, service, "a part", func() { balancer.parts-- }))
+		found.Plan = append(found.Plan, p.write(cloud.Delete, service, "a part", func() {
+			if !p.forgetful {
+				balancer.parts--
+			}
+		}))
 	}
 	found.Plan = append(found.Plan, p.write(cloud.Delete, service, "", func() { delete(p.balancers, service.UID) }))
 	return found, nil

@@ -62,6 +62,36 @@ func TestCloudThatForgets(t *testing.T) {
 	}
 }
 
+// TestCloudThatForgetsADeletion: the same for the writes of a deletion that takes several looks. It goes on once the
+// cloud keeps them.
+func TestCloudThatForgetsADeletion(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.serve(2)
+		r.cloud.set(func(p *plain) {
+			p.forgetful = true
+			for _, balancer := range p.balancers {
+				balancer.parts = maxWrites + 5
+			}
+		})
+		r.toldInFull()
+		r.cloud.done()
+		r.deleteService("web")
+		r.settle()
+		told := failuresOf(r.toldInFull())
+		const again = `"delete load balancer web: a part" was written and is needed again`
+		if len(told) != 1 || !strings.Contains(told[0], again) {
+			r.Errorf("events %q", told)
+		}
+		if writes := r.cloud.done(); len(writes) == 0 || len(writes) > 2*maxWrites {
+			r.Errorf("%d writes within seconds", len(writes))
+		}
+		r.cloud.set(func(p *plain) { p.forgetful = false })
+		<-time.After(time.Hour)
+		wantList(r, "failures", failuresOf(r.toldInFull()))
+		want(r, "load balancers", len(r.cloud.has()), 0)
+	})
+}
+
 // TestProgress: what counts as written and needed again.
 func TestProgress(t *testing.T) {
 	twin, other := cloud.Operation{Verb: cloud.Delete, Kind: "part", Name: "twin"}, cloud.Operation{Verb: cloud.Create, Kind: "part", Name: "other"}

@@ -112,18 +112,24 @@ func (i *Inventory) LoadBalancersLike(ctx context.Context, like Likeness, sure b
 	}), nil
 }
 
-// TargetGroupsNamed returns the target groups in the copy, as it is, that were made for the load balancer of that name and lack labels.
-func (i *Inventory) TargetGroupsNamed(balancer string) []TargetGroup {
-	return i.groups.having([]string{nameKey(balancer)})
+// TargetGroupsNamed returns the target groups in the copy, as it is, that were made for the load balancer of that name
+// and lack labels. Those that lists left out are asked for.
+func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]TargetGroup, error) {
+	return i.groups.findNow(ctx, nameKey(balancer))
 }
 
 // SecurityGroupsNamed returns the security groups in the copy, as it is, that have one of the names and lack labels.
-func (i *Inventory) SecurityGroupsNamed(names ...string) []SecurityGroup {
-	var keys []string
+// Those that lists left out are asked for.
+func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([]SecurityGroup, error) {
+	var all []SecurityGroup
 	for _, name := range names {
-		keys = append(keys, nameKey(name))
+		found, err := i.securityGroups.kind.findNow(ctx, nameKey(name))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
 	}
-	return i.securityGroups.kind.having(keys)
+	return all, nil
 }
 
 // UserOf returns a load balancer in the copy, as it is, that is not being deleted, is not one of the excepted, and uses the target group or

@@ -1,0 +1,215 @@
+package thalassa
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+)
+
+// refuse makes the cloud answer so many calls with a status, 0 for all.
+func (l *lab) refuse(operation string, count, status int) {
+	l.Helper()
+	l.inject(fault.Rule{Operation: operation, Count: count, Effect: fault.Effect{Kind: fault.Refuse, Status: status}})
+}
+
+// refuseUpdates makes the cloud refuse every update of a target group or security group.
+func (l *lab) refuseUpdates(status int) {
+	l.Helper()
+	for _, kind := range []string{"loadbalancer-target-groups", "security-groups"} {
+		l.refuse("PUT /v1/"+kind+"/{id}", 0, status)
+	}
+}
+
+// TestDeletionWhenLabelsAreRefused: a Service is deleted whose objects lost labels, which the cloud does not let
+// anybody set. The deletion ends. What is known without them is deleted; what is not stays, and the event names it.
+func TestDeletionWhenLabelsAreRefused(t *testing.T) {
+	tests := map[string]struct {
+		byUs bool
+		loss string
+		left bool // the security group
+	}{
+		"ours, all labels":                      {true, "all", false},
+		"ours, the UID":                         {true, "the UID", false},
+		"the existing CCM's, the cluster":       {false, "the cluster", false},
+		"the existing CCM's, the UID":           {false, "the UID", true},
+		"the existing CCM's, that it's managed": {false, "that it is managed", false},
+	}
+	for name, tt := range tests {
+		for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
+			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := newLab(t, emulator.Config{})
+					none := l.identities()
+					web, _ := l.labelled(tt.byUs)
+					l.relabel(partGroup, losses[tt.loss])
+					l.relabel(partSecurityGroup, losses[tt.loss])
+					group := l.only().SecurityGroups[0].Identity
+					l.refuseUpdates(status)
+					l.restart()
+					l.remove(web)
+					want := none
+					if tt.left {
+						want = slices.Sorted(slices.Values(append(slices.Clone(none), group)))
+					}
+					if left := l.identities(); !slices.Equal(left, want) {
+						t.Errorf("left in the cloud: %v, want %v", left, want)
+					}
+					told := l.eventsAbout("LoadBalancerLeft")
+					if names := len(told) == 1 && strings.Contains(told[0], group); names != tt.left || len(told) > 1 {
+						t.Errorf("told %q, want that the security group %s is left: %t", told, group, tt.left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLabelsAreSetBeforeTheLoadBalancerGoes: a security group that is known only by its load balancer gets its labels
+// first, also when the cloud fails for a moment.
+func TestLabelsAreSetBeforeTheLoadBalancerGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		none := l.identities()
+		web, _ := l.labelled(false)
+		l.relabel(partSecurityGroup, losses["the UID"])
+		l.restart()
+		l.refuse("PUT /v1/security-groups/{id}", 5, http.StatusServiceUnavailable)
+		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
+		if all := l.list("/v1/loadbalancers"); err == nil || len(all) != 1 {
+			t.Errorf("error %v, load balancers %v; want an error, and the load balancer", err, all)
+		}
+		<-time.After(time.Minute)
+		l.remove(web)
+		if left := l.identities(); !slices.Equal(left, none) {
+			t.Errorf("left in the cloud: %v, want %v", left, none)
+		}
+	})
+}
+
+// twin creates another load balancer, which leads to the Service's target groups.
+func (l *lab) twin() {
+	l.Helper()
+	var listeners []map[string]any
+	for _, listener := range l.only().Listeners {
+		listeners = append(listeners, map[string]any{
+			"name": listener.Name, "port": listener.Port, "protocol": "tcp",
+			"targetGroup": listener.TargetGroup.Identity,
+		})
+	}
+	body := map[string]any{"name": "other", "subnet": emulator.DefaultSubnet, "listeners": listeners}
+	l.request(http.MethodPost, "/v1/loadbalancers", body)
+	<-time.After(time.Minute)
+}
+
+// TestDeletionWhenLabelsStay: target groups that another load balancer uses stay in the cloud. When it refuses to take
+// the Service's labels off them, the deletion ends nevertheless.
+func TestDeletionWhenLabelsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, _ := l.labelled(true)
+		l.twin()
+		l.refuseUpdates(http.StatusBadRequest)
+		l.restart()
+		l.retry(func() error { return l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web) })
+		groups := l.list("/v1/loadbalancer-target-groups")
+		told := strings.Join(l.eventsAbout("LoadBalancerLeft"), "\n")
+		for _, group := range groups {
+			if strings.Count(told, group.Identity) != 1 {
+				t.Errorf("told %q, want once that target group %s is left", told, group.Identity)
+			}
+		}
+		if len(groups) != 2 || len(l.list("/v1/loadbalancers")) != 1 {
+			t.Errorf("left in the cloud: %v", l.leftovers())
+		}
+	})
+}
+
+// TestWhatIsLeftIsSaidAsItIs: a Service was to keep its load balancer, and is not any more before that was written. The
+// event names what is left in the end, and nothing of before.
+func TestWhatIsLeftIsSaidAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, _ := l.labelled(true)
+		l.twin()
+		l.restart()
+		l.refuse("PUT *", 1, http.StatusBadRequest)
+		annotated("on-delete", onDeleteKeep)(web)
+		if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
+			t.Fatal("no error, want the refusal")
+		}
+		delete(web.Annotations, annotationPrefix+"on-delete")
+		for _, balancer := range l.list("/v1/loadbalancers") {
+			if balancer.Name == "other" {
+				l.request(http.MethodDelete, "/v1/loadbalancers/"+balancer.Identity, nil)
+			}
+		}
+		<-time.After(10 * time.Minute)
+		l.remove(web)
+		if told := l.eventsAbout("LoadBalancerLeft"); len(told) > 0 || len(l.leftovers()) > 0 {
+			t.Errorf("told %q, left %v; want nothing", told, l.leftovers())
+		}
+	})
+}
+
+// TestWhatIsLeftByPartsOfADeletion: a deletion that takes several parts leaves something in each of them, and the event
+// names all.
+func TestWhatIsLeftByPartsOfADeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ports = 30 // more than the writes of one part
+		l := newLab(t, emulator.Config{})
+		var numbers []int32
+		for i := range ports {
+			numbers = append(numbers, int32(8000+i))
+		}
+		web := service("web", numbers...)
+		web.Status.LoadBalancer = *l.settle(web, l.nodes("a"))
+		l.twin()
+		l.restart()
+		l.remove(web)
+		told := l.eventsAbout("LoadBalancerLeft")
+		if len(told) != 1 {
+			t.Fatalf("told %q, want one event", told)
+		}
+		for _, group := range l.list("/v1/loadbalancer-target-groups") {
+			if strings.Count(told[0], group.Identity) != 1 {
+				t.Errorf("target group %s is not named once in %q", group.Identity, told[0])
+			}
+		}
+	})
+}
+
+// TestListThatLacksWhatHasNoLabels: a Service ends whose target groups or security group lost their labels, and lists
+// leave them out from then on. They are asked for, and deleted.
+func TestListThatLacksWhatHasNoLabels(t *testing.T) {
+	paths := map[part]string{partGroup: "/v1/loadbalancer-target-groups", partSecurityGroup: "/v1/security-groups"}
+	for kind, path := range paths {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				none := l.identities()
+				web, _ := l.labelled(true)
+				l.relabel(kind, losses["all"])
+				between := l.tap()
+				if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
+					t.Fatal("no error while the load balancer is being deleted")
+				}
+				between.shown = func(shown string, object map[string]any) {
+					if shown == path {
+						object["vpc"] = map[string]any{"identity": "hidden"}
+					}
+				}
+				l.remove(web)
+				if left := l.identities(); !slices.Equal(left, none) {
+					t.Errorf("left in the cloud: %v, want %v", left, none)
+				}
+			})
+		})
+	}
+}
