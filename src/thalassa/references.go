@@ -12,6 +12,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -159,11 +160,7 @@ func (r *resolution) knownGroups() string {
 	if err != nil || len(known) == 0 {
 		return ""
 	}
-	const most = 10
-	if more := len(known) - most; more > 0 {
-		known = append(slices.Clone(known[:most]), fmt.Sprintf("%d more", more))
-	}
-	return "; it has " + strings.Join(known, ", ")
+	return "; it has " + list.Short(known)
 }
 
 // resolveReservedIP finds the reserved IP that the Service names, by annotation or by its address in the spec.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // existing leaves out targets whose server is gone, going or in another VPC: its node may outlive it for a while, and the cloud
@@ -29,12 +30,9 @@ type leftOut struct {
 	all bool
 }
 
-// maxNodes bounds how many nodes are named in an event.
-const maxNodes = 10
-
 // leftOutOf compares the targets that were chosen with the usable ones among them.
 func leftOutOf(chosen, usable cloud.Targets) leftOut {
-	out := leftOut{unidentified: someOf(chosen.Unidentified), serverless: someOf(unusable(chosen, usable)), unsure: someOf(usable.UnsureNames)}
+	out := leftOut{unidentified: list.Short(chosen.Unidentified), serverless: list.Short(unusable(chosen, usable)), unsure: list.Short(usable.UnsureNames)}
 	out.all = out != leftOut{} && len(usable.Identities) == 0
 	return out
 }
@@ -53,14 +51,6 @@ func unusable(chosen, usable cloud.Targets) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// someOf names the nodes, or as many of them as an event has room for.
-func someOf(names []string) string {
-	if more := len(names) - maxNodes; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNodes], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 // notices tell the Service's owner which nodes get no traffic.

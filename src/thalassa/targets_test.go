@@ -89,16 +89,6 @@ func TestMachineLeftOutLaterIsTold(t *testing.T) {
 	})
 }
 
-func TestManyNodesLeftOut(t *testing.T) {
-	var names []string
-	for i := range maxNodes + 2 {
-		names = append(names, fmt.Sprintf("n%02d", i))
-	}
-	if got, want := someOf(names), strings.Join(names[:maxNodes], ", ")+" and 2 more"; got != want {
-		t.Errorf("named %q, want %q", got, want)
-	}
-}
-
 // TestMachineThatWasThereIsMissedAnew: that it was missing once makes no single list believable after another one showed it.
 func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

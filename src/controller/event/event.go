@@ -1,7 +1,8 @@
-// Package event decides what is told of objects by events: each thing once, again when it lasts, and of many objects not all at a time.
+// Package event decides which warnings about objects become events: each once, again while it lasts, and those of many objects not all at
+// the same time.
 //
-//	for _, n := range told.Note(node.Name, node.UID, notices) {
-//		recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
+//	for _, w := range warnings.Update(node.Name, node.UID, current) {
+//		recorder.Event(node, corev1.EventTypeWarning, w.Reason, w.Message)
 //	}
 package event
 
@@ -14,133 +15,167 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Again is when something that lasts is told again: the API server keeps events for an hour.
+// Again is the time after which a warning that lasts becomes an event again: the API server keeps events for an hour.
 const Again = 55 * time.Minute
 
-// Burst is how many events are made at a time, and how many more each minute: what all of five thousand objects have is told of the others
-// later on.
+// Anew is the time after which a warning with a topic becomes an event again if its message has changed.
+const Anew = 10 * time.Minute
+
+// Burst is the number of events at a time, and the number of further ones each minute. If all of five thousand objects have a warning, the
+// events of the others follow later.
 const Burst = 25
 
-// Notice is something to tell of an object.
-type Notice struct {
+// Warning is a condition of an object that its owner should know.
+type Warning struct {
 	Reason  string // of the event
 	Message string
-	// Vague says that the message changes from one attempt to the next: notices of one reason are the same.
+	// Vague says that the message changes with each attempt and is ignored when warnings are compared.
 	Vague bool
-	// Common says that it is nothing of the object's own: it is told of one object for all of them.
+	// Topic, if it is set, identifies the condition in place of the message. A changed message then becomes an event again after Anew, unless
+	// the warning is vague.
+	Topic string
+	// Common says that the condition does not concern the object alone: there is one event for all objects.
 	Common bool
 }
 
-// topic is what makes two notices the same.
-type topic struct{ reason, message string }
+// key is what two warnings about the same condition have in common.
+type key struct{ reason, text string }
 
-func (n Notice) topic() topic {
-	if n.Vague {
-		return topic{reason: n.Reason}
+func (w Warning) key() key {
+	switch {
+	case w.Topic != "":
+		return key{w.Reason, w.Topic}
+	case w.Vague:
+		return key{reason: w.Reason}
 	}
-	return topic{n.Reason, n.Message}
+	return key{w.Reason, w.Message}
 }
 
-// Log is what lasts, and what of it was told. The zero value is that nothing does. It is safe for concurrent use.
-type Log struct {
+// Filter contains the warnings that last, and when each became an event. The zero value contains none. It is safe for concurrent use.
+type Filter struct {
 	mu      sync.Mutex
-	voice   *rate.Limiter
+	limiter *rate.Limiter
 	objects map[string]object
 	common  map[string]time.Time // by reason
 }
 
-// object is what is known of one.
+// object is the state of one object.
 type object struct {
-	uid  types.UID
-	told map[topic]time.Time // zero: not yet
+	uid      types.UID
+	recorded map[key]record
 }
 
-// Note keeps all that is to be told of an object, none for nothing any more, and returns those that are to be told now. Who has to tell
-// something that lasts calls it from time to time. Another object of the same name has another uid.
-func (l *Log) Note(name string, uid types.UID, notices []Notice) (now []Notice) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.objects == nil {
-		l.voice, l.objects, l.common = rate.NewLimiter(rate.Every(time.Minute/Burst), Burst), map[string]object{}, map[string]time.Time{}
-	}
-	before := l.objects[name]
-	if before.uid != uid {
-		before.told = nil
-	}
-	after := object{uid: uid, told: map[topic]time.Time{}}
-	for _, one := range notices {
-		key := one.topic()
-		if _, twice := after.told[key]; twice {
+// record is the latest event of a warning.
+type record struct {
+	at      time.Time // zero: there was none yet
+	message string
+}
+
+// recent says that no further event of the warning is due.
+func (r record) recent(w Warning) bool {
+	changed := w.Topic != "" && !w.Vague && r.message != w.Message
+	return recent(r.at) && (!changed || time.Since(r.at) < Anew)
+}
+
+// recent says of the time of an event that no further one is due.
+func recent(at time.Time) bool { return time.Since(at) < Again }
+
+// Update replaces the warnings of an object, and returns those that are to become events now. While a warning lasts, the caller repeats the
+// call from time to time. An object of the same name with another UID is another object.
+func (f *Filter) Update(name string, uid types.UID, warnings []Warning) (now []Warning) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before, after := f.object(name, uid), object{uid: uid, recorded: map[key]record{}}
+	for _, w := range warnings {
+		if _, twice := after.recorded[w.key()]; twice {
 			continue
 		}
-		at, aloud := before.told[key], false
-		if !recent(at) {
-			at, aloud = l.speak(one)
+		latest, due := f.next(before.recorded[w.key()], w)
+		if due {
+			now = append(now, w)
 		}
-		if aloud {
-			now = append(now, one)
-		}
-		after.told[key] = at
+		after.recorded[w.key()] = latest
 	}
-	l.objects[name] = after
-	if len(notices) == 0 {
-		delete(l.objects, name)
+	f.objects[name] = after
+	if len(warnings) == 0 {
+		delete(f.objects, name)
 	}
 	return now
 }
 
-// recent says of the time at which something was told that this is enough.
-func recent(at time.Time) bool { return time.Since(at) < Again }
-
-// speak says whether something is told now, and when it then was. It wants mu held.
-func (l *Log) speak(n Notice) (at time.Time, aloud bool) {
-	now := time.Now()
-	switch {
-	case n.Common && recent(l.common[n.Reason]):
-		return now, false
-	case !l.voice.AllowN(now, 1):
-		return time.Time{}, false
-	case n.Common:
-		l.common[n.Reason] = now
-	}
-	return now, true
+// Add adds a warning to those of an object, and says whether it is to become an event now. Unlike with Update, the other warnings of the
+// object remain until Forget.
+func (f *Filter) Add(name string, uid types.UID, w Warning) (now bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := f.object(name, uid)
+	one.recorded[w.key()], now = f.next(one.recorded[w.key()], w)
+	f.objects[name] = one
+	return now
 }
 
-// Known says whether these, and no others, are what is known of an object, and were told lately.
-func (l *Log) Known(name string, notices []Notice) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	told := l.objects[name].told
-	for _, one := range notices {
-		if !recent(told[one.topic()]) {
+// object returns the state of an object. The caller holds mu.
+func (f *Filter) object(name string, uid types.UID) object {
+	if f.objects == nil {
+		f.limiter, f.objects, f.common = rate.NewLimiter(rate.Every(time.Minute/Burst), Burst), map[string]object{}, map[string]time.Time{}
+	}
+	if one, known := f.objects[name]; known && one.uid == uid {
+		return one
+	}
+	return object{uid: uid, recorded: map[key]record{}}
+}
+
+// next says whether a warning is to become an event now, and returns its latest event. The caller holds mu.
+func (f *Filter) next(latest record, w Warning) (_ record, due bool) {
+	now := time.Now()
+	switch {
+	case latest.recent(w):
+		return latest, false
+	case w.Common && recent(f.common[w.Reason]):
+		return record{now, w.Message}, false
+	case !f.limiter.AllowN(now, 1):
+		return record{}, false
+	case w.Common:
+		f.common[w.Reason] = now
+	}
+	return record{now, w.Message}, true
+}
+
+// Known says whether these warnings, and no others, are those of an object, and none is to become an event now.
+func (f *Filter) Known(name string, warnings []Warning) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	recorded := f.objects[name].recorded
+	for _, w := range warnings {
+		if !recorded[w.key()].recent(w) {
 			return false
 		}
 	}
-	return len(told) == len(notices)
+	return len(recorded) == len(warnings)
 }
 
-// Forget drops what is known of an object: when it happens again, it is told again.
-func (l *Log) Forget(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.objects, name)
+// Forget deletes the warnings of an object: if one occurs again, it becomes an event again.
+func (f *Filter) Forget(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.objects, name)
 }
 
-// Retain forgets the objects that are not there any more.
-func (l *Log) Retain(there func(uid types.UID) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.objects, func(_ string, o object) bool { return !there(o.uid) })
+// Retain deletes the objects that do not exist any more.
+func (f *Filter) Retain(exists func(uid types.UID) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.objects, func(_ string, o object) bool { return !exists(o.uid) })
 }
 
-// Reasons counts the objects by the reasons of what is known of them.
-func (l *Log) Reasons() map[string]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// Reasons counts the objects by the reasons of their warnings.
+func (f *Filter) Reasons() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	count := map[string]int{}
-	for _, one := range l.objects {
+	for _, one := range f.objects {
 		reasons := map[string]bool{}
-		for key := range one.told {
+		for key := range one.recorded {
 			reasons[key.reason] = true
 		}
 		for reason := range reasons {

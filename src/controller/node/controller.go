@@ -20,11 +20,23 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
 // component is the source of the events, as in k8s.io/cloud-provider.
 const component = "cloud-node-controller"
+
+// queueName is that of the node controller of k8s.io/cloud-provider, and so are the names of its metrics.
+const queueName = "Nodes"
+
+// Pauses before a Node is reconciled again that could not be initialised or written.
+const (
+	minRetryDelay = time.Second
+	maxRetryDelay = time.Minute
+	// conflictDelay is the time after which the cache usually contains what another client wrote.
+	conflictDelay = 100 * time.Millisecond
+)
 
 // Options are what a Controller is made from.
 type Options struct {
@@ -57,13 +69,13 @@ type Controller struct {
 	lookers   int
 	recorder  record.EventRecorder
 	metrics   *metrics
-	queue     workqueue.TypedRateLimitingInterface[string]
+	queue     *priorityqueue.Queue
 	writer    writer
 	tenants   tenants
 	gate      gate
 	newest    newest
 	newcomers newcomers
-	told      event.Log
+	told      event.Filter
 }
 
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -77,7 +89,7 @@ func New(o Options) (*Controller, error) {
 	}
 	c.metrics = newMetrics(c)
 	c.writer = writer{nodes: o.Client.CoreV1(), written: c.metrics.patched}
-	c.queue = newQueue(c.urgent)
+	c.queue = priorityqueue.New(queueName, minRetryDelay, maxRetryDelay)
 	registered, err := o.Nodes.Informer().AddEventHandler(c.events())
 	if err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
@@ -86,10 +98,13 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// urgent says that nobody can use the Node yet.
-func (c *Controller) urgent(name string) bool {
-	node, err := c.nodes.Get(name)
-	return err == nil && waiting(node)
+// enqueue adds a Node to the queue. A Node that is not initialised is urgent, because nothing is scheduled to it.
+func (c *Controller) enqueue(node *corev1.Node) {
+	p := priorityqueue.Normal
+	if waiting(node) {
+		p = priorityqueue.Urgent
+	}
+	c.queue.Enqueue(node.Name, p, 0)
 }
 
 // events queues Nodes that may differ from what they should say.
@@ -99,7 +114,7 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			if node, ok := object.(*corev1.Node); ok {
 				c.newcomers.met(node)
 				c.tenants.settle(node.Name, node.Spec.ProviderID)
-				c.queue.Add(node.Name)
+				c.enqueue(node)
 			}
 		},
 		UpdateFunc: func(before, after any) {
@@ -112,7 +127,7 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			if is.Spec.ProviderID != "" || was.UID != is.UID {
 				c.tenants.settle(is.Name, is.Spec.ProviderID)
 			}
-			c.queue.Add(is.Name)
+			c.enqueue(is)
 		},
 		DeleteFunc: func(object any) {
 			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
@@ -176,7 +191,7 @@ func (c *Controller) look(ctx context.Context) {
 		if problem, ok := errors.AsType[*Problem](err); ok && problem.ofCloud() {
 			return
 		}
-		c.queue.Add(node.Name)
+		c.enqueue(node)
 	})
 	if ctx.Err() == nil && c.gate.open() {
 		c.metrics.looked.SetToCurrentTime()

@@ -24,14 +24,14 @@ func (c *Controller) tell(node *corev1.Node, err error, problems []Problem) {
 		}
 		notices = append(notices, noticeOf(node, *problem))
 	}
-	for _, n := range c.told.Note(node.Name, node.UID, notices) {
+	for _, n := range c.told.Update(node.Name, node.UID, notices) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}
 }
 
 // noticesOf are what a Node's owner is told of its problems.
-func noticesOf(node *corev1.Node, problems []Problem) []event.Notice {
-	var notices []event.Notice
+func noticesOf(node *corev1.Node, problems []Problem) []event.Warning {
+	var notices []event.Warning
 	for _, p := range problems {
 		if p.Reason != CloudNotReachable || waiting(node) {
 			notices = append(notices, noticeOf(node, p))
@@ -42,8 +42,8 @@ func noticesOf(node *corev1.Node, problems []Problem) []event.Notice {
 
 // noticeOf is what is told of a problem. How the cloud gives no answer changes from one attempt to the next, and is told once for all Nodes
 // that are initialised.
-func noticeOf(node *corev1.Node, p Problem) event.Notice {
-	return event.Notice{
+func noticeOf(node *corev1.Node, p Problem) event.Warning {
+	return event.Warning{
 		Reason: p.Reason, Message: p.Message, Vague: p.ofCloud() || p.Reason == MachineNotKnown, Common: p.ofCloud() && !waiting(node),
 	}
 }

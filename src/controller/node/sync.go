@@ -31,13 +31,13 @@ func (c *Controller) serve(ctx context.Context, name string) {
 		c.queue.Forget(name)
 	case ctx.Err() != nil:
 	case apierrors.IsConflict(err):
-		c.queue.AddAfter(name, conflictDelay)
+		c.queue.Again(name, conflictDelay)
 	case isProblem && !waiting(node):
 		c.queue.Forget(name)
 		klog.FromContext(ctx).V(1).Info("A Node does not change", "node", name, "reason", problem.Message)
 	default:
 		klog.FromContext(ctx).Error(err, "Syncing a Node failed; it is retried", "node", name, "uninitialised", waiting(node))
-		c.queue.AddRateLimited(name)
+		c.queue.Retry(name, 0)
 	}
 }
 

@@ -85,7 +85,7 @@ type Controller struct {
 	synced   cache.InformerSynced
 	ledger   *ledger
 	departed departed
-	told     event.Log
+	told     event.Filter
 }
 
 // New returns a controller that begins its work with Run. The error is that masks do not fit, or that the Nodes' informer has ended.
@@ -296,7 +296,7 @@ func (c *Controller) tell(node *corev1.Node, err error) {
 	if problem, ok := errors.AsType[*problem](err); ok {
 		reason = problem.reason
 	}
-	for _, n := range c.told.Note(node.Name, node.UID, []event.Notice{{Reason: reason, Message: err.Error()}}) {
+	for _, n := range c.told.Update(node.Name, node.UID, []event.Warning{{Reason: reason, Message: err.Error()}}) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}
 }

@@ -2,14 +2,13 @@ package nodeipam
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
 // writeTimeout is how long a write may take. It is shorter than it takes another process to become the leader and to look at what there is,
@@ -23,16 +22,13 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, networks []ne
 	for _, network := range networks {
 		texts = append(texts, network.String())
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion},
-		"spec":     map[string]any{"podCIDR": texts[0], "podCIDRs": texts},
-	})
-	if err != nil {
-		return fmt.Errorf("writing the networks of node %s: %w", node.Name, err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if _, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	_, err := patch.Merge(ctx, c.client.CoreV1().Nodes().Patch, node.Name, patch.Body{
+		Metadata: patch.Metadata{UID: node.UID, ResourceVersion: node.ResourceVersion},
+		Spec:     map[string]any{"podCIDR": texts[0], "podCIDRs": texts},
+	})
+	if err != nil {
 		return fmt.Errorf("giving node %s the networks %v of its pods: %w; it is retried automatically", node.Name, texts, err)
 	}
 	return nil

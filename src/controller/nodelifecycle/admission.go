@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // toBeDeleted is the key of the taint by which the cluster autoscaler marks a Node that it is about to remove.
@@ -37,7 +37,7 @@ func (c *Controller) admitted(ctx context.Context, subjects []*subject, witnesse
 	admits := c.allowance.admits(uids(subjects), uids(going), now)
 	switch {
 	case admits:
-		c.stopped = telling{}
+		c.common.Forget(string(blockedAllowance))
 	case witnessed:
 		if held := slices.DeleteFunc(slices.Clone(ripe), func(s *subject) bool { return farewell(s.node) && c.allowance.share > 0 }); len(held) > 0 {
 			c.halt(held, len(going), now)
@@ -113,29 +113,19 @@ func uids(subjects []*subject) []types.UID {
 // halt tells that no Node is removed for now: more would go than may. All of them are told together, and again now and then.
 func (c *Controller) halt(ripe []*subject, missing int, now time.Time) {
 	limit := c.allowance.text(now)
-	if c.stopped.stale(limit, now) {
-		c.stopped = telling{limit, now}
-		c.recorder.Eventf(ripe[0].node, corev1.EventTypeWarning, reasonRemovalsStopped,
-			"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer machines are missing: %s. If machines are missing without a reason, check the cloud's API and the credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
-			missing, named(ripe), len(c.allowance.spent), limit)
-	}
+	c.warnOnce(ripe, blockedAllowance, reasonRemovalsStopped, limit, fmt.Sprintf(
+		"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer machines are missing: %s. If machines are missing without a reason, check the cloud's API and the credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
+		missing, named(ripe), len(c.allowance.spent), limit))
 	for _, s := range ripe {
 		c.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would be deleted", limit))
 	}
 }
 
-// maxNamed bounds how many Nodes are named in an event.
-const maxNamed = 10
-
-// named are the names of the Nodes, or as many as an event has room for.
+// named returns the names of the Nodes, for an event.
 func named(subjects []*subject) string {
-	var names []string
-	for _, s := range subjects[:min(len(subjects), maxNamed)] {
+	names := make([]string, 0, len(subjects))
+	for _, s := range subjects {
 		names = append(names, s.node.Name)
 	}
-	text := strings.Join(names, ", ")
-	if more := len(subjects) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more Nodes", text, more)
-	}
-	return text
+	return list.Short(names)
 }

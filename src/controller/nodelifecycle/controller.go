@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
@@ -61,10 +62,9 @@ type Controller struct {
 	// The rest is used by the goroutine of Run only.
 	records   map[types.UID]*entry
 	allowance allowance
-	proofs    int     // how many were asked for
-	stopped   telling // that more Nodes would go than may
-	unlit     telling // that nobody knows how machines are
-	voice     int     // how many events this pass may still make
+	proofs    int          // how many were asked for
+	warnings  event.Filter // by the names of Nodes
+	common    event.Filter // warnings that concern several Nodes: blockedAllowance, blockedNoAnswer
 }
 
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -111,7 +111,6 @@ func (c *Controller) pass(ctx context.Context) {
 		s.history, s.step = judge(s.history, s.sight, c.behaviour.GracePeriod)
 	}
 	c.remember(subjects)
-	c.voice = maxVoice
 	c.calm(subjects)
 	c.remove(ctx, subjects, witnesses) // which takes a bounded time, and taints do not
 	c.retaint(ctx, subjects)

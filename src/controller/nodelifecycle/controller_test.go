@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 )
 
@@ -134,7 +135,7 @@ func TestLivingNodeStays(t *testing.T) {
 			inLife(t, []string{"a", "b", "c", "d"}, func(r *lifeRig) {
 				r.sky.set(tt.lie)
 				r.silence("b")
-				r.pass(time.Hour)
+				r.pass(event.Again)
 				r.want("Nodes after an hour", r.names(), "a b c d")
 				if tt.want != "" {
 					if count := testutil.ToFloat64(r.controller.metrics.blocked.WithLabelValues(string(tt.want))); count < 1 {
@@ -162,7 +163,7 @@ func TestAllMissing(t *testing.T) {
 			if restarts {
 				r.start()
 			}
-			r.pass(time.Hour)
+			r.pass(event.Again)
 			r.want("Nodes", r.names(), "a b")
 			r.want("blocked", r.blocked(blockedNoWitness), 2.0)
 			r.want("events", len(r.told()), 2)
@@ -229,7 +230,7 @@ func TestOnlyStrangeNodes(t *testing.T) {
 		r.sky.machine("a", cloud.Gone)
 		r.sky.machine("c", cloud.Gone)
 		r.silence("b", "c")
-		r.pass(time.Hour)
+		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
 		r.toldOnce("Warning NodeNotRemoved", "correct or delete these Nodes")
 		r.report("b", corev1.ConditionTrue)
@@ -296,7 +297,7 @@ func TestStateNobodyKnows(t *testing.T) {
 	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
 		r.sky.machine("b", cloud.Unknown)
 		r.silence("b")
-		r.pass(time.Hour)
+		r.pass(event.Again)
 		r.toldOnce("Warning MachineStateUnknown")
 		r.want("Nodes with it", r.value(r.controller.metrics.nodes, string(cloud.Unknown)), 1.0)
 	})

@@ -1,9 +1,12 @@
 package nodelifecycle
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
 // Reasons of events that the life cycle controller of k8s.io/cloud-provider has, too.
@@ -22,40 +25,18 @@ const (
 	reasonStateUnknown = "MachineStateUnknown"
 )
 
-const (
-	// maxVoice is how many events one pass makes about single Nodes: of a thousand at once the rest follows in the next ones.
-	maxVoice = 25
-	// tellAnew is after how long the same is told in other words, tellAgain after how long it is told again: Kubernetes forgets
-	// events after an hour.
-	tellAnew  = 10 * time.Minute
-	tellAgain = time.Hour
-)
-
-// telling is an event about a Node.
-type telling struct {
-	text string
-	at   time.Time
+// warn records a warning event about a condition of a Node, unless it did so recently.
+func (c *Controller) warn(s *subject, reason, topic, text string) {
+	if c.warnings.Add(s.node.Name, s.node.UID, event.Warning{Reason: reason, Topic: topic, Message: text}) {
+		c.recorder.Event(s.node, corev1.EventTypeWarning, reason, text)
+	}
 }
 
-// stale says that something is to be told again, in these words.
-func (t telling) stale(text string, now time.Time) bool {
-	age := now.Sub(t.at)
-	return t.at.IsZero() || age >= tellAgain || t.text != text && age >= tellAnew
-}
-
-// tell makes a warning about a topic, unless that was done lately.
-func (c *Controller) tell(s *subject, reason, topic, text string) {
-	known := c.records[s.node.UID]
-	now := time.Now()
-	if c.voice == 0 || !known.told[topic].stale(text, now) {
-		return
+// warnOnce records one warning event about a condition of several Nodes, unless it did so recently. The event is of the first Node.
+func (c *Controller) warnOnce(subjects []*subject, why reason, eventReason, topic, text string) {
+	if c.common.Add(string(why), "", event.Warning{Reason: eventReason, Topic: topic, Message: text, Vague: true}) {
+		c.recorder.Event(subjects[0].node, corev1.EventTypeWarning, eventReason, text)
 	}
-	if known.told == nil {
-		known.told = map[string]telling{}
-	}
-	c.voice--
-	known.told[topic] = telling{text, now}
-	c.recorder.Event(s.node, corev1.EventTypeWarning, reason, text)
 }
 
 // calm forgets why Nodes were not removed whose machines are not missing any more, and tells of machines in states that are not known.
@@ -66,7 +47,7 @@ func (c *Controller) calm(subjects []*subject) {
 		switch {
 		case s.step == strange:
 			known.blocked = ""
-			c.tell(s, reasonStateUnknown, string(s.sight.state), "The state of this Node's machine is not known to this version, so the Node does not change. Check whether a newer version supports it")
+			c.warn(s, reasonStateUnknown, string(s.sight.state), "The state of this Node's machine is not known to this version, so the Node does not change. Check whether a newer version supports it")
 		case s.sight.err != nil && !s.ready(): // nothing is known now
 			if !s.sight.kept && s.sight.at.Sub(s.history.dark) >= max(darkLimit, c.behaviour.GracePeriod) {
 				dark = append(dark, s)
@@ -74,7 +55,7 @@ func (c *Controller) calm(subjects []*subject) {
 		case s.step != pending && s.step != due:
 			known.blocked = ""
 			if s.ready() {
-				known.told = nil // that is over: when it happens again, it is told again
+				c.warnings.Forget(s.node.Name)
 			}
 		}
 	}
@@ -87,20 +68,16 @@ const darkLimit = 10 * time.Minute
 // despair notes that nobody can say how the machines of these Nodes are. They have that in common, so one event tells of all.
 func (c *Controller) despair(dark []*subject) {
 	if len(dark) == 0 {
-		c.unlit = telling{}
+		c.common.Forget(string(blockedNoAnswer))
 		return
 	}
 	for _, s := range dark {
 		c.note(s, blockedNoAnswer)
 	}
-	now, first := time.Now(), dark[0]
-	if !c.unlit.stale("", now) {
-		return
-	}
-	c.unlit = telling{"", now}
-	c.recorder.Eventf(first.node, corev1.EventTypeWarning, reasonNotRemoved,
+	since := time.Since(dark[0].history.dark).Round(time.Minute)
+	c.warnOnce(dark, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(
 		"These Nodes are not ready, and the state of their machines has been unknown for %s, so the Nodes do not change: %s. The cloud's answer: %v",
-		now.Sub(first.history.dark).Round(time.Minute), named(dark), first.sight.err)
+		since, named(dark), dark[0].sight.err))
 }
 
 // note counts why the Node is not removed now.
@@ -114,7 +91,7 @@ func (c *Controller) note(s *subject, why reason) {
 // hold notes why the Node is not removed now. When that passes, it is due.
 func (c *Controller) hold(s *subject, why reason, text string) {
 	c.note(s, why)
-	c.tell(s, reasonNotRemoved, string(why), "The machine of this Node is missing, but the Node is not deleted: "+text)
+	c.warn(s, reasonNotRemoved, string(why), "The machine of this Node is missing, but the Node is not deleted: "+text)
 }
 
 // block is hold, and begins anew.

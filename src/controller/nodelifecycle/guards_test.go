@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
@@ -113,7 +114,7 @@ func TestDryRun(t *testing.T) {
 		r.behaviour.DryRun = true
 		r.start()
 		r.lose("b")
-		r.pass(time.Hour)
+		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("calls in an hour", strings.HasSuffix(r.sky.calls(), "1 vouches, 1 confirms"), true)
 		r.want("would be removed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
@@ -177,7 +178,7 @@ func TestToldAnewAfterRecovery(t *testing.T) {
 		r.sky.machine("b", cloud.Gone)
 		for range 2 {
 			r.silence("b")
-			r.pass(tellAnew)
+			r.pass(event.Anew)
 			if told := r.told(); len(told) != 1 || !strings.Contains(told[0], "DeletingNodeFailed") {
 				t.Errorf("told %q, want once that deleting failed", told)
 			}

@@ -120,8 +120,7 @@ func called(witnesses []*subject, proof int) []*corev1.Node {
 // entry is what is kept of a Node between two passes.
 type entry struct {
 	history history
-	blocked reason             // why it is not removed although its machine is missing; "" for nothing
-	told    map[string]telling // by topic
+	blocked reason // why it is not removed although its machine is missing; "" for nothing
 }
 
 // remember keeps what is known of the Nodes that there are, and forgets the others.
@@ -136,4 +135,5 @@ func (c *Controller) remember(subjects []*subject) {
 		records[s.node.UID] = kept
 	}
 	c.records = records
+	c.warnings.Retain(func(uid types.UID) bool { return records[uid] != nil })
 }

@@ -191,7 +191,7 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 		c.metrics.removed(removalFailed)
 		c.anew(s)
 		c.note(s, blockedKubernetes)
-		c.tell(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf("Deleting Node %s, whose machine does not exist: %v; it is retried automatically", fresh.Name, err))
+		c.warn(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf("Deleting Node %s, whose machine does not exist: %v; it is retried automatically", fresh.Name, err))
 	}
 	return err
 }

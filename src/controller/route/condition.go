@@ -2,7 +2,6 @@ package route
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
 // Reasons of the condition NodeNetworkUnavailable, as in k8s.io/cloud-provider.
@@ -18,9 +18,6 @@ const (
 	routesCreated   = "RouteCreated"
 	noRoutesCreated = "NoRouteCreated"
 )
-
-// patchTimeout bounds one write to the API server.
-const patchTimeout = 30 * time.Second
 
 // state is what the condition of a Node says. States can be compared with ==.
 type state struct {
@@ -79,13 +76,7 @@ func (c *Controller) settle(ctx context.Context, node *corev1.Node, wanted state
 }
 
 func (c *Controller) patch(ctx context.Context, node *corev1.Node, wanted state) error {
-	patch, err := patchOf(node, wanted)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
-	defer cancel()
-	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err := patch.Strategic(ctx, c.client.CoreV1().Nodes().Patch, node.Name, patchOf(node, wanted), "status")
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return nil // it is gone, or another one of its name is there: that brings a pass of its own
@@ -97,7 +88,7 @@ func (c *Controller) patch(ctx context.Context, node *corev1.Node, wanted state)
 }
 
 // patchOf is a patch of one condition, for this very Node.
-func patchOf(node *corev1.Node, wanted state) ([]byte, error) {
+func patchOf(node *corev1.Node, wanted state) patch.Body {
 	now := metav1.NewTime(time.Now())
 	condition := corev1.NodeCondition{
 		Type: corev1.NodeNetworkUnavailable, Status: wanted.status, Reason: wanted.reason, Message: wanted.message, LastHeartbeatTime: now, LastTransitionTime: now,
@@ -107,12 +98,7 @@ func patchOf(node *corev1.Node, wanted state) ([]byte, error) {
 			condition.LastTransitionTime = one.LastTransitionTime
 		}
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": node.UID},
-		"status":   map[string]any{"conditions": []corev1.NodeCondition{condition}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("writing the condition of node %s: %w", node.Name, err)
+	return patch.Body{
+		Metadata: patch.Metadata{UID: node.UID}, Status: map[string]any{"conditions": []corev1.NodeCondition{condition}},
 	}
-	return patch, nil
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
 // says makes a Node's condition what another writer, such as a network plugin, wants it to be.
@@ -279,7 +280,7 @@ func TestHangingServer(t *testing.T) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.settle()
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
-		<-time.After(patchTimeout)
+		<-time.After(patch.Timeout)
 		synctest.Wait()
 		wantIs(r, "condition of the Node whose patch hangs", r.condition("a"), "")
 		wantIs(r, "condition of another one", r.condition("b"), created)

@@ -28,7 +28,7 @@ type memory struct {
 	failing map[pair]failure
 	limiter workqueue.TypedRateLimiter[pair]
 	// told are the notices of each Node, by its UID.
-	told event.Log
+	told event.Filter
 	// wishes are what the conditions of Nodes should say.
 	wishes map[types.UID]wish
 	// unseen is since when the machines of Nodes have not been shown.
@@ -198,12 +198,12 @@ func (m *memory) forget(p plan, alive map[types.UID]bool) {
 // news are those of a Node's notices that its owner is told now. How the cloud gives no answer changes from one attempt to the next, and so
 // does which route it was that a full table refused.
 func (m *memory) news(node types.UID, notices []notice) []notice {
-	var lasting []event.Notice
+	var lasting []event.Warning
 	for _, one := range notices {
-		lasting = append(lasting, event.Notice{Reason: one.reason, Message: one.message, Vague: one.reason == reasonUnknown || one.reason == reasonQuota})
+		lasting = append(lasting, event.Warning{Reason: one.reason, Message: one.message, Vague: one.reason == reasonUnknown || one.reason == reasonQuota})
 	}
 	var news []notice
-	for _, one := range m.told.Note(string(node), node, lasting) {
+	for _, one := range m.told.Update(string(node), node, lasting) {
 		news = append(news, notice{one.Reason, one.Message})
 	}
 	return news

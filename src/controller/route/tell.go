@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // say settles the condition of a Node, now or later.
@@ -120,21 +121,8 @@ func (c *Controller) tellLeftBehind(cluster Cluster, routes []pair) {
 	for _, table := range slices.Sorted(maps.Keys(left)) {
 		c.recorder.Eventf(oldest, corev1.EventTypeWarning, reasonLeftBehind,
 			"Route table %s has %d routes to addresses that no machine has: %s. They may belong to Nodes that were deleted, and are deleted at the next check. To keep a route, let it lead to a machine, or to a network outside of --cluster-cidr.",
-			table, len(left[table]), named(left[table]))
+			table, len(left[table]), list.Short(slices.Sorted(slices.Values(left[table]))))
 	}
-}
-
-// maxNamed bounds how many routes are named in an event.
-const maxNamed = 10
-
-// named are all of them, or as many as an event has room for.
-func named(all []string) string {
-	slices.Sort(all)
-	text := strings.Join(all[:min(len(all), maxNamed)], ", ")
-	if more := len(all) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", text, more)
-	}
-	return text
 }
 
 // tellRestored says which routes were there at the latest pass, and are not now, although their Nodes want them: each on its Node, but those
@@ -156,7 +144,7 @@ func (c *Controller) tellRestored(d demand, p plan) {
 }
 
 func (c *Controller) tellRestoredIn(table string, lost []want) {
-	if len(lost) <= maxNamed {
+	if len(lost) <= list.Max {
 		for _, w := range lost {
 			c.recorder.Eventf(w.node, corev1.EventTypeWarning, reasonRestored,
 				"The route to %s in route table %s was deleted by another program or user. It is created again, because the pods of this Node need it.", w.destination, table)
@@ -168,5 +156,5 @@ func (c *Controller) tellRestoredIn(table string, lost []want) {
 		destinations = append(destinations, w.destination.String())
 	}
 	c.recorder.Eventf(lost[0].node, corev1.EventTypeWarning, reasonRestored, // wants are those of older Nodes first
-		"%d routes in route table %s were deleted by another program or user: to %s. They are created again, because the pods of their Nodes need them.", len(lost), table, named(destinations))
+		"%d routes in route table %s were deleted by another program or user: to %s. They are created again, because the pods of their Nodes need them.", len(lost), table, list.Short(slices.Sorted(slices.Values(destinations))))
 }

@@ -26,7 +26,7 @@ func (u *Unlisted) Unwrap() error { return u.Err }
 // hindrance is which Nodes keep what others left behind from being removed. The zero value is that none does.
 type hindrance struct {
 	since map[types.UID]time.Time
-	told  event.Log
+	told  event.Filter
 }
 
 // tellUnlisted tells Nodes that keep what others left behind from being removed: one with a provider ID that names no machine, or whose machine
@@ -58,9 +58,9 @@ func (c *Controller) tellUnlisted(members []Member, err error) {
 }
 
 func (c *Controller) tellHindrance(node *corev1.Node, lacks string) {
-	why := event.Notice{Reason: reasonStopped, Message: "The cloud's list of machines lacks " + lacks + " of this Node, so the list may be incomplete. Routes of deleted Nodes are not deleted until the list is complete. " +
+	why := event.Warning{Reason: reasonStopped, Message: "The cloud's list of machines lacks " + lacks + " of this Node, so the list may be incomplete. Routes of deleted Nodes are not deleted until the list is complete. " +
 		"If spec.providerID names a machine that does not exist, delete the Node, and let its kubelet register with the right provider ID."}
-	for _, n := range c.hindrance.told.Note(string(node.UID), node.UID, []event.Notice{why}) {
+	for _, n := range c.hindrance.told.Update(string(node.UID), node.UID, []event.Warning{why}) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}
 }

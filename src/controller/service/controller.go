@@ -31,6 +31,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
@@ -42,6 +43,15 @@ const sweep = "*"
 
 // selected is the key that stands for the Services whose node selectors mean other nodes: labels have changed.
 const selected = "*selected"
+
+// queueName is that of the service controller of k8s.io/cloud-provider, and so are the names of its metrics.
+const queueName = "service"
+
+// Pauses after failures, as in k8s.io/cloud-provider: 5, 10, 20, … 300 seconds.
+const (
+	minRetryDelay = 5 * time.Second
+	maxRetryDelay = 300 * time.Second
+)
 
 // Options are what a Controller is made from.
 type Options struct {
@@ -63,7 +73,7 @@ type Controller struct {
 	endpoints endpoints
 	fleet     *fleet
 	writer    writer
-	queue     *queue
+	queue     *priorityqueue.Queue
 	memories  memories[string] // by the Service's key
 	orphanage orphanage
 	sweeping  sweeping
@@ -79,7 +89,7 @@ func New(o Options) (*Controller, error) {
 		keeper: keeper{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder, metrics: newMetrics()},
 		client: o.Client, services: o.Services.Lister(),
 		fleet:  &fleet{nodes: o.Nodes.Lister(), identify: o.Provider.Identify},
-		writer: writer{services: o.Client.CoreV1()}, queue: newQueue(),
+		writer: writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
 	}
 	var err error
 	if c.endpoints, err = findEndpoints(o.EndpointSlices.Informer(), c.endpointEvents()); err != nil {
@@ -126,21 +136,21 @@ func (c *Controller) serviceEvents() cache.ResourceEventHandler {
 			switch {
 			case !ok || !mayMatter(service):
 			case initial:
-				c.queue.add(keyOf(service), relaxed, 0)
+				c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, 0)
 			default:
-				c.queue.add(keyOf(service), normal, 0)
+				c.queue.Enqueue(keyOf(service), priorityqueue.Normal, 0)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Service)
 			is, also := after.(*corev1.Service)
 			if ok && also && (mayMatter(was) || mayMatter(is)) && !sameForUs(was, is) {
-				c.queue.add(keyOf(is), normal, 0)
+				c.queue.Enqueue(keyOf(is), priorityqueue.Normal, 0)
 			}
 		},
 		DeleteFunc: func(object any) {
 			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && c.memories.has(key) {
-				c.queue.add(key, normal, 0)
+				c.queue.Enqueue(key, priorityqueue.Normal, 0)
 			}
 		},
 	}
@@ -172,10 +182,10 @@ func (c *Controller) nodeEvents() cache.ResourceEventHandler {
 		}
 		if differs, leaves := difference(before, after); differs {
 			c.fleet.changed()
-			c.queue.add(sweep, urgent, within(leaves))
+			c.queue.Enqueue(sweep, priorityqueue.Urgent, within(leaves))
 		}
 		if differs, leaves := c.fleet.relabelled(before, after); differs {
-			c.queue.add(selected, urgent, within(leaves))
+			c.queue.Enqueue(selected, priorityqueue.Urgent, within(leaves))
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -208,9 +218,9 @@ func (c *Controller) endpointEvents() cache.ResourceEventHandler {
 		}
 		switch differs, leaves := endpointsDiffer(before, after); {
 		case leaves:
-			c.queue.add(key, urgent, leaveWindow)
+			c.queue.Enqueue(key, priorityqueue.Urgent, leaveWindow)
 		case differs:
-			c.queue.add(key, normal, joinWindow)
+			c.queue.Enqueue(key, priorityqueue.Normal, joinWindow)
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -280,10 +290,10 @@ func (c *Controller) serve(ctx context.Context, key string) {
 	case asked && isWait(err):
 		klog.FromContext(ctx).V(2).Info("The Service is synced again later", "service", key, "after", after, "reason", err.Error())
 		c.queue.Forget(key)
-		c.queue.add(key, c.queue.order.was(key), after)
+		c.queue.Again(key, after)
 	default:
 		klog.FromContext(ctx).Error(err, "Syncing a Service failed; it is retried", "service", key)
-		c.queue.again(key, after)
+		c.queue.Retry(key, after)
 	}
 }
 
@@ -306,13 +316,13 @@ func (c *Controller) sweep() {
 
 // lookAt queues Services because nodes have changed.
 func (c *Controller) lookAt(keys []string, leaves bool) {
-	p := normal
+	p := priorityqueue.Normal
 	if leaves {
-		p = urgent
+		p = priorityqueue.Urgent
 	}
 	c.sweeping.begin(keys)
 	for _, key := range keys {
-		c.queue.add(key, p, 0)
+		c.queue.Enqueue(key, p, 0)
 	}
 }
 

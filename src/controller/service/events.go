@@ -12,6 +12,7 @@ import (
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // Reasons of events that the service controller of k8s.io/cloud-provider has, too.
@@ -116,7 +117,7 @@ func targetNotices(w wish) []cloud.Notice {
 	switch t := w.targets; {
 	case t.LastResort:
 		add(reasonExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded by the label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no other node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other nodes, or remove the label.",
-			corev1.LabelNodeExcludeBalancers, names(t.Names)))
+			corev1.LabelNodeExcludeBalancers, list.Short(slices.Sorted(slices.Values(t.Names)))))
 	case t.Elsewhere && !t.Unmatched && len(w.service.Status.LoadBalancer.Ingress) > 0:
 		add(reasonEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
 	case t.Unread:
@@ -129,18 +130,6 @@ func targetNotices(w wish) []cloud.Notice {
 		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
-}
-
-// maxNodeNames bounds how many nodes are named in an event.
-const maxNodeNames = 10
-
-// names are the nodes, or as many of them as an event has room for, in alphabetical order.
-func names(nodes []string) string {
-	sorted := slices.Sorted(slices.Values(nodes))
-	if more := len(sorted) - maxNodeNames; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(sorted[:maxNodeNames], ", "), more)
-	}
-	return strings.Join(sorted, ", ")
 }
 
 // tellRemoval says once that a load balancer is being deleted, unless it is left to others as the sentence says.

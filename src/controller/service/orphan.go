@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
 // orphanage is what the cloud has of Services that are not in the cluster, or are those of others.
@@ -115,7 +116,7 @@ func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, mos
 		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.parts), "advice", advice)
 	}
 	if c.orphanage.decide(one, remove); remove {
-		c.queue.add(orphanPrefix+string(uid), relaxed, 0)
+		c.queue.Enqueue(orphanPrefix+string(uid), priorityqueue.Relaxed, 0)
 	}
 }
 

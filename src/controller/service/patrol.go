@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
 // patrol looks from time to time, until ctx ends, whether what Services have in the cloud is still what they should have, and whether
@@ -35,7 +36,7 @@ func (c *Controller) round(ctx context.Context) {
 	if err == nil {
 		if c.behaviour.Drift != cloud.Off {
 			for _, key := range c.memories.keys() {
-				c.queue.add(key, relaxed, 0)
+				c.queue.Enqueue(key, priorityqueue.Relaxed, 0)
 			}
 		}
 		err = c.inspect(ctx)
@@ -95,5 +96,5 @@ func (c *Controller) reclaim(service *corev1.Service) {
 	m.Lock()
 	m.abandoned = true
 	m.Unlock()
-	c.queue.add(keyOf(service), relaxed, 0)
+	c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, 0)
 }

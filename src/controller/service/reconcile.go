@@ -15,6 +15,7 @@ import (
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 )
 
 // reconcile makes what the Service of that key has in the cloud what it should be.
@@ -136,7 +137,7 @@ func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Servic
 // lookAgain is for a Service one of whose targets is left out: a machine that is new may not be listed yet.
 func (c *Controller) lookAgain(m *memory, service *corev1.Service) {
 	if !m.leftOut.IsZero() {
-		c.queue.add(keyOf(service), relaxed, min(max(time.Since(m.leftOut), minLookAgain), maxLookAgain))
+		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(m.leftOut), minLookAgain), maxLookAgain))
 	}
 }
 

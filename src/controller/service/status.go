@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
 // Types of the conditions on Services, besides the topics of notices.
@@ -48,9 +48,6 @@ const (
 	maxMessage = 1024
 	maxNotices = 30 << 10
 )
-
-// patchTimeout bounds one write to the API server.
-const patchTimeout = 30 * time.Second
 
 // writer writes finalizers and status of Services. It reads nothing: what it compares with is the Service it is given, or what the API
 // server answered to the latest write, if that is newer.
@@ -171,13 +168,11 @@ func (w writer) patch(ctx context.Context, m *memory, from, to *corev1.Service, 
 	if err != nil {
 		return err
 	}
-	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Service{})
+	difference, err := strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Service{})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patchTimeout, fmt.Errorf("no answer within %s", patchTimeout))
-	defer cancel()
-	answer, err := w.services.Services(from.Namespace).Patch(ctx, from.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	answer, err := patch.Strategic(ctx, w.services.Services(from.Namespace).Patch, from.Name, json.RawMessage(difference), "status")
 	if err != nil {
 		return err
 	}

@@ -58,11 +58,3 @@ func work(ctx context.Context, queue workqueue.TypedInterface[string], serve fun
 		queue.Done(key)
 	}
 }
-
-// Queue returns a queue that hands out keys in an order of its own, and those whose work failed after the pauses of a limiter. Its name is
-// that in metrics.
-func Queue(name string, order workqueue.Queue[string], limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: order})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Queue: base})
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name, DelayingQueue: delaying})
-}
