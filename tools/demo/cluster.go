@@ -40,8 +40,6 @@ type cluster struct {
 	mapper  meta.RESTMapper
 
 	kubeconfig      string // path; empty for the user's own cluster
-	host            string // of the API server, as pods are told
-	port            int
 	systemNamespace string // where the chart is installed
 	webNamespace    string // where the Service is
 	guest           bool   // the cluster is the user's own

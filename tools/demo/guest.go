@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,9 +38,6 @@ func (s *stage) knock(ctx context.Context) (*cluster, error) {
 	}
 	c, err := newCluster(config)
 	if err != nil {
-		return nil, err
-	}
-	if c.host, c.port, err = address(config); err != nil {
 		return nil, err
 	}
 	c.guest, c.systemNamespace, c.webNamespace = true, guestNamespace, guestNamespace
@@ -112,19 +107,6 @@ func userConfig(name string) (*rest.Config, error) {
 		return nil, fmt.Errorf("using context %q of your kubeconfig: %w", name, err)
 	}
 	return config, nil
-}
-
-// address is where pods on this machine find the API server.
-func address(config *rest.Config) (host string, port int, err error) {
-	u, err := url.Parse(config.Host)
-	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
-		return "", 0, fmt.Errorf("the cluster's address %q is not of the form https://host:port, which the demo needs", config.Host)
-	}
-	if u.Port() == "" {
-		return u.Hostname(), 443, nil
-	}
-	port, err = strconv.Atoi(u.Port())
-	return u.Hostname(), port, err
 }
 
 // ask names the cluster and what would happen in it, and waits for the word yes.

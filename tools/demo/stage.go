@@ -86,7 +86,7 @@ func (s *stage) ownCluster(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.kubeconfig, c.host, c.port = control.Kubeconfig(), host, port
+	c.kubeconfig = control.Kubeconfig()
 	c.systemNamespace, c.webNamespace = "kube-system", "default"
 	version, err := c.client.Discovery().ServerVersion()
 	if err != nil {
@@ -119,13 +119,10 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 	starting, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	node, err := virtualnode.Start(starting, virtualnode.Options{
-		Config: s.cluster.config, Name: name, Address: address, ControlPlane: controlPlane,
+		Name: name, Address: address, ControlPlane: controlPlane,
 		Labels: s.cluster.nodeLabels(), Taints: s.cluster.nodeTaints(), Namespaces: s.cluster.podNamespaces(),
-		Images:        map[string]virtualnode.Image{imageCCM: ccm, imageWeb: virtualnode.WebServer()},
-		Network:       s.network,
-		Dir:           dir,
-		Logger:        slog.New(slog.DiscardHandler),
-		APIServerHost: s.cluster.host, APIServerPort: s.cluster.port,
+		Images:  map[string]virtualnode.Image{imageCCM: ccm, imageWeb: virtualnode.WebServer()},
+		Network: s.network, Dir: dir,
 	})
 	if err != nil {
 		return fmt.Errorf("starting node %s: %w", name, err)

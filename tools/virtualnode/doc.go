@@ -16,8 +16,8 @@
 //
 // What is like on a real node: the Node object as kubelet registers it with
 // --cloud-provider=external, leases, pod status and conditions, restarts with back-off, httpGet
-// and tcpSocket probes, volumes from ConfigMaps, Secrets, tokens and the downward API with atomic
-// updates, graceful deletion, node ports and health check node ports by EndpointSlices and
+// and tcpSocket probes, volumes from ConfigMaps, Secrets and tokens with atomic updates, graceful
+// deletion, TCP node ports and health check node ports by EndpointSlices and
 // externalTrafficPolicy.
 //
 // In a cluster that others use too, Options.Namespaces keeps their pods, Secrets and Services away:
@@ -26,7 +26,8 @@
 // What is not: images are not pulled but looked up in Options.Images. Containers share the file
 // system, the network and the user of this process; limits and security contexts are not
 // enforced. Pod addresses are known only here: nothing but probes and node ports reaches them.
-// Cluster IPs, host ports and cluster DNS do not exist. Exec, logs and port-forward are not served
-// (see Node.Logs). Lifecycle hooks other than preStop.sleep, sidecar init containers, exec and gRPC
-// probes and volumes of other kinds make the container wait with a message that says so.
+// Cluster IPs, host ports, UDP, session affinity and cluster DNS do not exist. Exec, logs and
+// port-forward are not served (see Node.Logs). A pod that needs anything else, such as init
+// containers, lifecycle hooks, startup, exec and gRPC probes, subPath or other volumes, waits with
+// a message that says so.
 package virtualnode

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,14 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/pod"
 )
 
-// newLight returns a light node in a bubble whose object exists and that has seen it.
-func newLight(t *testing.T, o Options) (*Node, *fake.Clientset) {
+// newSeen returns a node in a bubble whose object exists and that has seen it.
+func newSeen(t *testing.T) (*Node, *fake.Clientset) {
 	t.Helper()
-	o.Name = "node-1"
 	client := fake.NewClientset()
-	n := &Node{options: o, client: client, logger: slog.New(slog.DiscardHandler), corrections: make(chan struct{}, 1)}
+	n := &Node{
+		options: Options{Name: "node-1"}, network: &Network{client: client}, logger: slog.New(slog.DiscardHandler),
+		corrections: make(chan struct{}, 1), pods: pod.NewNode(pod.Options{Addresses: pod.NewAddresses()}),
+	}
 	if err := n.register(t.Context(), "v1.36.3"); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +48,10 @@ func liveFor(t *testing.T, n *Node, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	n.live(ctx)
+	var living sync.WaitGroup
+	living.Go(func() { n.live(ctx) })
+	living.Go(func() { n.renewals().Run(ctx) })
+	living.Wait()
 }
 
 // count counts the calls of one kind.
@@ -59,7 +67,7 @@ func count(client *fake.Clientset, verb, resource string) int {
 
 func TestLiveRenewsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, client := newLight(t, Options{})
+		n, client := newSeen(t)
 		liveFor(t, n, 101*time.Second)
 		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 1 || renewed < 9 || renewed > 11 {
 			t.Errorf("%d leases created, %d renewals in 101s; want 1 and about ten", created, renewed)
@@ -77,19 +85,19 @@ func TestLiveRenewsLease(t *testing.T) {
 	})
 }
 
-func TestLiveWithoutLease(t *testing.T) {
+func TestLiveReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, client := newLight(t, Options{NoLease: true})
+		n, client := newSeen(t)
 		liveFor(t, n, 11*time.Minute)
-		if leases, reports := count(client, "create", "leases"), count(client, "patch", "nodes"); leases != 0 || reports != 2 {
-			t.Errorf("%d leases, %d status reports in 11 minutes; want none and 2", leases, reports)
+		if reports := count(client, "patch", "nodes"); reports != 2 {
+			t.Errorf("%d status reports in 11 minutes; want 2", reports)
 		}
 	})
 }
 
 func TestLiveCorrects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, client := newLight(t, Options{NoLease: true})
+		n, client := newSeen(t)
 		before := getNode(t, client)
 		doubted := before.DeepCopy()
 		for i := range doubted.Status.Conditions {
@@ -112,7 +120,7 @@ func TestLiveCorrects(t *testing.T) {
 
 func TestLiveGoesOnAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, client := newLight(t, Options{})
+		n, client := newSeen(t)
 		refusals := 3
 		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			refusals--
@@ -125,18 +133,18 @@ func TestLiveGoesOnAfterErrors(t *testing.T) {
 	})
 }
 
-// A node whose object was deleted is silent until somebody makes the object again.
+// A node whose object was deleted writes nothing until somebody makes the object again.
 func TestLiveWithoutObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, client := newLight(t, Options{})
+		n, client := newSeen(t)
 		object := n.seen.Load()
 		n.observe(nil)
 		liveFor(t, n, 11*time.Minute)
-		if calls := client.Actions(); len(calls) != 0 {
-			t.Errorf("calls without an object: %v", calls)
+		if writes := count(client, "create", "leases") + count(client, "patch", "nodes"); writes != 0 {
+			t.Errorf("%d writes without an object: %v", writes, client.Actions())
 		}
 		n.observe(object)
-		liveFor(t, n, time.Second)
+		liveFor(t, n, time.Minute)
 		if created := count(client, "create", "leases"); created != 1 {
 			t.Errorf("%d leases created for the new object, want 1", created)
 		}
@@ -145,13 +153,11 @@ func TestLiveWithoutObject(t *testing.T) {
 
 func TestLiveTakesLeaseOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, client := newLight(t, Options{})
+		n, client := newSeen(t)
 		liveFor(t, n, time.Minute)
 		client.ClearActions()
-		n.lease = nil // as after a restart
-		liveFor(t, n, time.Second)
-		// The second renewal comes after a random part of the period, which may be less than this second.
-		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 0 || renewed < 1 || renewed > 2 {
+		liveFor(t, n, time.Second) // by a new controller, as after a restart
+		if created, renewed := count(client, "create", "leases"), count(client, "update", "leases"); created != 0 || renewed != 1 {
 			t.Errorf("%d leases created, %d renewed; want the old one renewed", created, renewed)
 		}
 	})

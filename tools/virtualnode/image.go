@@ -2,7 +2,6 @@ package virtualnode
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
 
@@ -48,38 +47,17 @@ type PodInfo struct {
 	Namespace, Name string
 	// Node is the name of the node that the pod runs on.
 	Node string
-	// IP is the address of the pod.
-	IP string
-	// Container is the name of the container and Args are its arguments as written.
-	Container string
-	Args      []string
-	Labels    map[string]string
 }
 
 func podInfo(l image.Launch) PodInfo {
 	pod := l.Pod()
-	return PodInfo{
-		Namespace: pod.Namespace, Name: pod.Name, Node: l.Machine.Name, IP: pod.Status.PodIP,
-		Container: l.Container.Name, Args: l.Container.Args, Labels: pod.Labels,
-	}
+	return PodInfo{Namespace: pod.Namespace, Name: pod.Name, Node: l.Machine.Name}
 }
 
 // Server answers HTTP inside this process on every TCP port that a container declares, 8080 when
-// it declares none. It listens on no socket: node ports and probes reach it through the Network.
+// it declares none. Node ports and probes reach it through the Network.
 func Server(handler func(PodInfo) http.Handler) Image {
-	return Image{server.Runtime{HTTP: func(l image.Launch) http.Handler { return handler(podInfo(l)) }}}
-}
-
-// PacketServer is a Server that also answers each packet to a declared UDP port. An empty answer
-// is not sent.
-func PacketServer(handler func(PodInfo) http.Handler, answer func(pod PodInfo, packet []byte, from net.Addr) []byte) Image {
-	return Image{server.Runtime{
-		HTTP: func(l image.Launch) http.Handler { return handler(podInfo(l)) },
-		Packet: func(l image.Launch) func([]byte, net.Addr) []byte {
-			info := podInfo(l)
-			return func(packet []byte, from net.Addr) []byte { return answer(info, packet, from) }
-		},
-	}}
+	return Image{server.Runtime(func(l image.Launch) http.Handler { return handler(podInfo(l)) })}
 }
 
 // WebServer is a Server that says who answers and who asked. Its page for every path is
@@ -89,12 +67,8 @@ func PacketServer(handler func(PodInfo) http.Handler, answer func(pod PodInfo, p
 //	path: /
 //	remote: 127.0.10.1:40312
 //
-// and on UDP ports it answers "pod node remote: packet". The path /healthz answers "ok".
-func WebServer() Image {
-	return PacketServer(webPage, func(pod PodInfo, packet []byte, from net.Addr) []byte {
-		return fmt.Appendf(nil, "%s %s %s: %s", pod.Name, pod.Node, from, packet)
-	})
-}
+// The path /healthz answers "ok".
+func WebServer() Image { return Server(webPage) }
 
 func webPage(pod PodInfo) http.Handler {
 	mux := http.NewServeMux()

@@ -11,9 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,21 +22,19 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/program"
 )
 
-var shopClient = netip.MustParseAddrPort("127.0.0.9:40001")
+var shopClient = netip.MustParseAddr("127.0.0.9")
 
-// run runs an image as the pod shop/web-1 at 10.9.1.2 with an HTTP and a UDP port.
+// run runs an image as the pod shop/web-1 at 10.9.1.2 with a port.
 func run(t *testing.T, i Image) *fabric.Fabric {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", Labels: map[string]string{"app": "web"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1"},
 		Status:     corev1.PodStatus{PodIP: "10.9.1.2"},
 	}
 	f := &fabric.Fabric{}
 	instance, err := i.runtime.Start(t.Context(), image.Launch{
-		Machine: image.Machine{Name: "node-1", Fabric: f}, Pod: func() *corev1.Pod { return pod },
-		Container: &corev1.Container{Name: "main", Args: []string{"--a"}, Ports: []corev1.ContainerPort{
-			{ContainerPort: 80, Protocol: corev1.ProtocolTCP}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP},
-		}},
+		Machine: image.Machine{Name: "node-1", Address: netip.MustParseAddr("127.0.0.8"), Fabric: f}, Pod: func() *corev1.Pod { return pod },
+		Container: &corev1.Container{Name: "main", Ports: []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +46,7 @@ func run(t *testing.T, i Image) *fabric.Fabric {
 func ask(t *testing.T, f *fabric.Fabric) string {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return f.Dial(ctx, corev1.ProtocolTCP, netip.MustParseAddrPort("10.9.1.2:80"), shopClient)
+		return f.Dial(ctx, netip.MustParseAddrPort("10.9.1.2:80"), shopClient)
 	}}
 	resp, err := (&http.Client{Transport: transport}).Get("http://pod/a")
 	if err != nil {
@@ -68,38 +66,18 @@ func TestServerKnowsItsPod(t *testing.T) {
 		got = pod
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RemoteAddr) })
 	}))
-	want := PodInfo{
-		Namespace: "shop", Name: "web-1", Node: "node-1", IP: "10.9.1.2", Container: "main",
-		Args: []string{"--a"}, Labels: map[string]string{"app": "web"},
+	if want := (PodInfo{Namespace: "shop", Name: "web-1", Node: "node-1"}); got != want {
+		t.Errorf("pod %+v, want %+v", got, want)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pod (-want +got):\n%s", diff)
-	}
-	if body := ask(t, f); body != shopClient.String() {
+	if body := ask(t, f); !strings.HasPrefix(body, shopClient.String()+":") {
 		t.Errorf("the handler saw %q, want %s", body, shopClient)
-	}
-	if _, err := f.Dial(t.Context(), corev1.ProtocolUDP, netip.MustParseAddrPort("10.9.1.2:53"), shopClient); err == nil {
-		t.Error("a Server listens on UDP")
 	}
 }
 
 func TestWebServer(t *testing.T) {
 	f := run(t, WebServer())
-	if got, want := ask(t, f), "pod: web-1\nnode: node-1\npath: /a\nremote: 127.0.0.9:40001\n"; got != want {
+	if got, want := ask(t, f), "pod: web-1\nnode: node-1\npath: /a\nremote: 127.0.0.9:"; !strings.HasPrefix(got, want) {
 		t.Errorf("page = %q, want %q", got, want)
-	}
-	conn, err := f.Dial(t.Context(), corev1.ProtocolUDP, netip.MustParseAddrPort("10.9.1.2:53"), shopClient)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "hello"); err != nil {
-		t.Fatal(err)
-	}
-	buf := make([]byte, 256)
-	n, err := conn.Read(buf)
-	if got, want := string(buf[:n]), "web-1 node-1 127.0.0.9:40001: hello"; err != nil || got != want {
-		t.Errorf("answer = %q, %v; want %q", got, err, want)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestNamespacesKeepOthersOut(t *testing.T) {
 // start and of the Service.
 func arriveLate(t *testing.T, node *Node, client *fake.Clientset) {
 	t.Helper()
-	network := node.options.Network
+	network := node.network
 	late := foreign("one")[1].(*corev1.Pod)
 	late.Name, late.UID = "late", "foreign-late"
 	if err := client.Tracker().Add(late); err != nil { // past the client, which counts calls
@@ -95,8 +95,10 @@ func arriveLate(t *testing.T, node *Node, client *fake.Clientset) {
 			client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), late, "system"))
 	})
 	// The same that the watch's handlers do, but done when it returns.
-	network.news(func() { network.tellPod(nameOf(late), "one") })
-	network.news(func() { network.tellService(nameOf(foreign("one")[3].(*corev1.Service))) })
+	deliver(network, func(network *Network) {
+		network.syncPod(nameOf(late), "one")
+		network.syncService(nameOf(foreign("one")[3].(*corev1.Service)))
+	})
 }
 
 // The same pods and Services are a node's business where it has no list, or a list with them.

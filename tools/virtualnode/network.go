@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -27,86 +26,74 @@ type Network struct {
 	apiPort int
 
 	ctx     context.Context
-	cancel  context.CancelFunc
+	stop    context.CancelFunc
 	watches watches
+	// trouble is the last reason why objects could not be read.
+	trouble atomic.Pointer[error]
 
-	version atomic.Pointer[string] // nil until the API server has told it
-
-	// mu guards nodes. It is held while news are passed on, so that a node that joins and one
-	// that is told something see them in one order.
+	// mu guards nodes. It is held while events are delivered, so that a node that joins and one
+	// that gets an event see them in one order.
 	mu    sync.Mutex
 	nodes map[string]*Node
 }
 
 // NewNetwork returns the network of the cluster behind an API server. The configuration must allow
-// reading Nodes, Pods, Services and EndpointSlices everywhere; nodes without a configuration of
-// their own use it for everything. A nil logger discards.
+// everything that nodes do, and reading Nodes, Pods, Services and EndpointSlices everywhere. Pods
+// find the API server where the configuration finds it.
 func NewNetwork(config *rest.Config, logger *slog.Logger) (*Network, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // a thousand nodes share it
+	config.QPS = -1 // all nodes share it
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	n := newNetwork(client, logger)
-	if n.apiHost, n.apiPort, err = hostPort(config.Host); err != nil {
+	host, port, err := hostPort(config.Host)
+	if err != nil {
 		return nil, err
+	}
+	n, err := newNetwork(client, logger)
+	if err != nil {
+		return nil, err
+	}
+	n.apiHost, n.apiPort = host, port
+	return n, nil
+}
+
+func newNetwork(client kubernetes.Interface, logger *slog.Logger) (*Network, error) {
+	n := &Network{client: client, logger: logger, fabric: &fabric.Fabric{}, nodes: map[string]*Node{}}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	if err := n.prepare(); err != nil {
+		n.Close()
+		return nil, fmt.Errorf("watching the cluster: %w", err)
 	}
 	return n, nil
 }
 
-func newNetwork(client kubernetes.Interface, logger *slog.Logger) *Network {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	n := &Network{client: client, logger: logger, fabric: &fabric.Fabric{}, nodes: map[string]*Node{}}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.watches = newWatches(client)
-	return n
-}
-
-// hostPort reads the host of a client configuration: a URL, or host:port.
+// hostPort reads the host of a client configuration, a URL.
 func hostPort(host string) (string, int, error) {
 	u, err := url.Parse(host)
-	if err != nil || u.Host == "" {
-		u = &url.URL{Scheme: "https", Host: host}
+	if err != nil || u.Hostname() == "" {
+		return "", 0, fmt.Errorf("the API server's address %q is not a URL such as https://host:port", host)
 	}
 	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "http":
-		port = "80"
-	default:
-		port = "443"
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	number, err := strconv.Atoi(port)
-	if err != nil || u.Hostname() == "" {
-		return "", 0, fmt.Errorf("the API server's address %q is neither a URL nor host:port", host)
+	if err != nil {
+		return "", 0, fmt.Errorf("reading the port of the API server's address %q: %w", host, err)
 	}
 	return u.Hostname(), number, nil
 }
 
 // Close ends the watches. Nodes must have been stopped before.
 func (n *Network) Close() {
-	n.cancel()
-	n.watches.close()
+	n.stop()
+	n.watches.objects.Shutdown()
+	n.watches.scheduled.Shutdown()
 }
 
-// serverVersion is the version that nodes claim to have: the API server's. Nodes that start at
-// the same time may each ask for it, so that none waits for longer than its own context.
-func (n *Network) serverVersion(ctx context.Context) (string, error) {
-	if known := n.version.Load(); known != nil {
-		return *known, nil
-	}
-	info, err := discovery.ToServerVersionInterfaceWithContext(n.client.Discovery()).ServerVersionWithContext(ctx)
-	if err != nil {
-		return "", fmt.Errorf("asking the API server for its version: %w", err)
-	}
-	n.version.Store(&info.GitVersion)
-	return info.GitVersion, nil
-}
-
-// join passes news on to a node from now on, beginning with everything that is known.
+// join delivers events to a node from now on, beginning with everything that is known.
 func (n *Network) join(node *Node) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,11 +103,8 @@ func (n *Network) join(node *Node) error {
 	n.nodes[node.options.Name] = node
 	// The node knows its own object already, and better than the cache, which may not have it yet.
 	node.observe(node.seen.Load())
-	if node.options.Light {
-		return nil
-	}
 	for _, name := range n.watches.podsOf(node.options.Name) {
-		n.tellPod(name, node.options.Name)
+		n.syncPod(name, node.options.Name)
 	}
 	for _, name := range n.watches.allServices() {
 		node.setService(n.watches.service(name))
@@ -128,7 +112,7 @@ func (n *Network) join(node *Node) error {
 	return nil
 }
 
-// leave stops passing news on to a node.
+// leave ends the delivery of events to a node.
 func (n *Network) leave(node *Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,7 +17,6 @@ func TestHostPort(t *testing.T) {
 		{"https://127.0.0.1:6443", "127.0.0.1", 6443},
 		{"https://api.example.com", "api.example.com", 443},
 		{"http://127.0.0.1", "127.0.0.1", 80},
-		{"127.0.0.1:6443", "127.0.0.1", 6443},
 		{"https://[::1]:6443/prefix", "::1", 6443},
 	}
 	for _, tt := range tests {
@@ -28,7 +27,7 @@ func TestHostPort(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"", "https://:6443"} {
+	for _, bad := range []string{"", "https://:6443", "127.0.0.1:6443", "https://a:x"} {
 		if host, port, err := hostPort(bad); err == nil {
 			t.Errorf("hostPort(%q) = %q, %d; want an error", bad, host, port)
 		}
@@ -49,10 +48,8 @@ func TestValidate(t *testing.T) {
 		{"public address", Options{Network: network, Name: "a", Address: netip.MustParseAddr("192.0.2.1"), Dir: "x"}, "127.0.0.0/8"},
 		{"IPv6", Options{Network: network, Name: "a", Address: netip.MustParseAddr("::1"), Dir: "x"}, "127.0.0.0/8"},
 		{"no directory", Options{Network: network, Name: "a", Address: address}, "Options.Dir"},
-		{"half an API server", Options{Network: network, Name: "a", Address: address, Dir: "x", APIServerHost: "127.0.0.1"}, "belong together"},
 		{"nameless namespace", Options{Network: network, Name: "a", Address: address, Dir: "x", Namespaces: []string{"shop", ""}}, "Options.Namespaces"},
 		{"complete", Options{Network: network, Name: "a", Address: address, Dir: "x"}, ""},
-		{"light", Options{Network: network, Name: "a", Light: true}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +62,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestStartWithoutAPIServer(t *testing.T) {
-	network, err := NewNetwork(&rest.Config{Host: "http://127.0.0.1:1"}, nil)
+	network, err := NewNetwork(&rest.Config{Host: "http://127.0.0.1:1"}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +71,7 @@ func TestStartWithoutAPIServer(t *testing.T) {
 	if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("Start = %v, want that the API server refuses", err)
 	}
-	if _, err := NewNetwork(&rest.Config{Host: "https://:1"}, nil); err == nil {
+	if _, err := NewNetwork(&rest.Config{Host: "https://:1"}, quiet()); err == nil {
 		t.Error("NewNetwork without a host gave no error")
 	}
 }

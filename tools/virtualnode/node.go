@@ -13,15 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
@@ -39,11 +37,8 @@ type Options struct {
 	// Name is the name of the Node object. Required.
 	Name string
 	// Address is the machine's own loopback address, in 127.0.0.0/8. Node ports are bound on it.
-	// Required unless Light.
+	// Required.
 	Address netip.Addr
-	// Config is how the node talks to the API server: as an administrator or as system:node.
-	// Default: what the Network uses, which is also cheaper for many nodes.
-	Config *rest.Config
 	// ControlPlane makes it a control plane node as kubeadm does: label, NoSchedule taint, and
 	// the label that keeps load balancers away.
 	ControlPlane bool
@@ -51,8 +46,6 @@ type Options struct {
 	Labels map[string]string
 	// Taints are further taints of the Node object, as kubelet's --register-with-taints.
 	Taints []corev1.Taint
-	// PodCIDR is the range of the pods' addresses where no controller manager hands out ranges.
-	PodCIDR netip.Prefix
 	// Images says what runs for an image, by name without tag and digest.
 	Images map[string]Image
 	// Namespaces, when not empty, are the only namespaces whose pods the node runs and whose
@@ -60,36 +53,21 @@ type Options struct {
 	// nothing of them runs, none of their Secrets is read, no status, event or deletion is written.
 	// They stay Pending; one that is deleted goes only with the Node object. Default: all.
 	Namespaces []string
-	// Dir is where pods have their volumes and logs. Nodes may share it. Required unless Light.
+	// Dir is where pods have their volumes and logs. Nodes may share it. Required.
 	Dir string
-	// APIServerHost and APIServerPort are where pods find the API server, unless their own
-	// environment says otherwise. Default: where the Network finds it.
-	APIServerHost string
-	APIServerPort int
-	// Light makes the node a mere Node object that is kept Ready: no node ports, and pods that are
-	// assigned to it stay pending.
-	Light bool
-	// NoLease switches the lease renewals off, one write per node in ten seconds. The controller
-	// manager's --node-monitor-grace-period must be long then.
-	NoLease bool
-	// Logger receives what goes wrong inside. Default: the Network's.
-	Logger *slog.Logger
 }
 
 // Node is a running node.
 type Node struct {
 	options Options
-	client  kubernetes.Interface
+	network *Network
 	logger  *slog.Logger
-
-	// pods, proxy and events are nil for a light node.
-	pods   *pod.Node
-	proxy  *proxy.Proxy
-	events record.EventBroadcaster
+	pods    *pod.Node
+	proxy   *proxy.Proxy
+	events  record.EventBroadcaster
 
 	seen        atomic.Pointer[corev1.Node] // the object as last seen, nil once it was deleted
 	corrections chan struct{}
-	lease       *coordinationv1.Lease // the last one written; only live uses it
 	stopLive    context.CancelFunc
 	living      sync.WaitGroup
 }
@@ -105,63 +83,29 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	if err := n.begin(ctx); err != nil {
-		if n.events != nil {
-			n.events.Shutdown()
-		}
+		n.events.Shutdown()
 		return nil, err
 	}
-	liveCtx, stop := context.WithCancel(context.Background())
+	live, stop := context.WithCancel(context.Background())
 	n.stopLive = stop
-	n.living.Go(func() { n.live(liveCtx) })
+	n.living.Go(func() { n.live(live) })
+	n.living.Go(func() { n.renewals().Run(live) })
 	return n, nil
 }
 
 // begin makes the node known to the API server and to the network.
 func (n *Node) begin(ctx context.Context) error {
-	network := n.options.Network
-	version, err := network.serverVersion(ctx)
+	info, err := discovery.ToServerVersionInterfaceWithContext(n.network.client.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
+		return fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	if err := n.network.complete(ctx); err != nil {
 		return err
 	}
-	if err := network.watch(ctx, n.options.Light); err != nil {
+	if err := n.register(ctx, info.GitVersion); err != nil {
 		return err
 	}
-	if err := n.register(ctx, version); err != nil {
-		return err
-	}
-	return network.join(n)
-}
-
-func newNode(o Options) (*Node, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	o.Namespaces = slices.Clone(o.Namespaces) // nobody changes later what it keeps away
-	n := &Node{options: o, client: o.Network.client, logger: o.Logger, corrections: make(chan struct{}, 1)}
-	if n.logger == nil {
-		n.logger = o.Network.logger
-	}
-	if o.Config != nil {
-		client, err := kubernetes.NewForConfig(nodeConfig(o.Config))
-		if err != nil {
-			return nil, fmt.Errorf("making a client for node %q: %w", o.Name, err)
-		}
-		n.client = client
-	}
-	if o.Light {
-		return n, nil
-	}
-	return n, n.equip()
-}
-
-// nodeConfig gives a configuration without limits those of kubelet: client-go's own are for tools
-// that are used by hand.
-func nodeConfig(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	if config.QPS == 0 {
-		config.QPS, config.Burst = 50, 100
-	}
-	return config
+	return n.network.join(n)
 }
 
 func (o Options) validate() error {
@@ -172,45 +116,42 @@ func (o Options) validate() error {
 		return errors.New("a virtual node needs Options.Name")
 	case slices.Contains(o.Namespaces, ""):
 		return fmt.Errorf("node %q: a name in Options.Namespaces is empty; leave the list empty for all namespaces", o.Name)
-	case o.Light:
-		return nil
 	case !o.Address.Is4() || !o.Address.IsLoopback():
 		return fmt.Errorf("node %q: Options.Address is %s; it must be in 127.0.0.0/8", o.Name, o.Address)
 	case o.Dir == "":
 		return fmt.Errorf("node %q needs Options.Dir", o.Name)
-	case (o.APIServerHost == "") != (o.APIServerPort == 0):
-		return fmt.Errorf("node %q: Options.APIServerHost and APIServerPort belong together; set both or none", o.Name)
 	}
 	return nil
 }
 
-// equip gives the node what it needs for pods and node ports.
-func (n *Node) equip() error {
-	o := n.options
+func newNode(o Options) (*Node, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
 	images, err := imageSet(o.Images)
 	if err != nil {
-		return fmt.Errorf("node %q: %w", o.Name, err)
+		return nil, fmt.Errorf("node %q: %w", o.Name, err)
 	}
 	dir, err := makeDir(o.Dir)
 	if err != nil {
-		return fmt.Errorf("node %q: %w", o.Name, err)
+		return nil, fmt.Errorf("node %q: %w", o.Name, err)
 	}
-	host, port := o.Network.apiHost, o.Network.apiPort
-	if o.APIServerHost != "" {
-		host, port = o.APIServerHost, o.APIServerPort
-	}
-	n.events = record.NewBroadcaster()
-	n.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: n.client.CoreV1().Events("")})
-	n.pods = pod.NewNode(pod.Options{
-		Machine: image.Machine{
-			Name: o.Name, Address: o.Address, Capacity: capacity(), APIServerHost: host, APIServerPort: port,
-			Client: n.client, Fabric: o.Network.fabric,
-		},
-		Images: images, Addresses: pod.NewAddresses(), Dir: dir, Logger: n.logger,
-		Recorder: n.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: o.Name}),
-	})
-	n.proxy = proxy.New(proxy.Options{Node: o.Name, Address: o.Address, Fabric: o.Network.fabric, Logger: n.logger})
-	return nil
+	o.Namespaces = slices.Clone(o.Namespaces) // nobody changes later what it keeps away
+	network := o.Network
+	events := record.NewBroadcaster()
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: network.client.CoreV1().Events("")})
+	return &Node{
+		options: o, network: network, logger: network.logger, events: events, corrections: make(chan struct{}, 1),
+		pods: pod.NewNode(pod.Options{
+			Machine: image.Machine{
+				Name: o.Name, Address: o.Address, APIServerHost: network.apiHost, APIServerPort: network.apiPort,
+				Client: network.client, Fabric: network.fabric,
+			},
+			Images: images, Addresses: pod.NewAddresses(), Dir: dir, Logger: network.logger,
+			Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: o.Name}),
+		}),
+		proxy: proxy.New(proxy.Options{Node: o.Name, Address: o.Address, Fabric: network.fabric, Logger: network.logger}),
+	}, nil
 }
 
 // makeDir makes a directory that will hold tokens and Secrets. Its path is absolute because
@@ -226,14 +167,14 @@ func makeDir(path string) (string, error) {
 	return dir, nil
 }
 
-// observe tells the node the present state of its object, nil when it has been deleted. It must
+// observe gives the node the present state of its object, nil when it has been deleted. It must
 // not block.
 func (n *Node) observe(object *corev1.Node) {
 	n.seen.Store(object)
 	if object == nil {
 		return
 	}
-	if prefix, err := netip.ParsePrefix(object.Spec.PodCIDR); err == nil && n.pods != nil {
+	if prefix, err := netip.ParsePrefix(object.Spec.PodCIDR); err == nil {
 		n.pods.Addresses.SetRange(prefix)
 	}
 	if isReady(object) {
@@ -250,16 +191,16 @@ func (n *Node) serves(namespace string) bool {
 	return len(n.options.Namespaces) == 0 || slices.Contains(n.options.Namespaces, namespace)
 }
 
-// syncPod tells the node the present state of a pod that is assigned to it, setService what its
+// syncPod gives the node the present state of a pod that is assigned to it, setService what its
 // proxy needs to know of a Service. Nothing else of either gets into the node.
 func (n *Node) syncPod(name types.NamespacedName, pod *corev1.Pod) {
-	if n.pods != nil && n.serves(name.Namespace) {
+	if n.serves(name.Namespace) {
 		n.pods.Sync(name, pod)
 	}
 }
 
 func (n *Node) setService(service proxy.Service) {
-	if n.proxy != nil && n.serves(service.Namespace) {
+	if n.serves(service.Namespace) {
 		n.proxy.Set(service)
 	}
 }
@@ -273,9 +214,6 @@ func (n *Node) Address() netip.Addr { return n.options.Address }
 // Logs is the file with the output of a Program container. It holds all runs of all pods of that
 // name on this node and stays when they have gone; it exists once the container has started.
 func (n *Node) Logs(namespace, pod, container string) string {
-	if n.pods == nil {
-		return ""
-	}
 	return n.pods.LogPath(namespace, pod, container)
 }
 
@@ -283,12 +221,9 @@ func (n *Node) Logs(namespace, pod, container string) string {
 // close. Pods that are left when ctx ends are killed, and the error says so. The objects stay as
 // they are, the Node included: the control plane finds out by itself.
 func (n *Node) Stop(ctx context.Context) error {
-	n.options.Network.leave(n)
+	n.network.leave(n)
 	n.stopLive()
 	n.living.Wait()
-	if n.pods == nil {
-		return nil
-	}
 	n.pods.PowerOff(ctx)
 	n.proxy.Close()
 	n.events.Shutdown()
@@ -305,7 +240,7 @@ func (n *Node) Remove(ctx context.Context) error {
 	// A power cut is also a way to stop; the object can be deleted all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteLimit)
 	defer cancel()
-	if deleteErr := n.options.Network.client.CoreV1().Nodes().Delete(ctx, n.options.Name, metav1.DeleteOptions{}); deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
+	if deleteErr := n.network.client.CoreV1().Nodes().Delete(ctx, n.options.Name, metav1.DeleteOptions{}); deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
 		return errors.Join(err, fmt.Errorf("deleting node %q: %w", n.options.Name, deleteErr))
 	}
 	return err

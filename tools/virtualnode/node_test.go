@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -20,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 const nodePort = 30080
@@ -58,13 +59,28 @@ func startOne(t *testing.T, name, address string, objects ...runtime.Object) (*N
 	return startWith(t, Options{Name: name, Address: netip.MustParseAddr(address)}, objects...)
 }
 
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func fakeNetwork(t *testing.T, client *fake.Clientset) *Network {
+	t.Helper()
+	network, err := newNetwork(client, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(network.Close)
+	return network
+}
+
 // startWith is startOne with further options.
 func startWith(t *testing.T, o Options, objects ...runtime.Object) (*Node, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
-	o.Network = newNetwork(client, nil)
-	t.Cleanup(o.Network.Close)
-	o.PodCIDR, o.Dir = netip.MustParsePrefix("10.9.1.0/24"), t.TempDir()
+	// Addresses are allocated when the Node object exists.
+	client.PrependReactor("create", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		action.(clienttesting.CreateAction).GetObject().(*corev1.Node).Spec.PodCIDR = "10.9.1.0/24"
+		return false, nil, nil
+	})
+	o.Network, o.Dir = fakeNetwork(t, client), t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -151,19 +167,25 @@ func TestNodeFollowsServices(t *testing.T) {
 	})
 }
 
-func TestTellPodIgnoresOtherNodes(t *testing.T) {
+func TestSyncPodIgnoresOtherNodes(t *testing.T) {
 	node, client := startOne(t, "one", "127.0.75.3", webPod("two"))
-	network := node.options.Network
-	network.news(func() {
-		network.tellPod(types.NamespacedName{Namespace: "shop", Name: "web"}, "one")
-		network.tellPod(types.NamespacedName{Namespace: "shop", Name: "absent"}, "one")
-		network.tellPod(types.NamespacedName{Namespace: "shop", Name: "web"}, "unknown")
-		network.tellNode("unknown")
+	deliver(node.network, func(network *Network) {
+		network.syncPod(types.NamespacedName{Namespace: "shop", Name: "web"}, "one")
+		network.syncPod(types.NamespacedName{Namespace: "shop", Name: "absent"}, "one")
+		network.syncPod(types.NamespacedName{Namespace: "shop", Name: "web"}, "unknown")
+		network.syncNode("unknown")
 	})
 	pod, err := client.CoreV1().Pods("shop").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || pod.Status.Phase != "" {
 		t.Errorf("phase = %q, %v; want a pod that this node does not touch", pod.Status.Phase, err)
 	}
+}
+
+// deliver delivers events as the handlers of the watches do.
+func deliver(n *Network, events func(*Network)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	events(n)
 }
 
 // Nothing runs on after everything has been stopped.
@@ -182,8 +204,7 @@ func TestStopLeavesNothing(t *testing.T) {
 		t.Cleanup(func() { _ = open.Close() })
 	})
 	t.Run("failed start", func(t *testing.T) {
-		network := newNetwork(fake.NewClientset(), nil)
-		defer network.Close()
+		network := fakeNetwork(t, fake.NewClientset())
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		o := Options{Network: network, Name: "one", Address: netip.MustParseAddr("127.0.75.5"), Dir: t.TempDir()}
@@ -193,22 +214,10 @@ func TestStopLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestNodeConfig(t *testing.T) {
-	unset, set := &rest.Config{}, &rest.Config{QPS: 7, Burst: 8}
-	if got := nodeConfig(unset); got.QPS != 50 || got.Burst != 100 || unset.QPS != 0 {
-		t.Errorf("limits = %v, %v, original %v; want kubelet's in a copy", got.QPS, got.Burst, unset.QPS)
-	}
-	if got := nodeConfig(set); got.QPS != 7 || got.Burst != 8 {
-		t.Errorf("limits = %v, %v; want those that were set", got.QPS, got.Burst)
-	}
-}
-
 func TestLogs(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	network := newNetwork(fake.NewClientset(), nil)
-	defer network.Close()
-	o := Options{Network: network, Name: "one", Address: netip.MustParseAddr("127.0.75.6"), Dir: "state"}
+	o := Options{Network: fakeNetwork(t, fake.NewClientset()), Name: "one", Address: netip.MustParseAddr("127.0.75.6"), Dir: "state"}
 	node, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -216,16 +225,5 @@ func TestLogs(t *testing.T) {
 	defer func() { _ = node.Stop(t.Context()) }()
 	if got, want := node.Logs("shop", "web", "main"), filepath.Join(dir, "state/logs/shop_web_main.log"); got != want {
 		t.Errorf("Logs = %q, want %q", got, want)
-	}
-	light, err := Start(t.Context(), Options{Network: network, Name: "two", Light: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = light.Stop(t.Context()) }()
-	if got := light.Logs("shop", "web", "main"); got != "" {
-		t.Errorf("a light node has the log %q", got)
-	}
-	if light.Name() != "two" || light.Address().IsValid() {
-		t.Errorf("light node %q at %s", light.Name(), light.Address())
 	}
 }

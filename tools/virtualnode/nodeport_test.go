@@ -3,13 +3,11 @@ package virtualnode_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +19,6 @@ import (
 
 var webPorts = []corev1.ContainerPort{
 	{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
-	{Name: "echo", ContainerPort: 9090, Protocol: corev1.ProtocolUDP},
 }
 
 // spread keeps the pods of a Deployment on different nodes.
@@ -57,7 +54,6 @@ func (c *cluster) exposeWeb(t *testing.T, spec corev1.ServiceSpec) *corev1.Servi
 	spec.Selector = map[string]string{"app": "web"}
 	spec.Ports = []corev1.ServicePort{
 		{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromString("http")},
-		{Name: "echo", Protocol: corev1.ProtocolUDP, Port: 81, TargetPort: intstr.FromString("echo")},
 	}
 	service, err := c.client.CoreV1().Services(c.namespace).Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
@@ -161,32 +157,6 @@ func TestLocalPolicy(t *testing.T) {
 	if _, err := get("http://" + at(lacks, health) + "/healthz"); err == nil || !strings.HasPrefix(err.Error(), "503") {
 		t.Errorf("health of the node without a pod: %v, want 503", err)
 	}
-}
-
-func TestUDP(t *testing.T) {
-	c := newCluster(t)
-	one := c.start(t, "one", "127.0.72.5", nil)
-	c.deployWeb(t, 1, spread)
-	service := c.exposeWeb(t, corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort})
-	conn, err := net.Dial("udp", at(one, service.Spec.Ports[1].NodePort))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	buf := make([]byte, 256)
-	eventually(t, "the pod answers a packet", func() error {
-		if _, err := io.WriteString(conn, "hello"); err != nil {
-			return err
-		}
-		if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
-			return err
-		}
-		n, err := conn.Read(buf)
-		if answer := string(buf[:n]); err == nil && (!strings.Contains(answer, one.Name()) || !strings.HasSuffix(answer, ": hello")) {
-			t.Errorf("answer = %q, want the node's name and the packet", answer)
-		}
-		return err
-	})
 }
 
 // A Program pod that is not on the host network has an address that leads to its node.

@@ -31,7 +31,7 @@ func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 // addresses and its providerID, as with kubelet.
 func (n *Node) register(ctx context.Context, version string) error {
 	want := n.object(version, metav1.Now())
-	created, err := n.client.CoreV1().Nodes().Create(ctx, want, metav1.CreateOptions{})
+	created, err := n.network.client.CoreV1().Nodes().Create(ctx, want, metav1.CreateOptions{})
 	if err == nil {
 		n.seen.Store(created)
 		return nil
@@ -56,7 +56,7 @@ func (n *Node) patch(ctx context.Context, change map[string]any, subresources ..
 	if err != nil {
 		return nil, fmt.Errorf("encoding a change: %w", err)
 	}
-	return n.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
+	return n.network.client.CoreV1().Nodes().Patch(ctx, n.options.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
 }
 
 // object is the Node as kubelet registers it with --cloud-provider=external: tainted, without a
@@ -72,10 +72,6 @@ func (n *Node) object(version string, now metav1.Time) *corev1.Node {
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: n.options.Name}},
 			NodeInfo:  nodeInfo(n.options.Name, version),
 		},
-	}
-	if n.options.PodCIDR.IsValid() {
-		node.Spec.PodCIDR = n.options.PodCIDR.String()
-		node.Spec.PodCIDRs = []string{node.Spec.PodCIDR}
 	}
 	if n.options.ControlPlane {
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: labelControlPlane, Effect: corev1.TaintEffectNoSchedule})

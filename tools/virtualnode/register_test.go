@@ -2,7 +2,6 @@ package virtualnode
 
 import (
 	"maps"
-	"net/netip"
 	"runtime"
 	"testing"
 
@@ -53,10 +52,6 @@ func TestObject(t *testing.T) {
 			}
 		})
 	}
-	n := &Node{options: Options{Name: "node-1", PodCIDR: netip.MustParsePrefix("10.1.2.0/24")}}
-	if got := n.object("", metav1.Now()).Spec; got.PodCIDR != "10.1.2.0/24" || len(got.PodCIDRs) != 1 {
-		t.Errorf("pod CIDR = %q, %q", got.PodCIDR, got.PodCIDRs)
-	}
 }
 
 // A node that comes back keeps what others have made of its object.
@@ -69,7 +64,7 @@ func TestRegisterAgain(t *testing.T) {
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}},
 		},
 	})
-	n := &Node{options: Options{Name: "node-1"}, client: client}
+	n := &Node{options: Options{Name: "node-1"}, network: &Network{client: client}}
 	if err := n.register(t.Context(), "v1.36.3"); err != nil {
 		t.Fatal(err)
 	}

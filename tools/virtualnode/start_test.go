@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,7 +71,7 @@ func silentServer(t *testing.T, silent string, reached func()) *httptest.Server 
 
 func networkOf(t *testing.T, server *httptest.Server) *Network {
 	t.Helper()
-	network, err := NewNetwork(&rest.Config{Host: server.URL}, nil)
+	network, err := NewNetwork(&rest.Config{Host: server.URL}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +84,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 		name, silent, want string
 	}{
 		{"version", "GET /version", "version"},
-		{"list", "GET /api/v1/services", "reading Services for the first time"},
+		{"list", "GET /api/v1/services", "reading Nodes, Pods, Services and EndpointSlices for the first time"},
 		{"registration", "POST /api/v1/nodes", "registering node"},
 	}
 	for _, tt := range tests {
@@ -100,39 +99,16 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A node that waits for the API server does not make another wait for longer than its own context.
-func TestStartWaitsForNoOtherNode(t *testing.T) {
-	asked := make(chan struct{})
-	network := networkOf(t, silentServer(t, "GET /version", sync.OnceFunc(func() { close(asked) })))
-	first, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		_, err := Start(first, Options{Network: network, Name: "two", Light: true})
-		ended <- err
-	}()
-	<-asked
-	second, cancelSecond := context.WithCancel(t.Context())
-	cancelSecond()
-	if err := startFor(second, t, network); !errors.Is(err, context.Canceled) {
-		t.Errorf("the second Start = %v, want that its context has ended", err)
-	}
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the first Start = %v, want that its context has ended", err)
-	}
-}
-
 func TestStartSaysWhatIsForbidden(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("not for you"))
 	})
-	network := newNetwork(client, nil)
-	t.Cleanup(network.Close)
+	network := fakeNetwork(t, client)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	err := startFor(ctx, t, network)
-	if !errors.Is(err, context.DeadlineExceeded) || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "reading Pods for the first time: ") {
+	if !errors.Is(err, context.DeadlineExceeded) || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "pods is forbidden") {
 		t.Errorf("Start = %v, want that pods are forbidden", err)
 	}
 }

@@ -3,7 +3,6 @@ package virtualnode
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -22,33 +21,22 @@ const (
 	byService = "service"
 )
 
-// watches are the watches of one cluster. Nodes are watched from the first node on; pods and
-// Services only once there is a node that is not light.
+// watches are the watches of one cluster.
 type watches struct {
-	objects, workloads factories
-
-	nodes, pods, services, slices *watched
-}
-
-// factories are informer factories that are started together.
-type factories struct {
-	all     []informers.SharedInformerFactory
-	handled bool
+	// scheduled has only the pods that have a node.
+	objects, scheduled            informers.SharedInformerFactory
+	nodes, pods, services, slices cache.SharedIndexInformer
 }
 
 func newWatches(client kubernetes.Interface) watches {
 	small := informers.WithTransform(strip)
-	scheduled := informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" })
-	nodes := informers.NewSharedInformerFactoryWithOptions(client, 0, small)
-	services := informers.NewSharedInformerFactoryWithOptions(client, 0, small)
-	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, small, scheduled)
+	scheduled := informers.NewSharedInformerFactoryWithOptions(client, 0, small,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }))
+	objects := informers.NewSharedInformerFactoryWithOptions(client, 0, small)
 	return watches{
-		objects:   factories{all: []informers.SharedInformerFactory{nodes}},
-		workloads: factories{all: []informers.SharedInformerFactory{services, pods}},
-		nodes:     newWatched("Nodes", nodes.Core().V1().Nodes().Informer()),
-		pods:      newWatched("Pods", pods.Core().V1().Pods().Informer()),
-		services:  newWatched("Services", services.Core().V1().Services().Informer()),
-		slices:    newWatched("EndpointSlices", services.Discovery().V1().EndpointSlices().Informer()),
+		objects: objects, scheduled: scheduled,
+		nodes: objects.Core().V1().Nodes().Informer(), pods: scheduled.Core().V1().Pods().Informer(),
+		services: objects.Core().V1().Services().Informer(), slices: objects.Discovery().V1().EndpointSlices().Informer(),
 	}
 }
 
@@ -60,83 +48,72 @@ func strip(object any) (any, error) {
 	return object, nil
 }
 
-func (w *watches) close() {
-	for _, f := range append(w.objects.all, w.workloads.all...) {
-		f.Shutdown()
-	}
-}
-
-// watch starts what a node needs and waits until it is complete.
-func (n *Network) watch(ctx context.Context, light bool) error {
-	if err := n.handle(light); err != nil {
-		return fmt.Errorf("preparing the watches: %w", err)
-	}
-	needed := n.watches.objects.all
-	reading := []*watched{n.watches.nodes}
-	if !light {
-		needed = append(slices.Clip(needed), n.watches.workloads.all...)
-		reading = append(reading, n.watches.pods, n.watches.services, n.watches.slices)
-	}
-	for _, f := range needed {
-		f.Start(n.ctx.Done())
-	}
-	return complete(ctx, reading)
-}
-
-// handle connects the watches that a node needs with the nodes, once.
-func (n *Network) handle(light bool) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// prepare connects the watches with the nodes.
+func (n *Network) prepare() error {
+	n.watches = newWatches(n.client)
 	w := &n.watches
-	if !w.objects.handled {
-		if err := w.nodes.on(func(o metav1.Object) { n.news(func() { n.tellNode(o.GetName()) }) }); err != nil {
+	if err := w.pods.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
+		return err
+	}
+	if err := w.slices.AddIndexers(cache.Indexers{byService: func(object any) ([]string, error) {
+		return []string{owner(object.(metav1.Object)).String()}, nil
+	}}); err != nil {
+		return err
+	}
+	for informer, deliver := range map[cache.SharedIndexInformer]func(metav1.Object){
+		w.nodes:    func(o metav1.Object) { n.syncNode(o.GetName()) },
+		w.pods:     func(o metav1.Object) { n.syncPod(nameOf(o), o.(*corev1.Pod).Spec.NodeName) },
+		w.services: func(o metav1.Object) { n.syncService(nameOf(o)) },
+		w.slices:   func(o metav1.Object) { n.syncService(owner(o)) },
+	} {
+		if err := n.handle(informer, deliver); err != nil {
 			return err
 		}
-		w.objects.handled = true
 	}
-	if light || w.workloads.handled {
+	return nil
+}
+
+// handle delivers every object that is added, changed or deleted, one after the other.
+func (n *Network) handle(informer cache.SharedIndexInformer, deliver func(metav1.Object)) error {
+	each := func(object any) {
+		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = last.Obj
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		deliver(object.(metav1.Object))
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		n.trouble.Store(&err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	}); err != nil {
+		return err
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: each, UpdateFunc: func(_, object any) { each(object) }, DeleteFunc: each,
+	})
+	return err
+}
+
+// complete starts the watches, once, and waits until all objects that existed have been read. When ctx ends before, the error has
+// the reason.
+func (n *Network) complete(ctx context.Context) error {
+	w := &n.watches
+	w.objects.Start(n.ctx.Done())
+	w.scheduled.Start(n.ctx.Done())
+	if cache.WaitForCacheSync(ctx.Done(), w.nodes.HasSynced, w.pods.HasSynced, w.services.HasSynced, w.slices.HasSynced) {
 		return nil
 	}
-	w.workloads.handled = true
-	if err := w.pods.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
-		return fmt.Errorf("indexing pods: %w", err)
+	err := context.Cause(ctx)
+	if trouble := n.trouble.Load(); trouble != nil {
+		err = fmt.Errorf("%w; %w", err, *trouble)
 	}
-	if err := w.slices.AddIndexers(cache.Indexers{byService: serviceOf}); err != nil {
-		return fmt.Errorf("indexing slices: %w", err)
-	}
-	return n.handleWorkloads()
+	return fmt.Errorf("reading Nodes, Pods, Services and EndpointSlices for the first time: %w", err)
 }
 
-func (n *Network) handleWorkloads() error {
-	pod := func(o metav1.Object) {
-		if p, ok := o.(*corev1.Pod); ok {
-			n.news(func() { n.tellPod(nameOf(p), p.Spec.NodeName) })
-		}
-	}
-	service := func(o metav1.Object) { n.news(func() { n.tellService(nameOf(o)) }) }
-	slice := func(o metav1.Object) {
-		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName]}
-		n.news(func() { n.tellService(name) })
-	}
-	if err := n.watches.pods.on(pod); err != nil {
-		return err
-	}
-	if err := n.watches.services.on(service); err != nil {
-		return err
-	}
-	return n.watches.slices.on(slice)
-}
-
-// news runs what passes news on, one after the other.
-func (n *Network) news(tell func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	tell()
-}
-
-// tellNode, tellPod and tellService pass on what the caches hold now, not what the event held:
-// news that come late then do no harm.
-func (n *Network) tellNode(name string) {
+// syncNode, syncPod and syncService deliver what the caches hold now, not what the event held:
+// events that come late then do no harm. The caller holds the network's mutex.
+func (n *Network) syncNode(name string) {
 	node := n.nodes[name]
 	if node == nil {
 		return
@@ -146,7 +123,7 @@ func (n *Network) tellNode(name string) {
 	node.observe(o)
 }
 
-func (n *Network) tellPod(name types.NamespacedName, nodeName string) {
+func (n *Network) syncPod(name types.NamespacedName, nodeName string) {
 	node := n.nodes[nodeName]
 	if node == nil {
 		return
@@ -159,7 +136,7 @@ func (n *Network) tellPod(name types.NamespacedName, nodeName string) {
 	node.syncPod(name, pod)
 }
 
-func (n *Network) tellService(name types.NamespacedName) {
+func (n *Network) syncService(name types.NamespacedName) {
 	service := n.watches.service(name)
 	for _, node := range n.nodes {
 		node.setService(service)
@@ -172,14 +149,12 @@ func (w *watches) service(name types.NamespacedName) proxy.Service {
 	object, _, _ := w.services.GetStore().GetByKey(name.String())
 	service, ok := object.(*corev1.Service)
 	if !ok {
-		return proxy.Service{Namespace: name.Namespace, Name: name.Name}
+		return proxy.Service{NamespacedName: name}
 	}
 	found, _ := w.slices.GetIndexer().ByIndex(byService, name.String())
 	var endpointSlices []*discoveryv1.EndpointSlice
 	for _, object := range found {
-		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
-			endpointSlices = append(endpointSlices, slice)
-		}
+		endpointSlices = append(endpointSlices, object.(*discoveryv1.EndpointSlice))
 	}
 	return proxy.FromObjects(service, endpointSlices)
 }
@@ -196,9 +171,7 @@ func (w *watches) podsOf(node string) []types.NamespacedName {
 func names(objects []any) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, object := range objects {
-		if o, ok := object.(metav1.Object); ok {
-			out = append(out, nameOf(o))
-		}
+		out = append(out, nameOf(object.(metav1.Object)))
 	}
 	return out
 }
@@ -207,16 +180,9 @@ func nameOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-func nodeOf(object any) ([]string, error) {
-	if pod, ok := object.(*corev1.Pod); ok {
-		return []string{pod.Spec.NodeName}, nil
-	}
-	return nil, nil
-}
+func nodeOf(object any) ([]string, error) { return []string{object.(*corev1.Pod).Spec.NodeName}, nil }
 
-func serviceOf(object any) ([]string, error) {
-	if o, ok := object.(metav1.Object); ok {
-		return []string{o.GetNamespace() + "/" + o.GetLabels()[discoveryv1.LabelServiceName]}, nil
-	}
-	return nil, nil
+// owner is the Service of an EndpointSlice.
+func owner(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName]}
 }

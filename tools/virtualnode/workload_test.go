@@ -31,7 +31,7 @@ func (c *cluster) manager(port int) *appsv1.DaemonSet {
 	container := programContainer(port)
 	container.Args = append(container.Args, "--tls", "--unready="+credentials+"/unready")
 	container.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: int32(port)}}
-	container.StartupProbe, container.LivenessProbe, container.ReadinessProbe = probe("/livez"), probe("/livez"), probe("/readyz")
+	container.LivenessProbe, container.ReadinessProbe = probe("/livez"), probe("/readyz")
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "credentials", MountPath: credentials, ReadOnly: true})
 	container.SecurityContext = &corev1.SecurityContext{
 		AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

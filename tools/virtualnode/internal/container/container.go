@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/probe"
 )
@@ -31,8 +33,6 @@ type Config struct {
 	Event func(eventType, reason, message string)
 	// Changed is called after every change of Status.
 	Changed func()
-	// Previous is the status from before this node was started, nil for a new pod.
-	Previous *corev1.ContainerStatus
 }
 
 // Container keeps one container running.
@@ -41,33 +41,16 @@ type Container struct {
 
 	mu     sync.Mutex
 	status corev1.ContainerStatus
-	passed map[*corev1.Probe]bool
+	ready  bool // what the readiness probe says
 	runs   int
 }
 
 // New returns a container that waits to be run.
 func New(c Config) *Container {
-	k := &Container{config: c, passed: map[*corev1.Probe]bool{}}
-	k.status = corev1.ContainerStatus{
+	return &Container{config: c, status: corev1.ContainerStatus{
 		Name: c.Spec.Name, Image: c.Spec.Image,
-		State:   corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: ReasonInitializing}},
+		State:   corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: ReasonCreating}},
 		Started: new(bool),
-	}
-	if p := c.Previous; p != nil && p.ContainerID != "" {
-		k.status.RestartCount = p.RestartCount + 1
-		k.status.LastTerminationState = lastTermination(p)
-	}
-	return k
-}
-
-// lastTermination is what remains of a run that ended with its node: kubelet cannot know more.
-func lastTermination(p *corev1.ContainerStatus) corev1.ContainerState {
-	if p.State.Terminated != nil {
-		return p.State
-	}
-	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: 137, Reason: "ContainerStatusUnknown", ContainerID: p.ContainerID,
-		Message: "The container could not be located when the node started",
 	}}
 }
 
@@ -81,9 +64,6 @@ func (k *Container) Status() corev1.ContainerStatus {
 // Run keeps the container running until its restart policy says that it is done, or until ctx
 // ends; then it stops it with the grace period.
 func (k *Container) Run(ctx context.Context) {
-	if k.finished() {
-		return
-	}
 	k.waiting(ReasonCreating, "")
 	var crashed crashes
 	for ctx.Err() == nil {
@@ -104,26 +84,56 @@ func (k *Container) Run(ctx context.Context) {
 	}
 }
 
-// finished reports whether the container ended for good before this node was started, and shows
-// that.
-func (k *Container) finished() bool {
-	p := k.config.Previous
-	if p == nil || p.State.Terminated == nil || restarts(k.config.Policy, Exit{Code: p.State.Terminated.ExitCode}) {
-		return false
-	}
-	k.change(func(s *corev1.ContainerStatus) { *s = *p.DeepCopy() })
-	return true
-}
-
 func restarts(policy corev1.RestartPolicy, exit Exit) bool {
 	return policy == corev1.RestartPolicyAlways || policy == corev1.RestartPolicyOnFailure && exit.Code != 0
 }
 
+// Kubelet's figures: the first restart is immediate, the next one waits for ten seconds, then the
+// wait doubles up to five minutes. A run of ten minutes starts over.
+const (
+	crashFirst = 10 * time.Second
+	crashMax   = 5 * time.Minute
+	crashReset = 10 * time.Minute
+)
+
+// A container that cannot be started is tried again at these intervals. Kubelet takes longer for
+// some causes; a missing Secret that appears should not keep people waiting.
+const (
+	startFirst = time.Second
+	startMax   = 10 * time.Second
+)
+
+func doubling(first, limit time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: first, Factor: 2, Cap: limit, Steps: math.MaxInt}
+}
+
+// crashes is the pause between a crash and the restart.
+type crashes struct{ wait.Backoff }
+
+// after returns the pause after a run that lasted for the given time.
+func (c *crashes) after(run time.Duration) time.Duration {
+	if run >= crashReset || c.Duration == 0 {
+		c.Backoff = doubling(crashFirst, crashMax)
+		return 0
+	}
+	return c.Step()
+}
+
+// pause reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // start tries until a run has been started; nil when ctx ended first.
 func (k *Container) start(ctx context.Context) Instance {
-	retry := backOff{first: startFirst, limit: startMax}
+	retry := doubling(startFirst, startMax)
 	for {
-		instance, err := k.tryStart(ctx)
+		instance, err := k.config.Start(ctx)
 		if err == nil {
 			return instance
 		}
@@ -131,30 +141,10 @@ func (k *Container) start(ctx context.Context) Instance {
 			return nil
 		}
 		k.refused(err)
-		if !pause(ctx, retry.next()) {
+		if !pause(ctx, retry.Step()) {
 			return nil
 		}
 	}
-}
-
-func (k *Container) tryStart(ctx context.Context) (Instance, error) {
-	if err := supported(k.config.Spec); err != nil {
-		return nil, &WaitError{Reason: ReasonConfig, Err: err}
-	}
-	return k.config.Start(ctx)
-}
-
-// supported refuses what would otherwise be left out silently.
-func supported(c *corev1.Container) error {
-	for _, p := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-		if err := probe.Supported(p); err != nil {
-			return err
-		}
-	}
-	if l := c.Lifecycle; l != nil && (l.PostStart != nil || l.PreStop != nil && l.PreStop.Sleep == nil) {
-		return errors.New("virtual nodes run no lifecycle hook but preStop.sleep")
-	}
-	return nil
 }
 
 // refused reports why a run could not be started.
@@ -183,31 +173,29 @@ func (k *Container) backOff(ctx context.Context, d time.Duration) bool {
 
 // attend probes a run until it ends, and ends it when it is unhealthy or when ctx ends.
 func (k *Container) attend(ctx context.Context, instance Instance) Exit {
-	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhealthy := make(chan string, 2) // one for each probe that can end a run
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhealthy := make(chan struct{}, 1)
 	var probes sync.WaitGroup
 	defer probes.Wait()
 	defer cancel()
-	probes.Go(func() { k.probe(ctx, runCtx, unhealthy) })
+	k.probe(ctx, run, &probes, unhealthy)
 	select {
 	case <-instance.Done():
-	case which := <-unhealthy:
-		k.kill(instance, fmt.Sprintf("Container %s failed %s probe, will be restarted", k.config.Spec.Name, which))
+	case <-unhealthy:
+		k.kill(instance, fmt.Sprintf("Container %s failed liveness probe, will be restarted", k.config.Spec.Name))
 	case <-ctx.Done():
 		k.kill(instance, "Stopping container "+k.config.Spec.Name)
 	}
 	return instance.Exit()
 }
 
-// kill runs the preStop hook and stops the run; both share the grace period.
+// kill stops the run within the grace period.
 func (k *Container) kill(instance Instance, why string) {
 	k.config.Event(corev1.EventTypeNormal, "Killing", why)
-	deadline := time.Now().Add(k.config.Grace())
-	k.preStop(instance, deadline)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		instance.Stop(max(time.Until(deadline), 0))
+		instance.Stop(k.config.Grace())
 	}()
 	select {
 	case <-stopped:
@@ -217,18 +205,35 @@ func (k *Container) kill(instance Instance, why string) {
 	}
 }
 
-// preStop lets a container serve on while others learn that it is about to stop.
-func (k *Container) preStop(instance Instance, deadline time.Time) {
-	l := k.config.Spec.Lifecycle
-	if l == nil || l.PreStop == nil || l.PreStop.Sleep == nil {
-		return
+// probe starts the probes of one run. Readiness is followed to the end of the run, liveness until
+// the container is asked to stop (ctx).
+func (k *Container) probe(ctx, run context.Context, probes *sync.WaitGroup, unhealthy chan<- struct{}) {
+	if spec := k.config.Spec.ReadinessProbe; spec != nil {
+		probes.Go(func() { k.loop(run, "Readiness", spec, k.setReady) })
 	}
-	pause := min(time.Duration(l.PreStop.Sleep.Seconds)*time.Second, time.Until(deadline))
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-instance.Done():
-	case <-k.config.Kill:
+	if spec := k.config.Spec.LivenessProbe; spec != nil {
+		alive, cancel := context.WithCancel(run)
+		stop := context.AfterFunc(ctx, cancel)
+		probes.Go(func() {
+			defer cancel()
+			defer stop()
+			k.loop(alive, "Liveness", spec, func(ok bool) {
+				if !ok {
+					unhealthy <- struct{}{}
+					cancel()
+				}
+			})
+		})
 	}
+}
+
+func (k *Container) loop(ctx context.Context, name string, spec *corev1.Probe, verdict func(bool)) {
+	probe.Loop{
+		Spec:  spec,
+		Check: func(ctx context.Context) error { return k.config.Check(ctx, spec) },
+		Failed: func(err error) {
+			k.config.Event(corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("%s probe failed: %v", name, err))
+		},
+		Verdict: verdict,
+	}.Run(ctx)
 }

@@ -164,28 +164,19 @@ func TestCrashes(t *testing.T) {
 func TestRunStops(t *testing.T) {
 	tests := []struct {
 		name     string
-		sleep    int64 // of the preStop hook
 		reacting time.Duration
 		kill     time.Duration
 		want     string
 	}{
-		{"within its grace period", 0, 3 * time.Second, time.Hour, "8s terminated 0"},
-		{"after its grace period", 0, time.Minute, time.Hour, "35s terminated 137"},
-		{"killed meanwhile", 0, time.Minute, 2 * time.Second, "7s terminated 137"},
-		{"sleeps before", 10, 3 * time.Second, time.Hour, "18s terminated 0"},
-		{"sleep counts", 10, time.Minute, time.Hour, "35s terminated 137"},
-		{"sleeps too long", 100, 0, time.Hour, "35s terminated 0"},
-		{"killed in its sleep", 10, time.Minute, 2 * time.Second, "7s terminated 137"},
+		{"within its grace period", 3 * time.Second, time.Hour, "8s terminated 0"},
+		{"after its grace period", time.Minute, time.Hour, "35s terminated 137"},
+		{"killed meanwhile", time.Minute, 2 * time.Second, "7s terminated 137"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, kill := &history{}, make(chan struct{})
-				spec := &corev1.Container{Name: "main"}
-				if tt.sleep > 0 {
-					spec.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: tt.sleep}}}
-				}
-				c := h.config(spec, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
+				c := h.config(&corev1.Container{Name: "main"}, corev1.RestartPolicyAlways, func(context.Context) (Instance, error) {
 					return newRun(0, tt.reacting, Exit{}), nil
 				})
 				c.Kill = kill
@@ -206,7 +197,6 @@ func TestRunStops(t *testing.T) {
 }
 
 func TestRunCannotStart(t *testing.T) {
-	hook := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
 	tests := []struct {
 		name  string
 		spec  corev1.Container
@@ -217,8 +207,6 @@ func TestRunCannotStart(t *testing.T) {
 		{"with a reason", corev1.Container{}, &WaitError{Reason: ReasonCreating, Event: "FailedMount", Err: errors.New("no Secret")}, "ContainerCreating: no Secret", "0s FailedMount: no Secret"},
 		{"with a wrapped reason", corev1.Container{}, fmt.Errorf("x: %w", &WaitError{Reason: ReasonConfig, Err: errors.New("y")}), "CreateContainerConfigError: x: y", "0s Failed: x: y"},
 		{"without", corev1.Container{}, errors.New("no such file"), "RunContainerError: no such file", "0s Failed: no such file"},
-		{"hook", corev1.Container{Lifecycle: hook}, nil, "CreateContainerConfigError: virtual nodes run no lifecycle hook but preStop.sleep", "0s Failed: virtual nodes run no lifecycle hook but preStop.sleep"},
-		{"probe", corev1.Container{LivenessProbe: &corev1.Probe{}}, nil, "CreateContainerConfigError: virtual nodes support httpGet and tcpSocket probes only", "0s Failed: virtual nodes support httpGet and tcpSocket probes only"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,7 +29,6 @@ type Exit struct {
 // Reasons of a waiting container, in kubelet's words.
 const (
 	ReasonCreating       = "ContainerCreating"
-	ReasonInitializing   = "PodInitializing"
 	ReasonConfig         = "CreateContainerConfigError"
 	ReasonCrashLoop      = "CrashLoopBackOff"
 	ReasonRun            = "RunContainerError"

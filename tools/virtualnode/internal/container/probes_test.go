@@ -19,7 +19,7 @@ func probeEvery(seconds, failures int32) *corev1.Probe {
 }
 
 func TestProbes(t *testing.T) {
-	startup, readiness, liveness := probeEvery(1, 5), probeEvery(1, 1), probeEvery(1, 2)
+	readiness, liveness := probeEvery(1, 1), probeEvery(1, 2)
 	failure := errors.New("no")
 	between := func(from, to, now time.Duration) error {
 		if from <= now && now < to {
@@ -36,17 +36,6 @@ func TestProbes(t *testing.T) {
 		{"readiness comes and goes", corev1.Container{Name: "main", ReadinessProbe: readiness},
 			func(_ *corev1.Probe, since time.Duration) error { return between(3*time.Second, 5*time.Second, since) },
 			[]string{"0s ContainerCreating", "0s run 0 started true ready false", "0s run 0 started true ready true", "3s run 0 started true ready false", "5s run 0 started true ready true", "20s terminated 0"}},
-		{"startup comes first", corev1.Container{Name: "main", StartupProbe: startup, ReadinessProbe: readiness, LivenessProbe: liveness},
-			func(p *corev1.Probe, since time.Duration) error {
-				if p != startup && since < 4*time.Second {
-					t.Errorf("probed %s after the start, before the startup probe has passed", since)
-				}
-				return between(0, 4*time.Second, since)
-			},
-			[]string{"0s ContainerCreating", "0s run 0 started false ready false", "4s run 0 started true ready false", "4s run 0 started true ready true", "20s terminated 0"}},
-		{"startup fails", corev1.Container{Name: "main", StartupProbe: startup},
-			func(_ *corev1.Probe, since time.Duration) error { return between(0, 5*time.Second, since) },
-			[]string{"0s ContainerCreating", "0s run 0 started false ready false", "4s terminated 0", "4s run 1 started false ready false", "5s run 1 started true ready true", "20s terminated 0"}},
 		{"liveness fails", corev1.Container{Name: "main", LivenessProbe: liveness},
 			func(_ *corev1.Probe, since time.Duration) error { return between(6*time.Second, 8*time.Second, since) },
 			[]string{"0s ContainerCreating", "0s run 0 started true ready true", "7s terminated 0", "7s run 1 started true ready true", "20s terminated 0"}},

@@ -50,25 +50,22 @@ func (k *Container) terminated(began time.Time, exit Exit) {
 	k.change(func(s *corev1.ContainerStatus) {
 		t.ContainerID = s.ContainerID
 		s.State = corev1.ContainerState{Terminated: t}
-		clear(k.passed)
+		k.ready = false
 	})
 }
 
-// pass records what a probe says.
-func (k *Container) pass(p *corev1.Probe, ok bool) {
-	k.change(func(*corev1.ContainerStatus) { k.passed[p] = ok })
+// setReady records what the readiness probe says.
+func (k *Container) setReady(ok bool) {
+	k.change(func(*corev1.ContainerStatus) { k.ready = ok })
 }
 
 // change applies a change and derives what follows from it.
 func (k *Container) change(apply func(*corev1.ContainerStatus)) {
 	k.mu.Lock()
 	apply(&k.status)
-	started := k.status.State.Running != nil && k.passes(k.config.Spec.StartupProbe)
+	started := k.status.State.Running != nil
 	k.status.Started = &started
-	k.status.Ready = started && k.passes(k.config.Spec.ReadinessProbe)
+	k.status.Ready = started && (k.ready || k.config.Spec.ReadinessProbe == nil)
 	k.mu.Unlock()
 	k.config.Changed()
 }
-
-// passes is true without a probe.
-func (k *Container) passes(p *corev1.Probe) bool { return p == nil || k.passed[p] }

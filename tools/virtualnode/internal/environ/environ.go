@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/downward"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/source"
 )
 
 // Source is what an environment is made from.
@@ -21,8 +22,6 @@ type Source struct {
 	Client kubernetes.Interface
 	// Pod is the pod, with its addresses in its status.
 	Pod *corev1.Pod
-	// Node is what the node offers, for resource fields.
-	Node corev1.ResourceList
 	// Base is what every container has, such as KUBERNETES_SERVICE_HOST. What the pod says
 	// about the same names wins.
 	Base map[string]string
@@ -31,9 +30,6 @@ type Source struct {
 // Of returns the environment of a container.
 func (s Source) Of(ctx context.Context, c *corev1.Container) (map[string]string, error) {
 	values := maps.Clone(s.Base)
-	if values == nil {
-		values = map[string]string{}
-	}
 	for i := range c.EnvFrom {
 		if err := s.addAll(ctx, values, &c.EnvFrom[i]); err != nil {
 			return nil, err
@@ -41,7 +37,7 @@ func (s Source) Of(ctx context.Context, c *corev1.Container) (map[string]string,
 	}
 	for i := range c.Env {
 		env := &c.Env[i]
-		value, found, err := s.value(ctx, c, env, values)
+		value, found, err := s.value(ctx, env, values)
 		if err != nil {
 			return nil, fmt.Errorf("setting %s: %w", env.Name, err)
 		}
@@ -66,95 +62,67 @@ func CommandLine(path string, c *corev1.Container, values map[string]string) []s
 	return words
 }
 
+// Expand replaces the references $(NAME) in a text, as kubelet does in commands, arguments and
+// values: "$$" stands for one "$", and what is not defined or not a reference stays as it is.
+func Expand(text string, values map[string]string) string {
+	return regexp.MustCompile(`\$\$|\$\([^)]*\)`).ReplaceAllStringFunc(text, func(found string) string {
+		if found == "$$" {
+			return "$"
+		}
+		if value, ok := values[strings.TrimSuffix(strings.TrimPrefix(found, "$("), ")")]; ok {
+			return value
+		}
+		return found
+	})
+}
+
 // addAll adds every entry of a ConfigMap or Secret.
 func (s Source) addAll(ctx context.Context, values map[string]string, from *corev1.EnvFromSource) error {
-	var data map[string]string
-	var err error
+	object := source.Object{Namespace: s.Pod.Namespace}
 	switch {
 	case from.ConfigMapRef != nil:
-		data, err = s.configMap(ctx, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+		object.Name, object.Optional = from.ConfigMapRef.Name, ptr.Deref(from.ConfigMapRef.Optional, false)
 	case from.SecretRef != nil:
-		data, err = s.secret(ctx, from.SecretRef.Name, from.SecretRef.Optional)
+		object.Secret, object.Name = true, from.SecretRef.Name
+		object.Optional = ptr.Deref(from.SecretRef.Optional, false)
 	}
-	if err != nil {
-		return err
-	}
+	data, err := object.Data(ctx, s.Client)
 	for key, value := range data {
-		values[from.Prefix+key] = value
+		values[from.Prefix+key] = string(value)
 	}
-	return nil
+	return err
 }
 
 // value returns the value of one variable; it is not found when an optional reference is missing.
-func (s Source) value(ctx context.Context, c *corev1.Container, env *corev1.EnvVar, values map[string]string) (value string, found bool, err error) {
+func (s Source) value(ctx context.Context, env *corev1.EnvVar, values map[string]string) (value string, found bool, err error) {
 	from := env.ValueFrom
 	switch {
 	case from == nil:
 		return Expand(env.Value, values), true, nil
 	case from.FieldRef != nil:
-		value, err = downward.Field(s.Pod, from.FieldRef.FieldPath)
-		return value, true, err
-	case from.ResourceFieldRef != nil:
-		value, err = s.resource(c, from.ResourceFieldRef)
+		value, err = source.Field(s.Pod, from.FieldRef.FieldPath)
 		return value, true, err
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
-		data, err := s.configMap(ctx, ref.Name, ref.Optional)
-		return pick(data, err, "ConfigMap", ref.Name, ref.Key, ref.Optional)
+		return s.pick(ctx, source.Object{Name: ref.Name, Optional: ptr.Deref(ref.Optional, false)}, ref.Key)
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
-		data, err := s.secret(ctx, ref.Name, ref.Optional)
-		return pick(data, err, "Secret", ref.Name, ref.Key, ref.Optional)
+		return s.pick(ctx, source.Object{Secret: true, Name: ref.Name, Optional: ptr.Deref(ref.Optional, false)}, ref.Key)
 	default:
-		return "", false, errors.New("virtual nodes support fieldRef, resourceFieldRef, configMapKeyRef and secretKeyRef only")
+		return "", false, errors.New("virtual nodes support fieldRef, configMapKeyRef and secretKeyRef only")
 	}
 }
 
-// pick returns one key of what was read.
-func pick(data map[string]string, err error, kind, name, key string, optional *bool) (string, bool, error) {
+// pick returns one key of a ConfigMap or Secret.
+func (s Source) pick(ctx context.Context, object source.Object, key string) (string, bool, error) {
+	object.Namespace = s.Pod.Namespace
+	data, err := object.Data(ctx, s.Client)
 	if err != nil {
 		return "", false, err
 	}
 	value, ok := data[key]
-	if !ok && !isTrue(optional) {
-		return "", false, fmt.Errorf("%s %q has no key %q", kind, name, key)
+	if !ok && !object.Optional {
+		return "", false, fmt.Errorf("%s has no key %q", object, key)
 	}
-	return value, ok, nil
+	return string(value), ok, nil
 }
-
-func (s Source) resource(c *corev1.Container, ref *corev1.ResourceFieldSelector) (string, error) {
-	for i := range s.Pod.Spec.Containers {
-		if s.Pod.Spec.Containers[i].Name == ref.ContainerName {
-			c = &s.Pod.Spec.Containers[i]
-		}
-	}
-	return downward.Resource(c, s.Node, ref)
-}
-
-func (s Source) configMap(ctx context.Context, name string, optional *bool) (map[string]string, error) {
-	object, err := s.Client.CoreV1().ConfigMaps(s.Pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && isTrue(optional) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading ConfigMap %q: %w", name, err)
-	}
-	return object.Data, nil
-}
-
-func (s Source) secret(ctx context.Context, name string, optional *bool) (map[string]string, error) {
-	object, err := s.Client.CoreV1().Secrets(s.Pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && isTrue(optional) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading Secret %q: %w", name, err)
-	}
-	data := map[string]string{}
-	for key, value := range object.Data {
-		data[key] = string(value)
-	}
-	return data, nil
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 )
@@ -56,7 +55,6 @@ func newSource() Source {
 			Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "other"}}},
 			Status:     corev1.PodStatus{HostIP: "127.0.0.2"},
 		},
-		Node: corev1.ResourceList{"cpu": resource.MustParse("4")},
 		Base: map[string]string{"KUBERNETES_SERVICE_HOST": "127.0.0.1", "HOME": "/home"},
 	}
 }
@@ -83,7 +81,6 @@ func TestOf(t *testing.T) {
 			{Name: "COLOUR", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("settings"), Key: "COLOUR"}}},
 			{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "token"}}},
 			{Name: "NONE", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("login"), Key: "x", Optional: &yes}}},
-			{Name: "CPUS", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}},
 		},
 	}
 	got, err := newSource().Of(t.Context(), c)
@@ -94,7 +91,7 @@ func TestOf(t *testing.T) {
 		"KUBERNETES_SERVICE_HOST": "127.0.0.5", "HOME": "/home",
 		"APP_COLOUR": "blue", "APP_SIZE": "4", "token": "hush",
 		"HOST_IP": "127.0.0.2", "ADDRESS": "127.0.0.2:$(PORT) blue", "PORT": "80",
-		"COLOUR": "blue", "SECRET": "hush", "CPUS": "4",
+		"COLOUR": "blue", "SECRET": "hush",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

@@ -1,9 +1,9 @@
 // Package fabric connects pod addresses to what answers for them, without a network.
 //
 // Pods of virtual nodes have addresses like 10.244.1.7 that no interface carries. Two things can
-// stand behind one: a listener in this process (see Listen), or a process of this machine that
-// listens on the address of its node (see Alias). Everything that talks to a pod, probes and
-// NodePorts alike, dials through the Fabric.
+// stand behind one: a listener of this process (see Listen), or a process of this machine that
+// listens on the address of its node (see Alias). Everything that connects to a pod, probes and
+// node ports alike, dials through the Fabric.
 package fabric
 
 import (
@@ -13,15 +13,7 @@ import (
 	"net/netip"
 	"sync"
 	"syscall"
-
-	corev1 "k8s.io/api/core/v1"
 )
-
-// endpoint is one port of one pod.
-type endpoint struct {
-	protocol corev1.Protocol
-	addr     netip.AddrPort
-}
 
 // alias says which machine address a pod address stands for, and how many containers need it.
 type alias struct {
@@ -29,35 +21,48 @@ type alias struct {
 	uses int
 }
 
-// Fabric is the network that the pods of one cluster share. The zero value is an empty network,
-// ready to use.
+// Fabric maps the addresses of the pods of one cluster to sockets of this machine. The zero value
+// is empty and ready to use.
 type Fabric struct {
-	mu        sync.RWMutex
-	listeners map[endpoint]*Listener
-	aliases   map[netip.Addr]*alias
+	mu      sync.RWMutex
+	ports   map[netip.AddrPort]netip.AddrPort
+	aliases map[netip.Addr]*alias
 }
 
-// Listen makes this process answer for one port of a pod. For UDP every client gets a connection
-// of its own from Accept, which keeps the boundaries of datagrams.
-func (f *Fabric) Listen(protocol corev1.Protocol, addr netip.AddrPort) (*Listener, error) {
+// Listen makes this process answer for one port of a pod. It listens on a free port of host.
+func (f *Fabric) Listen(pod netip.AddrPort, host netip.Addr) (net.Listener, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := endpoint{protocol, addr}
-	if f.listeners[key] != nil {
-		return nil, fmt.Errorf("listening on %s %s: %w", protocol, addr, syscall.EADDRINUSE)
+	if f.ports[pod].IsValid() {
+		return nil, fmt.Errorf("listening on %s: %w", pod, syscall.EADDRINUSE)
 	}
-	if f.listeners == nil {
-		f.listeners = map[endpoint]*Listener{}
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(host, 0)))
+	if err != nil {
+		return nil, fmt.Errorf("listening for %s: %w", pod, err)
 	}
-	l := newListener(key, func() { f.remove(key) })
-	f.listeners[key] = l
-	return l, nil
+	if f.ports == nil {
+		f.ports = map[netip.AddrPort]netip.AddrPort{}
+	}
+	f.ports[pod] = l.Addr().(*net.TCPAddr).AddrPort()
+	return &listener{Listener: l, forget: sync.OnceFunc(func() { f.forget(pod) })}, nil
 }
 
-func (f *Fabric) remove(key endpoint) {
+// listener is a listener whose pod address leads nowhere once it is closed.
+type listener struct {
+	net.Listener
+	forget func()
+}
+
+// Close refuses further connections. Those that were accepted stay.
+func (l *listener) Close() error {
+	l.forget()
+	return l.Listener.Close()
+}
+
+func (f *Fabric) forget(pod netip.AddrPort) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.listeners, key)
+	delete(f.ports, pod)
 }
 
 // Alias makes a pod address stand for the address of its node, where a process of this machine
@@ -85,49 +90,26 @@ func (f *Fabric) release(pod netip.Addr) {
 	}
 }
 
-// Dial connects to a port of a pod, or to a loopback address of this machine, as if from the
-// given address. A loopback source is truly used; a listener of this process sees any source.
-// An address behind which there is nothing refuses, as an empty machine does.
-func (f *Fabric) Dial(ctx context.Context, protocol corev1.Protocol, to, from netip.AddrPort) (net.Conn, error) {
-	listener, host := f.find(protocol, to)
-	switch {
-	case listener != nil:
-		return listener.dial(ctx, from)
-	case host.IsLoopback():
-		return dialHost(ctx, protocol, netip.AddrPortFrom(host, to.Port()), from.Addr())
-	default:
-		return nil, fmt.Errorf("dialling %s %s: no pod listens there: %w", protocol, to, syscall.ECONNREFUSED)
+// Dial connects to a port of a pod, or to a loopback address of this machine, from the given
+// loopback address. An address behind which there is nothing refuses the connection.
+func (f *Fabric) Dial(ctx context.Context, to netip.AddrPort, from netip.Addr) (net.Conn, error) {
+	at := f.find(to)
+	if !at.Addr().IsLoopback() {
+		return nil, fmt.Errorf("dialling %s: no pod listens there: %w", to, syscall.ECONNREFUSED)
 	}
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	return dialer.DialContext(ctx, "tcp", at.String())
 }
 
-// find returns the listener behind an address or else the machine address it stands for.
-func (f *Fabric) find(protocol corev1.Protocol, to netip.AddrPort) (*Listener, netip.Addr) {
+// find returns what a port of a pod stands for; any other address stands for itself.
+func (f *Fabric) find(to netip.AddrPort) netip.AddrPort {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if l := f.listeners[endpoint{protocol, to}]; l != nil {
-		return l, netip.Addr{}
+	if at, ok := f.ports[to]; ok {
+		return at
 	}
 	if a := f.aliases[to.Addr()]; a != nil {
-		return nil, a.host
+		return netip.AddrPortFrom(a.host, to.Port())
 	}
-	return nil, to.Addr()
-}
-
-func dialHost(ctx context.Context, protocol corev1.Protocol, to netip.AddrPort, from netip.Addr) (net.Conn, error) {
-	var dialer net.Dialer
-	network := "tcp"
-	if protocol == corev1.ProtocolUDP {
-		network = "udp"
-	}
-	if from.IsLoopback() {
-		dialer.LocalAddr = hostAddr(protocol, netip.AddrPortFrom(from, 0))
-	}
-	return dialer.DialContext(ctx, network, to.String())
-}
-
-func hostAddr(protocol corev1.Protocol, addr netip.AddrPort) net.Addr {
-	if protocol == corev1.ProtocolUDP {
-		return net.UDPAddrFromAddrPort(addr)
-	}
-	return net.TCPAddrFromAddrPort(addr)
+	return to
 }

@@ -23,8 +23,6 @@ type Machine struct {
 	Name string
 	// Address is the machine's own loopback address.
 	Address netip.Addr
-	// Capacity is what the machine offers.
-	Capacity corev1.ResourceList
 	// APIServerHost and APIServerPort are where pods find the API server.
 	APIServerHost string
 	APIServerPort int

@@ -135,5 +135,5 @@ func (n *Node) remove(ctx context.Context, pod *corev1.Pod) {
 
 // dial connects a probe to a pod. Probes come from the node.
 func (n *Node) dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-	return n.Machine.Fabric.Dial(ctx, corev1.ProtocolTCP, to, netip.AddrPortFrom(n.Machine.Address, 0))
+	return n.Machine.Fabric.Dial(ctx, to, n.Machine.Address)
 }

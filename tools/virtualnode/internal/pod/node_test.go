@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -215,24 +216,6 @@ func TestSyncReplaced(t *testing.T) {
 	})
 }
 
-func TestSyncInitContainers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pod := newPod("u1", func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "diary", Args: []string{"2s"}}, {Name: "second", Image: "diary", Args: []string{"3s"}}}
-		})
-		n, client, d := newNode(t, pod)
-		n.Sync(webName, pod)
-		after(time.Second)
-		if got := getPod(t, client).Status; got.Phase != corev1.PodPending || got.ContainerStatuses[0].State.Waiting.Reason != "PodInitializing" || got.InitContainerStatuses[0].State.Running == nil {
-			t.Errorf("status = %+v, want a pod that initializes", got)
-		}
-		after(time.Minute)
-		d.check(t, "0s start first of u1 at 10.244.1.2 on 127.0.0.2", "2s end first of u1",
-			"2s start second of u1 at 10.244.1.2 on 127.0.0.2", "5s end second of u1", "5s start main of u1 at 10.244.1.2 on 127.0.0.2")
-		n.PowerOff(t.Context())
-	})
-}
-
 func TestSyncNothingToRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("u1", nil)
@@ -359,22 +342,37 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-func TestUnknownImage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pod := newPod("u1", func(p *corev1.Pod) {
-			p.Spec.Containers[0].Image = "unknown:2"
-			always := corev1.ContainerRestartPolicyAlways
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Image: "diary", RestartPolicy: &always})
-		})
-		n, client, _ := newNode(t, pod)
-		n.Sync(webName, pod)
-		after(time.Second)
-		got := getPod(t, client).Status.ContainerStatuses
-		for i, want := range []string{"ImagePullBackOff", "CreateContainerConfigError"} {
-			if w := got[i].State.Waiting; w == nil || w.Reason != want || w.Message == "" {
-				t.Errorf("container %s waits for %+v, want %s", got[i].Name, w, want)
+func TestCannotStart(t *testing.T) {
+	for want, change := range map[string]func(*corev1.PodSpec){
+		`ImagePullBackOff: this virtual node pulls no images and does not have "unknown:2"`: func(s *corev1.PodSpec) {
+			s.Containers[0].Image = "unknown:2"
+		},
+		"CreateContainerConfigError: virtual nodes run no init containers": func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Name: "first"}}
+		},
+		"CreateContainerConfigError: virtual nodes support no readiness gates": func(s *corev1.PodSpec) {
+			s.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "lb"}}
+		},
+		"CreateContainerConfigError: virtual nodes run no lifecycle hooks": func(s *corev1.PodSpec) {
+			s.Containers[0].Lifecycle = &corev1.Lifecycle{}
+		},
+		"CreateContainerConfigError: virtual nodes support no startup probes": func(s *corev1.PodSpec) {
+			s.Containers[0].StartupProbe = &corev1.Probe{}
+		},
+		"CreateContainerConfigError: virtual nodes support httpGet and tcpSocket probes only": func(s *corev1.PodSpec) {
+			s.Containers[0].LivenessProbe = &corev1.Probe{}
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pod := newPod("u1", func(p *corev1.Pod) { change(&p.Spec) })
+			n, client, _ := newNode(t, pod)
+			n.Sync(webName, pod)
+			after(time.Second)
+			w := getPod(t, client).Status.ContainerStatuses[0].State.Waiting
+			if w == nil || !strings.HasPrefix(w.Reason+": "+w.Message, want) {
+				t.Errorf("the container waits for %+v, want %s", w, want)
 			}
-		}
-		n.PowerOff(t.Context())
-	})
+			n.PowerOff(t.Context())
+		})
+	}
 }

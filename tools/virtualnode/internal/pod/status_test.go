@@ -51,33 +51,29 @@ func TestPhase(t *testing.T) {
 	tests := []struct {
 		name       string
 		policy     corev1.RestartPolicy
-		init, main string
+		containers string
 		over       bool
 		want       corev1.PodPhase
 	}{
-		{"creating", always, "", "creating", false, corev1.PodPending},
-		{"one of two creating", always, "", "running creating", false, corev1.PodPending},
-		{"running", always, "", "running", false, corev1.PodRunning},
-		{"unready", always, "", "unready", false, corev1.PodRunning},
-		{"back-off", always, "", "backoff", false, corev1.PodRunning},
-		{"ended, will restart", always, "", "0", false, corev1.PodRunning},
-		{"job done", onFailure, "", "0 0", false, corev1.PodSucceeded},
-		{"job half done", onFailure, "", "0 running", false, corev1.PodRunning},
-		{"job failed, will restart", onFailure, "", "1", false, corev1.PodRunning},
-		{"never, failed", never, "", "0 1", false, corev1.PodFailed},
-		{"never, done", never, "", "0 0", false, corev1.PodSucceeded},
-		{"initializing", always, "running", "creating", false, corev1.PodPending},
-		{"init failed, never", never, "1", "creating", false, corev1.PodFailed},
-		{"init failed, again", always, "1", "creating", false, corev1.PodPending},
-		{"stopped well", always, "", "0 0", true, corev1.PodSucceeded},
-		{"stopped badly", always, "", "0 1", true, corev1.PodFailed},
-		{"stopped in back-off", always, "", "backoff", true, corev1.PodFailed},
-		{"stopped while initializing", always, "running", "creating", true, corev1.PodFailed},
+		{"creating", always, "creating", false, corev1.PodPending},
+		{"one of two creating", always, "running creating", false, corev1.PodPending},
+		{"running", always, "running", false, corev1.PodRunning},
+		{"unready", always, "unready", false, corev1.PodRunning},
+		{"back-off", always, "backoff", false, corev1.PodRunning},
+		{"ended, will restart", always, "0", false, corev1.PodRunning},
+		{"job done", onFailure, "0 0", false, corev1.PodSucceeded},
+		{"job half done", onFailure, "0 running", false, corev1.PodRunning},
+		{"job failed, will restart", onFailure, "1", false, corev1.PodRunning},
+		{"never, failed", never, "0 1", false, corev1.PodFailed},
+		{"never, done", never, "0 0", false, corev1.PodSucceeded},
+		{"stopped well", always, "0 0", true, corev1.PodSucceeded},
+		{"stopped badly", always, "0 1", true, corev1.PodFailed},
+		{"stopped in back-off", always, "backoff", true, corev1.PodFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: tt.policy}}
-			o := observed{init: states(tt.init), main: states(tt.main), initialized: tt.init == "", over: tt.over}
+			o := observed{containers: states(tt.containers), over: tt.over}
 			if got := phase(pod, o); got != tt.want {
 				t.Errorf("phase = %s, want %s", got, tt.want)
 			}
@@ -86,9 +82,6 @@ func TestPhase(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	gated := &corev1.Pod{Spec: corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "lb"}}}}
-	passed := gated.DeepCopy()
-	passed.Status.Conditions = []corev1.PodCondition{{Type: "lb", Status: corev1.ConditionTrue}}
 	plain := &corev1.Pod{}
 	tests := []struct {
 		name  string
@@ -97,19 +90,15 @@ func TestConditions(t *testing.T) {
 		phase corev1.PodPhase
 		want  string
 	}{
-		{"waiting for an address", plain, observed{init: states("creating"), main: states("creating")}, corev1.PodPending,
-			"PodScheduled; ContainersNotReady containers with unready status: [a]"},
-		{"running", plain, observed{addr: own, initialized: true, main: states("running")}, corev1.PodRunning,
+		{"waiting for an address", plain, observed{containers: states("creating")}, corev1.PodPending,
+			"Initialized PodScheduled; ContainersNotReady containers with unready status: [a]"},
+		{"running", plain, observed{addr: own, containers: states("running")}, corev1.PodRunning,
 			"PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled; "},
-		{"one unready", plain, observed{addr: own, initialized: true, main: states("running unready")}, corev1.PodRunning,
+		{"one unready", plain, observed{addr: own, containers: states("running unready")}, corev1.PodRunning,
 			"PodReadyToStartContainers Initialized PodScheduled; ContainersNotReady containers with unready status: [b]"},
-		{"gate", gated, observed{addr: own, initialized: true, main: states("running")}, corev1.PodRunning,
-			"PodReadyToStartContainers Initialized ContainersReady PodScheduled; ReadinessGatesNotReady corresponding condition of pod readiness gate does not exist or is not True: lb"},
-		{"gate passed", passed, observed{addr: own, initialized: true, main: states("running")}, corev1.PodRunning,
-			"PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled; "},
-		{"done", plain, observed{addr: own, initialized: true, main: states("0")}, corev1.PodSucceeded,
+		{"done", plain, observed{addr: own, containers: states("0")}, corev1.PodSucceeded,
 			"Initialized PodScheduled; PodCompleted "},
-		{"failed", plain, observed{addr: own, initialized: true, main: states("1")}, corev1.PodFailed,
+		{"failed", plain, observed{addr: own, containers: states("1")}, corev1.PodFailed,
 			"Initialized PodScheduled; PodFailed "},
 	}
 	for _, tt := range tests {
@@ -139,8 +128,8 @@ func words(conditions []corev1.PodCondition) string {
 func TestStatus(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
 	before, now := time.Unix(1000, 0), time.Unix(2000, 0)
-	o := observed{began: before, host: host, addr: own, initialized: true, main: states("running")}
-	previous := status(pod, observed{began: before, host: host, initialized: true, main: states("creating")}, nil, before)
+	o := observed{began: before, host: host, addr: own, containers: states("running")}
+	previous := status(pod, observed{began: before, host: host, containers: states("creating")}, nil, before)
 	if previous.PodIP != "" || previous.PodIPs != nil || previous.HostIP != "127.0.0.2" {
 		t.Errorf("without an address: %+v", previous)
 	}

@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/container"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
@@ -18,16 +20,18 @@ import (
 )
 
 // defaultGrace is the API's default for terminationGracePeriodSeconds.
-const defaultGrace = 30 * time.Second
+const defaultGrace = 30
 
 // worker runs one pod from its start to its end.
 type worker struct {
-	node   *Node
-	status *reporter
-	began  time.Time
+	node       *Node
+	status     *reporter
+	began      time.Time
+	containers []*container.Container
 
 	pod  atomic.Pointer[corev1.Pod] // as last seen
 	addr atomic.Pointer[netip.Addr] // once the pod has one
+	over atomic.Bool                // nothing of it runs any more
 
 	// stopping ends when the pod is to stop, api when its object must no longer be written.
 	stopping, api context.Context
@@ -36,11 +40,6 @@ type worker struct {
 	killed chan struct{}
 	kill   func()
 	done   chan struct{}
-
-	mu          sync.Mutex
-	init, main  []*container.Container
-	initialized bool
-	over        bool
 }
 
 // start starts a worker; it does nothing before after is closed (nil: no wait).
@@ -51,11 +50,14 @@ func start(n *Node, pod *corev1.Pod, after <-chan struct{}) *worker {
 	w.api, w.silence = context.WithCancel(context.Background())
 	w.pod.Store(pod)
 	w.status = newReporter(n, w.observe)
+	for i := range pod.Spec.Containers {
+		w.containers = append(w.containers, w.container(&pod.Spec.Containers[i]))
+	}
 	go w.run(after)
 	return w
 }
 
-// update tells the worker the present state of its object.
+// update gives the worker the present state of its object.
 func (w *worker) update(pod *corev1.Pod) {
 	w.pod.Store(pod)
 	if pod.DeletionTimestamp != nil {
@@ -64,15 +66,15 @@ func (w *worker) update(pod *corev1.Pod) {
 	w.status.seen(pod)
 }
 
-// gone tells the worker that its object no longer exists.
+// gone ends the worker, because its object no longer exists.
 func (w *worker) gone() {
 	w.silence()
 	w.kill()
 	w.stop()
 }
 
-// powerOff stops the pod without a word to the API server, which does not hear from a machine
-// that goes down either. When ctx ends the pod is killed.
+// powerOff stops the pod without writing to the API server, as a machine that goes down does. When
+// ctx ends the pod is killed.
 func (w *worker) powerOff(ctx context.Context) {
 	w.silence()
 	w.stop()
@@ -117,9 +119,11 @@ func (w *worker) live() (release func()) {
 		w.event(corev1.EventTypeWarning, "FailedCreatePodSandBox", err.Error())
 		return release
 	}
-	if w.runInit() {
-		w.runMain()
+	var running sync.WaitGroup
+	for _, c := range w.containers {
+		running.Go(func() { c.Run(w.stopping) })
 	}
+	running.Wait()
 	return release
 }
 
@@ -145,84 +149,46 @@ func (w *worker) dir() string {
 	return filepath.Join(w.node.Dir, "pods", string(w.pod.Load().UID))
 }
 
-// runInit runs the init containers one after the other and reports whether all succeeded.
-func (w *worker) runInit() bool {
+func (w *worker) container(spec *corev1.Container) *container.Container {
 	pod := w.pod.Load()
-	policy := pod.Spec.RestartPolicy
-	if policy == corev1.RestartPolicyAlways {
-		policy = corev1.RestartPolicyOnFailure
-	}
-	containers := w.containers(pod.Spec.InitContainers, pod.Status.InitContainerStatuses, policy)
-	w.set(func() { w.init = containers })
-	main := w.containers(pod.Spec.Containers, pod.Status.ContainerStatuses, pod.Spec.RestartPolicy)
-	w.set(func() { w.main = main })
-	for _, c := range containers {
-		c.Run(w.stopping)
-		if s := c.Status(); s.State.Terminated == nil || s.State.Terminated.ExitCode != 0 {
-			return false
-		}
-	}
-	w.set(func() { w.initialized = true })
-	return true
-}
-
-func (w *worker) runMain() {
-	var running sync.WaitGroup
-	for _, c := range w.main {
-		running.Go(func() { c.Run(w.stopping) })
-	}
-	running.Wait()
-}
-
-// set changes what is observed.
-func (w *worker) set(change func()) {
-	w.mu.Lock()
-	change()
-	w.mu.Unlock()
-	w.status.changed()
-}
-
-func (w *worker) containers(specs []corev1.Container, previous []corev1.ContainerStatus, policy corev1.RestartPolicy) []*container.Container {
-	var out []*container.Container
-	for i := range specs {
-		out = append(out, w.container(&specs[i], find(previous, specs[i].Name), policy))
-	}
-	return out
-}
-
-func find(previous []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
-	for i := range previous {
-		if previous[i].Name == name {
-			return &previous[i]
-		}
-	}
-	return nil
-}
-
-func (w *worker) container(spec *corev1.Container, previous *corev1.ContainerStatus, policy corev1.RestartPolicy) *container.Container {
-	pod := w.pod.Load()
-	target := probe.Target{Pod: *w.addr.Load(), Container: spec, Dial: w.node.dial}
 	return container.New(container.Config{
-		Spec: spec, Pod: pod.Namespace + "/" + pod.Name, Policy: policy, Previous: previous,
+		Spec: spec, Pod: pod.Namespace + "/" + pod.Name, Policy: pod.Spec.RestartPolicy,
 		Start: func(ctx context.Context) (container.Instance, error) { return w.launch(ctx, spec) },
-		Check: target.Check,
-		Grace: w.grace, Kill: w.killed, Event: w.event, Changed: w.status.changed,
+		Check: func(ctx context.Context, p *corev1.Probe) error {
+			return probe.Target{Pod: *w.addr.Load(), Container: spec, Dial: w.node.dial}.Check(ctx, p)
+		},
+		Grace: w.grace, Kill: w.killed, Event: w.event, Changed: func() { w.status.changed() },
 	})
 }
 
 func (w *worker) launch(ctx context.Context, spec *corev1.Container) (container.Instance, error) {
+	pod := w.pod.Load()
+	if err := supported(pod, spec); err != nil {
+		return nil, &container.WaitError{Reason: container.ReasonConfig, Err: err}
+	}
 	runtime, err := w.node.Images.Find(spec.Image, spec.ImagePullPolicy)
 	if err != nil {
 		return nil, err
 	}
-	if spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-		return nil, &container.WaitError{Reason: container.ReasonConfig, Err: fmt.Errorf("virtual nodes do not run sidecar init containers")}
-	}
-	pod := w.pod.Load()
 	return runtime.Start(ctx, image.Launch{
 		Machine: w.node.Machine, Pod: w.addressed, Container: spec, Dir: w.dir(),
 		Log: w.node.LogPath(pod.Namespace, pod.Name, spec.Name), Event: w.event,
 	})
+}
+
+// supported refuses what would otherwise be left out silently.
+func supported(pod *corev1.Pod, c *corev1.Container) error {
+	switch {
+	case len(pod.Spec.InitContainers) > 0:
+		return errors.New("virtual nodes run no init containers")
+	case len(pod.Spec.ReadinessGates) > 0:
+		return errors.New("virtual nodes support no readiness gates")
+	case c.Lifecycle != nil:
+		return errors.New("virtual nodes run no lifecycle hooks")
+	case c.StartupProbe != nil:
+		return errors.New("virtual nodes support no startup probes")
+	}
+	return errors.Join(probe.Supported(c.LivenessProbe), probe.Supported(c.ReadinessProbe))
 }
 
 // addressed returns the pod with its addresses in its status, which the API server may not have
@@ -238,12 +204,8 @@ func (w *worker) addressed() *corev1.Pod {
 // grace is how long the pod's containers may take to end.
 func (w *worker) grace() time.Duration {
 	pod := w.pod.Load()
-	for _, seconds := range []*int64{pod.DeletionGracePeriodSeconds, pod.Spec.TerminationGracePeriodSeconds} {
-		if seconds != nil {
-			return time.Duration(*seconds) * time.Second
-		}
-	}
-	return defaultGrace
+	seconds := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGrace)
+	return time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, seconds)) * time.Second
 }
 
 func (w *worker) event(eventType, reason, message string) {
@@ -252,17 +214,12 @@ func (w *worker) event(eventType, reason, message string) {
 
 // observe returns the pod and what is known about it.
 func (w *worker) observe() (*corev1.Pod, observed) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := observed{began: w.began, host: w.node.Machine.Address, initialized: w.initialized, over: w.over}
+	o := observed{began: w.began, host: w.node.Machine.Address, over: w.over.Load()}
 	if addr := w.addr.Load(); addr != nil {
 		o.addr = *addr
 	}
-	for _, c := range w.init {
-		o.init = append(o.init, c.Status())
-	}
-	for _, c := range w.main {
-		o.main = append(o.main, c.Status())
+	for _, c := range w.containers {
+		o.containers = append(o.containers, c.Status())
 	}
 	return w.pod.Load(), o
 }
@@ -270,7 +227,7 @@ func (w *worker) observe() (*corev1.Pod, observed) {
 // finish reports the end of the pod, clears its directory and, last of all, has its object removed.
 // The logs stay.
 func (w *worker) finish() {
-	w.set(func() { w.over = true })
+	w.over.Store(true)
 	reported := w.status.last(w.api)
 	if err := os.RemoveAll(w.dir()); err != nil {
 		w.node.Logger.Warn("clearing the directory of a pod that has ended", "error", err)

@@ -62,24 +62,25 @@ func (r Runtime) Start(ctx context.Context, l image.Launch) (container.Instance,
 		return nil, fmt.Errorf("making a home directory: %w", err)
 	}
 	volumes, err := volume.Prepare(ctx, volume.Options{
-		Client: l.Machine.Client, Pod: l.Pod, Container: l.Container, Node: l.Machine.Capacity,
-		Dir: filepath.Join(dir, "volumes"), Shared: filepath.Join(l.Dir, "empty"),
+		Client: l.Machine.Client, Pod: l.Pod, Container: l.Container, Dir: filepath.Join(dir, "volumes"),
 	})
 	if err != nil {
 		return nil, &container.WaitError{Reason: container.ReasonCreating, Event: "FailedMount", Err: err}
 	}
-	values, err := environ.Source{Client: l.Machine.Client, Pod: l.Pod(), Node: l.Machine.Capacity, Base: base(l)}.Of(ctx, l.Container)
+	values, err := environ.Source{Client: l.Machine.Client, Pod: l.Pod(), Base: base(l, home)}.Of(ctx, l.Container)
 	if err != nil {
 		return nil, &container.WaitError{Reason: container.ReasonConfig, Err: err}
 	}
 	words := environ.CommandLine(r.Path, l.Container, values)
-	arguments := rewriteAll(volumes.Table(), words[1:])
-	if arguments, err = r.addKubeconfig(arguments, volumes.Table(), values, filepath.Join(dir, "kubeconfig")); err != nil {
+	table := volumes.Table()
+	for i, word := range words {
+		words[i] = table.Rewrite(word)
+	}
+	if words, err = r.addKubeconfig(words[1:], table, values, filepath.Join(dir, "kubeconfig")); err != nil {
 		return nil, err
 	}
 	child, err := process.Start(context.WithoutCancel(ctx), process.Spec{
-		Name: l.Container.Name, Path: r.Path, Args: arguments, Env: environment(volumes.Table(), values, home),
-		Dir: workingDir(l.Container, volumes.Table(), home), LogPath: l.Log,
+		Name: l.Container.Name, Path: r.Path, Args: words, Env: environment(table, values), Dir: home, LogPath: l.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (r Runtime) Start(ctx context.Context, l image.Launch) (container.Instance,
 }
 
 // base is what every container has in its environment.
-func base(l image.Launch) map[string]string {
+func base(l image.Launch, home string) map[string]string {
 	pod := l.Pod()
 	host := pod.Name
 	if pod.Spec.HostNetwork {
@@ -97,6 +98,7 @@ func base(l image.Launch) map[string]string {
 	port := strconv.Itoa(l.Machine.APIServerPort)
 	return map[string]string{
 		"PATH":                          searchPath,
+		"HOME":                          home,
 		"HOSTNAME":                      host,
 		"KUBERNETES_SERVICE_HOST":       l.Machine.APIServerHost,
 		"KUBERNETES_SERVICE_PORT":       port,
@@ -104,38 +106,13 @@ func base(l image.Launch) map[string]string {
 	}
 }
 
-func rewriteAll(table paths.Table, words []string) []string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		out[i] = table.Rewrite(word)
-	}
-	return out
-}
-
-// environment adds what says where the private directories are: a home, and TMPDIR for a volume
-// at /tmp, which programs use without naming it.
-func environment(table paths.Table, values map[string]string, home string) []string {
-	out := map[string]string{"HOME": home}
-	if tmp, ok := table["/tmp"]; ok {
-		out["TMPDIR"] = tmp
-	}
-	for name, value := range values {
-		out[name] = table.Rewrite(value)
-	}
+// environment is the form in which processes are given their environment.
+func environment(table paths.Table, values map[string]string) []string {
 	var env []string
-	for _, name := range slices.Sorted(maps.Keys(out)) {
-		env = append(env, name+"="+out[name])
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		env = append(env, name+"="+table.Rewrite(values[name]))
 	}
 	return env
-}
-
-// workingDir is the container's own when it lies in a volume. A directory of the image is not
-// there; the program then starts in its home.
-func workingDir(c *corev1.Container, table paths.Table, home string) string {
-	if dir := table.Rewrite(c.WorkingDir); dir != c.WorkingDir {
-		return dir
-	}
-	return home
 }
 
 // addKubeconfig appends the flags that stand in for in-cluster configuration; see the package.

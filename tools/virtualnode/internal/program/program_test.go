@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -112,10 +113,9 @@ func TestStartGivesExactlyWhatThePodHas(t *testing.T) {
 			corev1.EnvVar{Name: "ADDRESS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}}},
 			corev1.EnvVar{Name: "CONFIG", Value: "/etc/app/a.yaml"},
 			corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "127.0.0.5"})
-		c.VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app"}, {Name: "tmp", MountPath: "/tmp"}}
+		c.VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app"}}
 		pod.Spec.Volumes = []corev1.Volume{
 			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
-			{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		}
 	})
 	t.Setenv("OURS", "must not be seen")
@@ -136,7 +136,7 @@ func TestStartGivesExactlyWhatThePodHas(t *testing.T) {
 		"ADDRESS=127.0.0.8", "CONFIG=" + config,
 		"HOME=" + filepath.Join(l.Dir, "containers/main/home"), "HOSTNAME=web-1",
 		"KUBERNETES_SERVICE_HOST=127.0.0.5", "KUBERNETES_SERVICE_PORT=6443", "KUBERNETES_SERVICE_PORT_HTTPS=6443",
-		"PATH=" + searchPath, roleEnv + "=print", "TMPDIR=" + filepath.Join(l.Dir, "empty/tmp"),
+		"PATH=" + searchPath, roleEnv + "=print",
 	}
 	if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(string(log)), "\n")); diff != "" {
 		t.Errorf("command line and environment (-want +got):\n%s", diff)
@@ -236,8 +236,14 @@ func TestStartErrors(t *testing.T) {
 
 func TestAlias(t *testing.T) {
 	l := newLaunch(t, "wait", nil)
+	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(l.Machine.Address, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	at := netip.AddrPortFrom(netip.MustParseAddr("10.244.1.2"), listener.Addr().(*net.TCPAddr).AddrPort().Port())
 	find := func() error {
-		conn, err := l.Machine.Fabric.Dial(t.Context(), corev1.ProtocolUDP, netip.MustParseAddrPort("10.244.1.2:9"), netip.AddrPort{})
+		conn, err := l.Machine.Fabric.Dial(t.Context(), at, l.Machine.Address)
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -294,14 +300,5 @@ func TestAddKubeconfig(t *testing.T) {
 	cluster, user := loaded.Clusters["in-cluster"], loaded.AuthInfos["in-cluster"]
 	if cluster.Server != "https://127.0.0.5:6443" || cluster.CertificateAuthority != "/private/account/ca.crt" || user.TokenFile != "/private/account/token" || user.Token != "" {
 		t.Errorf("kubeconfig leads to %+v as %+v", cluster, user)
-	}
-}
-
-func TestWorkingDir(t *testing.T) {
-	table := paths.Table{"/data": "/private/data"}
-	for dir, want := range map[string]string{"": "/home", "/app": "/home", "/data/x": "/private/data/x"} {
-		if got := workingDir(&corev1.Container{WorkingDir: dir}, table, "/home"); got != want {
-			t.Errorf("workingDir(%q) = %q, want %q", dir, got, want)
-		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -31,24 +30,23 @@ type healthReport struct {
 
 // applyHealth reports false when the port could not be bound.
 func (p *Proxy) applyHealth(s *service) bool {
-	if s.health != nil && s.health.port != s.wanted.HealthPort {
+	if s.health != nil && s.health.port != s.desired.HealthPort {
 		s.health.close()
 		s.health = nil
 	}
-	if s.wanted.HealthPort == 0 {
+	if s.desired.HealthPort == 0 {
 		return true
 	}
 	if s.health == nil {
-		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.options.Address, s.wanted.HealthPort)))
-		if err != nil {
-			p.unbound(s, s.wanted.HealthPort, err)
+		l := p.listen(s, s.desired.HealthPort)
+		if l == nil {
 			return false
 		}
-		s.health = newHealth(l, s.wanted.HealthPort)
+		s.health = newHealth(l, s.desired.HealthPort)
 		p.conns.serve(s.health.server, s.health.serve)
 	}
-	report := &healthReport{LocalEndpoints: s.wanted.LocalReady(p.options.Node), ServiceProxyHealthy: true}
-	report.Service.Namespace, report.Service.Name = s.wanted.Namespace, s.wanted.Name
+	report := &healthReport{LocalEndpoints: s.desired.LocalReady(p.options.Node), ServiceProxyHealthy: true}
+	report.Service.Namespace, report.Service.Name = s.desired.Namespace, s.desired.Name
 	s.health.report.Store(report)
 	return true
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/fabric"
 )
@@ -29,8 +29,8 @@ func TestHealth(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p.Set(Service{Namespace: "shop", Name: "web", HealthPort: healthPort, Ports: []Port{
-				{Protocol: corev1.ProtocolTCP, NodePort: port, Local: true, Endpoints: tt.endpoints},
+			p.Set(Service{NamespacedName: web, HealthPort: healthPort, Ports: []Port{
+				{NodePort: port, Local: true, Endpoints: tt.endpoints},
 			}})
 			resp, err := http.Get(url)
 			if err != nil {
@@ -44,24 +44,24 @@ func TestHealth(t *testing.T) {
 		})
 	}
 	http.DefaultClient.CloseIdleConnections()
-	p.Delete("shop", "web")
+	p.Set(Service{NamespacedName: web})
 	refused(t, netip.AddrPortFrom(nodeAddr, healthPort).String(), "deleted Service")
 }
 
 // A node port and a health port may change hands; the news about the old owner may come last.
 func TestPortsChangeHands(t *testing.T) {
 	f := &fabric.Fabric{}
-	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
+	serve(t, f, podOne.Addr, "one")
 	p := newProxy(t, f)
 	port, health := freePort(t), freePort(t)
 	service := func(name string, port, health uint16) Service {
-		return Service{Namespace: "shop", Name: name, HealthPort: health, Ports: []Port{
-			{Protocol: corev1.ProtocolTCP, NodePort: port, Local: true, Endpoints: []Endpoint{podOne}},
+		return Service{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}, HealthPort: health, Ports: []Port{
+			{NodePort: port, Local: true, Endpoints: []Endpoint{podOne}},
 		}}
 	}
 	p.Set(service("old", port, health))
 	p.Set(service("new", port, health))
-	p.Delete("shop", "old")
+	p.Set(Service{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "old"}})
 	url := fmt.Sprintf("http://%s/", netip.AddrPortFrom(nodeAddr, health))
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	deadline := time.Now().Add(wait)

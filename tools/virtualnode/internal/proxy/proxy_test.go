@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/fabric"
 )
 
 var (
+	web      = types.NamespacedName{Namespace: "shop", Name: "web"}
 	nodeAddr = netip.MustParseAddr("127.0.61.1")
 	podOne   = Endpoint{Addr: netip.MustParseAddrPort("10.244.1.2:8080"), Node: "one", Ready: true, Serving: true}
 	podTwo   = Endpoint{Addr: netip.MustParseAddrPort("10.244.2.2:8080"), Node: "two", Ready: true, Serving: true}
@@ -28,13 +29,13 @@ const wait = 10 * time.Second
 
 func TestForwardTCP(t *testing.T) {
 	f := &fabric.Fabric{}
-	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
-	serve(t, f, corev1.ProtocolTCP, podTwo.Addr, "two")
+	serve(t, f, podOne.Addr, "one")
+	serve(t, f, podTwo.Addr, "two")
 	p := newProxy(t, f)
 	port := freePort(t)
 	at := netip.AddrPortFrom(nodeAddr, port).String()
 	service := func(local bool, endpoints ...Endpoint) Service {
-		return Service{Namespace: "shop", Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Local: local, Endpoints: endpoints}}}
+		return Service{NamespacedName: web, Ports: []Port{{NodePort: port, Local: local, Endpoints: endpoints}}}
 	}
 
 	p.Set(service(false, podOne, podTwo))
@@ -57,16 +58,16 @@ func TestForwardTCP(t *testing.T) {
 	if got := ask(t, at); got.pod != "two" {
 		t.Errorf("reached %q, want two", got.pod)
 	}
-	p.Delete("shop", "web")
+	p.Set(Service{NamespacedName: web})
 	refused(t, at, "deleted Service")
 }
 
 func TestForwardKeepsConnections(t *testing.T) {
 	f := &fabric.Fabric{}
-	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
+	serve(t, f, podOne.Addr, "one")
 	p := newProxy(t, f)
 	port := freePort(t)
-	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	p.Set(Service{NamespacedName: web, Ports: []Port{{NodePort: port, Endpoints: []Endpoint{podOne}}}})
 	conn := dial(t, netip.AddrPortFrom(nodeAddr, port).String())
 	lines := bufio.NewReader(conn)
 	exchange := func() error {
@@ -79,7 +80,7 @@ func TestForwardKeepsConnections(t *testing.T) {
 	if err := exchange(); err != nil {
 		t.Fatal(err)
 	}
-	p.Delete("", "web")
+	p.Set(Service{NamespacedName: web})
 	if err := exchange(); err != nil {
 		t.Errorf("an established connection broke with its Service: %v", err)
 	}
@@ -92,7 +93,7 @@ func TestForwardKeepsConnections(t *testing.T) {
 func TestForwardToNothing(t *testing.T) {
 	p := newProxy(t, &fabric.Fabric{})
 	port := freePort(t)
-	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	p.Set(Service{NamespacedName: web, Ports: []Port{{NodePort: port, Endpoints: []Endpoint{podOne}}}})
 	conn, err := net.Dial("tcp", netip.AddrPortFrom(nodeAddr, port).String())
 	if err == nil {
 		defer conn.Close()
@@ -105,14 +106,14 @@ func TestForwardToNothing(t *testing.T) {
 
 func TestBindRetry(t *testing.T) {
 	f := &fabric.Fabric{}
-	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
+	serve(t, f, podOne.Addr, "one")
 	p := newProxy(t, f)
 	taken, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(nodeAddr, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := taken.Addr().(*net.TCPAddr).AddrPort()
-	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: at.Port(), Endpoints: []Endpoint{podOne}}}})
+	p.Set(Service{NamespacedName: web, Ports: []Port{{NodePort: at.Port(), Endpoints: []Endpoint{podOne}}}})
 	_ = taken.Close()
 	deadline := time.Now().Add(wait)
 	for time.Now().Before(deadline) {
@@ -130,7 +131,7 @@ func TestSetAfterClose(t *testing.T) {
 	p := newProxy(t, &fabric.Fabric{})
 	port := freePort(t)
 	p.Close()
-	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	p.Set(Service{NamespacedName: web, Ports: []Port{{NodePort: port, Endpoints: []Endpoint{podOne}}}})
 	refused(t, netip.AddrPortFrom(nodeAddr, port).String(), "closed proxy")
 }
 
@@ -141,10 +142,10 @@ func newProxy(t *testing.T, f *fabric.Fabric) *Proxy {
 	return p
 }
 
-// serve answers every line or packet with the pod's name and the source address.
-func serve(t *testing.T, f *fabric.Fabric, protocol corev1.Protocol, at netip.AddrPort, pod string) {
+// serve answers every line with the pod's name and the source address.
+func serve(t *testing.T, f *fabric.Fabric, at netip.AddrPort, pod string) {
 	t.Helper()
-	l, err := f.Listen(protocol, at)
+	l, err := f.Listen(at, nodeAddr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +182,7 @@ type answer struct {
 
 func ask(t *testing.T, at string) answer {
 	t.Helper()
-	return askOn(t, dial(t, at))
-}
-
-func askOn(t *testing.T, conn net.Conn) answer {
-	t.Helper()
+	conn := dial(t, at)
 	_ = conn.SetDeadline(time.Now().Add(wait))
 	if _, err := io.WriteString(conn, "hello\n"); err != nil {
 		t.Fatal(err)
@@ -233,7 +230,7 @@ func freePort(t *testing.T) uint16 {
 // A client that finishes sending still gets its answer.
 func TestForwardHalfClose(t *testing.T) {
 	f := &fabric.Fabric{}
-	l, err := f.Listen(corev1.ProtocolTCP, podOne.Addr)
+	l, err := f.Listen(podOne.Addr, nodeAddr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +246,7 @@ func TestForwardHalfClose(t *testing.T) {
 	}()
 	p := newProxy(t, f)
 	port := freePort(t)
-	p.Set(Service{Name: "web", Ports: []Port{{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}}}})
+	p.Set(Service{NamespacedName: web, Ports: []Port{{NodePort: port, Endpoints: []Endpoint{podOne}}}})
 	conn := dial(t, netip.AddrPortFrom(nodeAddr, port).String())
 	if _, err := io.WriteString(conn, "everything"); err != nil {
 		t.Fatal(err)
@@ -260,20 +257,6 @@ func TestForwardHalfClose(t *testing.T) {
 	_ = conn.SetReadDeadline(time.Now().Add(wait))
 	if answer, err := io.ReadAll(conn); err != nil || string(answer) != "got everything" {
 		t.Errorf("answer = %q, %v; want it after the half close", answer, err)
-	}
-}
-
-func TestUnknownProtocol(t *testing.T) {
-	f := &fabric.Fabric{}
-	serve(t, f, corev1.ProtocolTCP, podOne.Addr, "one")
-	p := newProxy(t, f)
-	port := freePort(t)
-	p.Set(Service{Name: "web", Ports: []Port{
-		{Protocol: corev1.ProtocolSCTP, NodePort: port, Endpoints: []Endpoint{podOne}},
-		{Protocol: corev1.ProtocolTCP, NodePort: port, Endpoints: []Endpoint{podOne}},
-	}})
-	if got := ask(t, netip.AddrPortFrom(nodeAddr, port).String()); got.pod != "one" {
-		t.Errorf("reached %q, want TCP to work beside SCTP", got.pod)
 	}
 }
 

@@ -8,26 +8,24 @@ package proxy
 import (
 	"net/netip"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // Service is what proxies need to know of a Service and its EndpointSlices.
 type Service struct {
-	Namespace, Name string
-	// Ports are those with a node port.
+	types.NamespacedName
+	// Ports are those with a node port and the protocol TCP.
 	Ports []Port
 	// HealthPort is the health check node port; 0 when the Service has none.
 	HealthPort uint16
-	// Affinity is how long a client stays with its endpoint; 0 when it need not.
-	Affinity time.Duration
 }
 
 // Port is one port of a Service.
 type Port struct {
-	Protocol corev1.Protocol
 	// NodePort is the port on the address of every node.
 	NodePort uint16
 	// Local is externalTrafficPolicy Local: only endpoints of the same node, source address kept.
@@ -45,36 +43,24 @@ type Endpoint struct {
 
 // FromObjects returns what proxies need to know of a Service.
 func FromObjects(svc *corev1.Service, endpointSlices []*discoveryv1.EndpointSlice) Service {
-	s := Service{Namespace: svc.Namespace, Name: svc.Name, Affinity: affinity(svc)}
+	s := Service{NamespacedName: types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}}
 	if svc.Spec.Type != corev1.ServiceTypeNodePort && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return s
 	}
 	local := svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 	for i := range svc.Spec.Ports {
 		port := &svc.Spec.Ports[i]
-		if port.NodePort == 0 {
+		if port.NodePort == 0 || port.Protocol != corev1.ProtocolTCP {
 			continue
 		}
 		s.Ports = append(s.Ports, Port{
-			Protocol: port.Protocol, NodePort: uint16(port.NodePort), Local: local,
-			Endpoints: endpoints(port, endpointSlices),
+			NodePort: uint16(port.NodePort), Local: local, Endpoints: endpoints(port, endpointSlices),
 		})
 	}
 	if local {
 		s.HealthPort = uint16(svc.Spec.HealthCheckNodePort)
 	}
 	return s
-}
-
-func affinity(svc *corev1.Service) time.Duration {
-	if svc.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
-		return 0
-	}
-	seconds := corev1.DefaultClientIPServiceAffinitySeconds
-	if c := svc.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
-		seconds = *c.ClientIP.TimeoutSeconds
-	}
-	return time.Duration(seconds) * time.Second
 }
 
 // endpoints returns the endpoints of one Service port, sorted so that the same objects in any
@@ -99,14 +85,8 @@ func endpoints(port *corev1.ServicePort, endpointSlices []*discoveryv1.EndpointS
 // targetPort is the number that a slice gives to a Service port, 0 when it has none.
 func targetPort(port *corev1.ServicePort, slice *discoveryv1.EndpointSlice) uint16 {
 	for _, p := range slice.Ports {
-		name, protocol := "", corev1.ProtocolTCP
-		if p.Name != nil {
-			name = *p.Name
-		}
-		if p.Protocol != nil {
-			protocol = *p.Protocol
-		}
-		if name == port.Name && protocol == port.Protocol && p.Port != nil {
+		same := ptr.Deref(p.Name, "") == port.Name && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == port.Protocol
+		if same && p.Port != nil {
 			return uint16(*p.Port)
 		}
 	}
@@ -122,19 +102,11 @@ func endpoint(e *discoveryv1.Endpoint, port uint16) (Endpoint, bool) {
 		return Endpoint{}, false
 	}
 	// Nil means what the API says it means for consumers: ready, serving as ready, not terminating.
-	ready := e.Conditions.Ready == nil || *e.Conditions.Ready
-	serving := ready
-	if e.Conditions.Serving != nil {
-		serving = *e.Conditions.Serving
-	}
-	out := Endpoint{
-		Addr: netip.AddrPortFrom(addr, port), Ready: ready, Serving: serving,
-		Terminating: e.Conditions.Terminating != nil && *e.Conditions.Terminating,
-	}
-	if e.NodeName != nil {
-		out.Node = *e.NodeName
-	}
-	return out, true
+	ready := ptr.Deref(e.Conditions.Ready, true)
+	return Endpoint{
+		Addr: netip.AddrPortFrom(addr, port), Node: ptr.Deref(e.NodeName, ""),
+		Ready: ready, Serving: ptr.Deref(e.Conditions.Serving, ready), Terminating: ptr.Deref(e.Conditions.Terminating, false),
+	}, true
 }
 
 // Targets returns where a node sends connections: the ready endpoints, or, when none is ready,

@@ -3,7 +3,6 @@ package proxy
 import (
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -32,28 +31,30 @@ func TestFromObjects(t *testing.T) {
 		name:   "nil conditions are ready",
 		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
 		slices: []*discoveryv1.EndpointSlice{slice(nil)},
-		want:   Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Endpoints: []Endpoint{one}}}},
+		want:   Service{Ports: []Port{{NodePort: 30080, Endpoints: []Endpoint{one}}}},
 	}, {
 		name:   "the same endpoint in two slices counts once",
 		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
 		slices: []*discoveryv1.EndpointSlice{slice(nil), slice(nil)},
-		want:   Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Endpoints: []Endpoint{one}}}},
+		want:   Service{Ports: []Port{{NodePort: 30080, Endpoints: []Endpoint{one}}}},
 	}, {
 		name:   "not ready",
 		spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
 		slices: []*discoveryv1.EndpointSlice{slice(new(bool))},
-		want:   Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Endpoints: []Endpoint{{Addr: one.Addr, Node: "one"}}}}},
+		want:   Service{Ports: []Port{{NodePort: 30080, Endpoints: []Endpoint{{Addr: one.Addr, Node: "one"}}}}},
 	}, {
 		name: "no node port asked for",
 		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}},
 	}, {
-		name: "local policy, health port and affinity",
+		name: "local policy and health port",
 		spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{http},
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal, HealthCheckNodePort: 31000,
-			SessionAffinity: corev1.ServiceAffinityClientIP,
 		},
-		want: Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080, Local: true}}, HealthPort: 31000, Affinity: 3 * time.Hour},
+		want: Service{Ports: []Port{{NodePort: 30080, Local: true}}, HealthPort: 31000},
+	}, {
+		name: "not TCP",
+		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolUDP, NodePort: 30080}}},
 	}, {
 		name: "other port name, protocol and address family",
 		spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http}},
@@ -63,7 +64,7 @@ func TestFromObjects(t *testing.T) {
 			{AddressType: discoveryv1.AddressTypeIPv6, Ports: slice(nil).Ports, Endpoints: []discoveryv1.Endpoint{endpointObject("fd00::1", "one", nil)}},
 			endpointSlice("http", corev1.ProtocolTCP, 8080, discoveryv1.Endpoint{}, endpointObject("not an address", "one", nil)),
 		},
-		want: Service{Ports: []Port{{Protocol: "TCP", NodePort: 30080}}},
+		want: Service{Ports: []Port{{NodePort: 30080}}},
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,34 +104,6 @@ func TestTargets(t *testing.T) {
 	s := Service{Ports: []Port{{Endpoints: []Endpoint{ready, other}}, {Endpoints: []Endpoint{ready, draining, broken}}}}
 	if got := s.LocalReady("one"); got != 1 {
 		t.Errorf("LocalReady = %d, want 1: one pod behind two ports, and one that drains", got)
-	}
-}
-
-func TestBalancer(t *testing.T) {
-	a, b := netip.MustParseAddrPort("10.0.1.1:80"), netip.MustParseAddrPort("10.0.1.2:80")
-	client, now := netip.MustParseAddr("127.0.0.1"), time.Unix(0, 0)
-	var bal balancer
-	if _, ok := bal.choose(client, now); ok {
-		t.Error("an empty balancer chose a target")
-	}
-	choose := func(after time.Duration) netip.AddrPort {
-		target, _ := bal.choose(client, now.Add(after))
-		return target
-	}
-	bal.update([]netip.AddrPort{a, b}, 0)
-	if got := []netip.AddrPort{choose(0), choose(0), choose(0)}; got[0] != a || got[1] != b || got[2] != a {
-		t.Errorf("round robin gave %v", got)
-	}
-	bal.update([]netip.AddrPort{a, b}, time.Minute)
-	if got := []netip.AddrPort{choose(0), choose(59 * time.Second), choose(100 * time.Second)}; got[0] != b || got[1] != b || got[2] != b {
-		t.Errorf("affinity gave %v, want %s thrice: each use renews it", got, b)
-	}
-	if got := choose(time.Hour); got != a {
-		t.Errorf("after the timeout chose %s, want the next one", got)
-	}
-	bal.update([]netip.AddrPort{b}, time.Minute)
-	if got := choose(time.Hour); got != b {
-		t.Errorf("chose %s, want %s: the sticky one has gone", got, b)
 	}
 }
 

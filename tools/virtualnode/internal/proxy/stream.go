@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/thalassa-cloud/thalassa-ccm/tools/splice"
 )
 
@@ -16,23 +14,25 @@ import (
 // does not answer within it has a full backlog.
 const dialLimit = 5 * time.Second
 
-// stream forwards the TCP connections of one node port.
+// stream forwards the connections of one node port.
 type stream struct {
 	proxy    *Proxy
 	listener *net.TCPListener
-	balancer balancer
-	local    atomic.Bool
+	route    atomic.Pointer[route]
+	turn     atomic.Uint32
 }
 
-func newStream(l *net.TCPListener, p *Proxy) *stream {
+// route is where connections go, in turn; it is never without targets.
+type route struct {
+	targets []netip.AddrPort
+	local   bool
+}
+
+func newStream(l *net.TCPListener, p *Proxy, r route) *stream {
 	s := &stream{proxy: p, listener: l}
+	s.route.Store(&r)
 	p.conns.serve(l, s.accept)
 	return s
-}
-
-func (s *stream) update(p Port, targets []netip.AddrPort, affinity time.Duration) {
-	s.local.Store(p.Local)
-	s.balancer.update(targets, affinity)
 }
 
 // close stops accepting; connections go on.
@@ -49,17 +49,19 @@ func (s *stream) accept() {
 }
 
 func (s *stream) forward(client *net.TCPConn) {
-	from := client.RemoteAddr().(*net.TCPAddr).AddrPort()
-	target, ok := s.balancer.choose(from.Addr(), time.Now())
-	if !ok {
-		return
+	r, options := s.route.Load(), s.proxy.options
+	target := r.targets[int(s.turn.Add(1)-1)%len(r.targets)]
+	// kube-proxy hides the client behind the node unless the policy is Local.
+	source := options.Address
+	if r.local {
+		source = client.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
 	defer cancel()
-	endpoint, err := s.proxy.options.Fabric.Dial(ctx, corev1.ProtocolTCP, target, s.proxy.source(s.local.Load(), from))
+	endpoint, err := options.Fabric.Dial(ctx, target, source)
 	if err != nil {
 		reset(client)
-		s.proxy.options.Logger.Debug("forwarding a connection", "node", s.proxy.options.Node, "target", target, "error", err)
+		options.Logger.Debug("forwarding a connection", "node", options.Node, "target", target, "error", err)
 		return
 	}
 	defer endpoint.Close()

@@ -20,40 +20,29 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/image"
 )
 
-var client = netip.MustParseAddrPort("127.0.0.9:40001")
+var client = netip.MustParseAddr("127.0.0.9")
 
 func launch(f *fabric.Fabric, ports ...corev1.ContainerPort) image.Launch {
 	pod := &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.244.1.2"}}
 	return image.Launch{
-		Machine: image.Machine{Fabric: f}, Pod: func() *corev1.Pod { return pod },
+		Machine: image.Machine{Address: netip.MustParseAddr("127.0.0.8"), Fabric: f}, Pod: func() *corev1.Pod { return pod },
 		Container: &corev1.Container{Name: "web", Ports: ports},
 	}
 }
 
-// start starts a server whose page is its container's name, slowly at /slow, and that returns
-// packets doubled.
+// start starts a server whose page is its container's name, slowly at /slow.
 func start(t *testing.T, f *fabric.Fabric, ports ...corev1.ContainerPort) (container.Instance, error) {
 	t.Helper()
-	r := Runtime{
-		HTTP: func(l image.Launch) http.Handler {
-			mux := http.NewServeMux()
-			mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, l.Container.Name) })
-			mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
-				w.WriteHeader(http.StatusOK)
-				_ = http.NewResponseController(w).Flush()
-				<-r.Context().Done()
-			})
-			return mux
-		},
-		Packet: func(image.Launch) func([]byte, net.Addr) []byte {
-			return func(packet []byte, _ net.Addr) []byte {
-				if string(packet) == "quiet" {
-					return nil
-				}
-				return append(packet, packet...)
-			}
-		},
-	}
+	r := Runtime(func(l image.Launch) http.Handler {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, l.Container.Name) })
+		mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		return mux
+	})
 	i, err := r.Start(t.Context(), launch(f, ports...))
 	if err == nil {
 		t.Cleanup(func() { i.Stop(0) })
@@ -65,7 +54,7 @@ func start(t *testing.T, f *fabric.Fabric, ports ...corev1.ContainerPort) (conta
 func request(t *testing.T, f *fabric.Fabric, port uint16, path string) (string, error) {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return f.Dial(ctx, corev1.ProtocolTCP, netip.AddrPortFrom(netip.MustParseAddr("10.244.1.2"), port), client)
+		return f.Dial(ctx, netip.AddrPortFrom(netip.MustParseAddr("10.244.1.2"), port), client)
 	}}
 	resp, err := (&http.Client{Transport: transport}).Get("http://pod" + path)
 	if err != nil {
@@ -107,34 +96,6 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-func TestPackets(t *testing.T) {
-	f := &fabric.Fabric{}
-	i, err := start(t, f, corev1.ContainerPort{ContainerPort: 53, Protocol: corev1.ProtocolUDP})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := f.Dial(t.Context(), corev1.ProtocolUDP, netip.MustParseAddrPort("10.244.1.2:53"), client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	buf := make([]byte, 64)
-	for _, packet := range []string{"quiet", "a", "b"} {
-		if _, err := io.WriteString(conn, packet); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, want := range []string{"aa", "bb"} {
-		if n, err := conn.Read(buf); err != nil || string(buf[:n]) != want {
-			t.Errorf("read %q, %v; want %q", buf[:n], err, want)
-		}
-	}
-	i.Stop(time.Second)
-	if _, err := conn.Read(buf); !errors.Is(err, io.EOF) {
-		t.Errorf("reading after the end: %v, want EOF", err)
-	}
-}
-
 func TestStartTwice(t *testing.T) {
 	f := &fabric.Fabric{}
 	if _, err := start(t, f); err != nil {
@@ -153,7 +114,7 @@ func TestStartTwice(t *testing.T) {
 func TestStartWithoutAddress(t *testing.T) {
 	l := launch(&fabric.Fabric{})
 	l.Pod = func() *corev1.Pod { return &corev1.Pod{} }
-	if _, err := (Runtime{HTTP: func(image.Launch) http.Handler { return nil }}).Start(t.Context(), l); err == nil {
+	if _, err := Runtime(func(image.Launch) http.Handler { return nil }).Start(t.Context(), l); err == nil {
 		t.Error("started without a pod address")
 	}
 }

@@ -5,168 +5,130 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/downward"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode/internal/source"
 )
 
 // errUnsupported is wrapped by errors about volumes that a virtual node cannot provide.
-var errUnsupported = errors.New("virtual nodes have configMap, secret, projected (serviceAccountToken, configMap, secret, downwardAPI), downwardAPI and emptyDir volumes only")
+var errUnsupported = errors.New("virtual nodes have configMap, secret and projected (serviceAccountToken, configMap, secret, downwardAPI) volumes only")
 
-// content is what a ConfigMap or Secret holds.
-type content struct {
-	data map[string][]byte
-	// text are the keys whose value may mention mount paths.
-	text map[string]bool
-}
+// defaultMode is the mode of files for which the pod names none.
+const defaultMode = 0o644
 
 // render returns what a volume holds at this moment.
 func (s *Set) render(ctx context.Context, v *corev1.Volume) (payload, error) {
-	out := payload{}
+	var sources []corev1.VolumeProjection
+	var mode *int32
 	switch {
 	case v.ConfigMap != nil:
-		mode := fileMode(v.ConfigMap.DefaultMode)
-		return out, s.addConfigMap(ctx, out, v.ConfigMap.Name, v.ConfigMap.Items, isTrue(v.ConfigMap.Optional), mode)
+		mode = v.ConfigMap.DefaultMode
+		sources = []corev1.VolumeProjection{{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: v.ConfigMap.LocalObjectReference, Items: v.ConfigMap.Items, Optional: v.ConfigMap.Optional,
+		}}}
 	case v.Secret != nil:
-		mode := fileMode(v.Secret.DefaultMode)
-		return out, s.addSecret(ctx, out, v.Secret.SecretName, v.Secret.Items, isTrue(v.Secret.Optional), mode)
-	case v.DownwardAPI != nil:
-		return out, s.addDownward(out, v.DownwardAPI.Items, fileMode(v.DownwardAPI.DefaultMode))
+		mode = v.Secret.DefaultMode
+		sources = []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: v.Secret.SecretName}, Items: v.Secret.Items, Optional: v.Secret.Optional,
+		}}}
 	case v.Projected != nil:
-		for i := range v.Projected.Sources {
-			if err := s.addProjection(ctx, out, &v.Projected.Sources[i], fileMode(v.Projected.DefaultMode)); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		mode, sources = v.Projected.DefaultMode, v.Projected.Sources
 	default:
 		return nil, fmt.Errorf("it is of type %s: %w", kindOf(v.VolumeSource), errUnsupported)
 	}
+	out := payload{}
+	for i := range sources {
+		if err := s.add(ctx, out, &sources[i], ptr.Deref(mode, defaultMode)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-func (s *Set) addProjection(ctx context.Context, out payload, p *corev1.VolumeProjection, mode fs.FileMode) error {
+// add adds one source of a projected volume.
+func (s *Set) add(ctx context.Context, out payload, p *corev1.VolumeProjection, mode int32) error {
+	pod := s.options.Pod()
 	switch {
 	case p.ConfigMap != nil:
-		return s.addConfigMap(ctx, out, p.ConfigMap.Name, p.ConfigMap.Items, isTrue(p.ConfigMap.Optional), mode)
+		object := source.Object{Namespace: pod.Namespace, Name: p.ConfigMap.Name, Optional: ptr.Deref(p.ConfigMap.Optional, false)}
+		return s.addObject(ctx, out, object, p.ConfigMap.Items, mode)
 	case p.Secret != nil:
-		return s.addSecret(ctx, out, p.Secret.Name, p.Secret.Items, isTrue(p.Secret.Optional), mode)
+		object := source.Object{Secret: true, Namespace: pod.Namespace, Name: p.Secret.Name, Optional: ptr.Deref(p.Secret.Optional, false)}
+		return s.addObject(ctx, out, object, p.Secret.Items, mode)
 	case p.DownwardAPI != nil:
-		return s.addDownward(out, p.DownwardAPI.Items, mode)
+		return addFields(out, pod, p.DownwardAPI.Items, mode)
 	case p.ServiceAccountToken != nil:
 		token, err := s.token(ctx, p.ServiceAccountToken)
 		if err != nil {
 			return err
 		}
-		return out.add(p.ServiceAccountToken.Path, file{[]byte(token), mode})
+		return out.add(p.ServiceAccountToken.Path, token, mode)
 	default:
 		return fmt.Errorf("it projects a %s: %w", kindOf(*p), errUnsupported)
 	}
 }
 
-func (s *Set) addConfigMap(ctx context.Context, out payload, name string, items []corev1.KeyToPath, optional bool, mode fs.FileMode) error {
-	object, err := s.options.Client.CoreV1().ConfigMaps(s.namespace()).Get(ctx, name, metav1.GetOptions{})
-	if optional && apierrors.IsNotFound(err) {
-		return nil
-	}
+// addObject adds the chosen keys of a ConfigMap or Secret, or all when none is chosen. ConfigMaps may
+// mention mount paths.
+func (s *Set) addObject(ctx context.Context, out payload, object source.Object, items []corev1.KeyToPath, mode int32) error {
+	content, err := object.Data(ctx, s.options.Client)
 	if err != nil {
-		return fmt.Errorf("reading ConfigMap %q: %w", name, err)
+		return err
 	}
-	c := content{map[string][]byte{}, map[string]bool{}}
-	for key, value := range object.Data {
-		c.data[key] = []byte(value)
-		c.text[key] = utf8.ValidString(value)
-	}
-	maps.Copy(c.data, object.BinaryData)
-	if err := s.addItems(out, c, items, optional, mode); err != nil {
-		return fmt.Errorf("using ConfigMap %q: %w", name, err)
-	}
-	return nil
-}
-
-func (s *Set) addSecret(ctx context.Context, out payload, name string, items []corev1.KeyToPath, optional bool, mode fs.FileMode) error {
-	object, err := s.options.Client.CoreV1().Secrets(s.namespace()).Get(ctx, name, metav1.GetOptions{})
-	if optional && apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading Secret %q: %w", name, err)
-	}
-	if err := s.addItems(out, content{data: object.Data}, items, optional, mode); err != nil {
-		return fmt.Errorf("using Secret %q: %w", name, err)
-	}
-	return nil
-}
-
-// addItems adds the chosen keys, or all when none is chosen.
-func (s *Set) addItems(out payload, c content, items []corev1.KeyToPath, optional bool, mode fs.FileMode) error {
 	if items == nil {
-		for key := range c.data {
+		for key := range content {
 			items = append(items, corev1.KeyToPath{Key: key, Path: key})
 		}
 	}
 	for _, item := range items {
-		data, ok := c.data[item.Key]
-		if !ok && optional {
+		data, ok := content[item.Key]
+		if !ok && object.Optional {
 			continue
 		}
 		if !ok {
-			return fmt.Errorf("it has no key %q", item.Key)
+			return fmt.Errorf("using %s: it has no key %q", object, item.Key)
 		}
-		if c.text[item.Key] {
-			data = []byte(s.table.Rewrite(string(data)))
+		text := string(data)
+		if !object.Secret {
+			text = s.table.Rewrite(text)
 		}
-		if err := out.add(item.Path, file{data, itemMode(item.Mode, mode)}); err != nil {
+		if err := out.add(item.Path, text, ptr.Deref(item.Mode, mode)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Set) addDownward(out payload, items []corev1.DownwardAPIVolumeFile, mode fs.FileMode) error {
+// addFields adds fields of the pod.
+func addFields(out payload, pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode int32) error {
 	for _, item := range items {
-		value, err := s.downward(&item)
+		if item.FieldRef == nil {
+			return fmt.Errorf("reading the pod for %q: virtual nodes support fieldRef only", item.Path)
+		}
+		value, err := source.Field(pod, item.FieldRef.FieldPath)
 		if err != nil {
 			return fmt.Errorf("reading the pod for %q: %w", item.Path, err)
 		}
-		if err := out.add(item.Path, file{[]byte(value), itemMode(item.Mode, mode)}); err != nil {
+		if err := out.add(item.Path, value, ptr.Deref(item.Mode, mode)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (s *Set) downward(item *corev1.DownwardAPIVolumeFile) (string, error) {
-	pod := s.options.Pod()
-	if item.FieldRef != nil {
-		return downward.Field(pod, item.FieldRef.FieldPath)
-	}
-	if item.ResourceFieldRef == nil {
-		return "", errors.New("it refers to nothing")
-	}
-	for i := range pod.Spec.Containers {
-		if pod.Spec.Containers[i].Name == item.ResourceFieldRef.ContainerName {
-			return downward.Resource(&pod.Spec.Containers[i], s.options.Node, item.ResourceFieldRef)
-		}
-	}
-	return "", fmt.Errorf("no container is called %q", item.ResourceFieldRef.ContainerName)
 }
 
 // add refuses paths that lead out of the volume. The API server refuses them too; this guards the
 // machine when something else stands in for it.
-func (p payload) add(name string, f file) error {
+func (p payload) add(name, text string, mode int32) error {
 	clean := path.Clean(name)
 	if clean == "." || path.IsAbs(clean) || strings.HasPrefix(clean, "..") {
 		return fmt.Errorf("the path %q leads out of the volume", name)
 	}
-	p[clean] = f
+	p[clean] = file{[]byte(text), fs.FileMode(mode).Perm()}
 	return nil
 }
 
@@ -181,15 +143,3 @@ func kindOf(union any) string {
 	}
 	return "nothing"
 }
-
-// fileMode is the default mode of a volume's files.
-func fileMode(mode *int32) fs.FileMode { return itemMode(mode, 0o644) }
-
-func itemMode(mode *int32, fallback fs.FileMode) fs.FileMode {
-	if mode == nil {
-		return fallback
-	}
-	return fs.FileMode(*mode).Perm()
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }

@@ -1,26 +1,23 @@
 package volume
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
-
-const accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shop", Name: name}
@@ -32,7 +29,6 @@ func newClient(lifetime time.Duration) *fake.Clientset {
 		&corev1.ConfigMap{
 			ObjectMeta: meta("settings"),
 			Data:       map[string]string{"main.yaml": "dir: /etc/app/keys", "extra": "x"},
-			BinaryData: map[string][]byte{"logo": []byte("/etc/app\x00")},
 		},
 		&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"user": []byte("me"), "path": []byte("/etc/app")}},
 	)
@@ -66,8 +62,7 @@ func newOptions(t *testing.T, client *fake.Clientset, volumes []corev1.Volume, m
 	}
 	return Options{
 		Client: client, Pod: func() *corev1.Pod { return pod }, Container: &pod.Spec.Containers[0],
-		Node: corev1.ResourceList{"cpu": resource.MustParse("4")},
-		Dir:  filepath.Join(t.TempDir(), "own"), Shared: filepath.Join(t.TempDir(), "shared"),
+		Dir: filepath.Join(t.TempDir(), "own"),
 	}
 }
 
@@ -94,7 +89,7 @@ func TestPrepare(t *testing.T) {
 		volume corev1.Volume
 		want   map[string]string // KEYS stands for the directory of the volume
 	}{
-		{"ConfigMap", configMap("settings", nil), map[string]string{"main.yaml": "dir: KEYS/keys", "extra": "x", "logo": "/etc/app\x00"}},
+		{"ConfigMap", configMap("settings", nil), map[string]string{"main.yaml": "dir: KEYS/keys", "extra": "x"}},
 		{"ConfigMap items", configMap("settings", func(s *corev1.ConfigMapVolumeSource) {
 			s.Items = []corev1.KeyToPath{{Key: "extra", Path: "sub/file", Mode: &mode}}
 		}), map[string]string{"sub/file": "x"}},
@@ -104,10 +99,6 @@ func TestPrepare(t *testing.T) {
 		}), map[string]string{}},
 		{"Secret is not rewritten", secret("login", nil), map[string]string{"user": "me", "path": "/etc/app"}},
 		{"optional Secret", secret("absent", func(s *corev1.SecretVolumeSource) { s.Optional = &yes }), map[string]string{}},
-		{"downward API", corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-			{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
-			{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "main", Resource: "limits.cpu"}},
-		}}}}, map[string]string{"labels": `app="web"`, "cpu": "4"}},
 		{"projected", corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
 			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Items: []corev1.KeyToPath{{Key: "extra", Path: "extra"}}}},
@@ -154,8 +145,8 @@ func TestPrepareErrors(t *testing.T) {
 			{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}},
 		}}}}, mount, "it projects a clusterTrustBundle"},
 		{"no such volume", configMap("settings", nil), []corev1.VolumeMount{{Name: "w", MountPath: "/x"}}, `mounting at /x: the pod has no volume "w"`},
-		{"subPathExpr", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPathExpr: "$(A)"}}, "do not support subPathExpr"},
-		{"subPath", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPath: "../y"}}, "leads out of it"},
+		{"subPathExpr", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPathExpr: "$(A)"}}, "do not support subPath"},
+		{"subPath", configMap("settings", nil), []corev1.VolumeMount{{Name: "v", MountPath: "/x", SubPath: "y"}}, "do not support subPath"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,113 +158,66 @@ func TestPrepareErrors(t *testing.T) {
 	}
 }
 
-func TestEmptyDir(t *testing.T) {
-	volumes := []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-	o := newOptions(t, newClient(time.Hour), volumes, []corev1.VolumeMount{
-		{Name: "v", MountPath: "/tmp"}, {Name: "v", MountPath: "/cache", SubPath: "a/b"},
-	})
-	first, err := Prepare(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(first.Table()["/cache"], "file"), []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o.Dir = filepath.Join(t.TempDir(), "another container")
-	second, err := Prepare(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(filepath.Join(second.Table()["/tmp"], "a/b/file")); err != nil || string(got) != "kept" {
-		t.Errorf("another container reads %q, %v; want what the first one wrote", got, err)
-	}
-}
-
 func TestKeepFollowsChanges(t *testing.T) {
-	client := newClient(time.Hour)
-	s, err := Prepare(t.Context(), newOptions(t, client, []corev1.Volume{configMap("settings", nil)}, []corev1.VolumeMount{{Name: "v", MountPath: "/etc/app"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	keep(t, s)
-	dir := s.Table()["/etc/app"]
-	change := &corev1.ConfigMap{ObjectMeta: meta("settings"), Data: map[string]string{"new": "/etc/app"}}
-	appears(t, filepath.Join(dir, "new"), dir, func() error {
-		_, err := client.CoreV1().ConfigMaps("shop").Update(t.Context(), change, metav1.UpdateOptions{})
-		return err
+	synctest.Test(t, func(t *testing.T) {
+		client := newClient(time.Hour)
+		s, _ := prepared(t, client, configMap("settings", nil))
+		change := &corev1.ConfigMap{ObjectMeta: meta("settings"), Data: map[string]string{"new": "/etc/app"}}
+		if _, err := client.CoreV1().ConfigMaps("shop").Update(t.Context(), change, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, s, resync, "new", s.Table()["/etc/app"])
+		before, _ := os.Readlink(filepath.Join(s.Table()["/etc/app"], current))
+		<-time.After(10 * resync)
+		if after, _ := os.Readlink(filepath.Join(s.Table()["/etc/app"], current)); after != before {
+			t.Errorf("version went from %s to %s without a change", before, after)
+		}
 	})
 }
 
 func TestKeepRefreshesTokens(t *testing.T) {
-	volumes := []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "cloud"}},
-	}}}}}
-	s, err := Prepare(t.Context(), newOptions(t, newClient(time.Second), volumes, []corev1.VolumeMount{{Name: "v", MountPath: accountPath}}))
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := prepared(t, newClient(time.Hour), corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "cloud"}}},
+		}}})
+		holds(t, s, 47*time.Minute, "token", "1 robot [cloud] 3600 Pod/web-1/uid-1")
+		holds(t, s, 2*time.Minute, "token", "2 robot [cloud] 3600 Pod/web-1/uid-1")
+	})
+}
+
+func TestKeepReportsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newClient(time.Hour)
+		s, failed := prepared(t, client, secret("login", nil))
+		client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New("gone")
+		})
+		if err := <-failed; !strings.Contains(err.Error(), `reading Secret "login": gone`) {
+			t.Errorf("reported %v, want that the Secret cannot be read", err)
+		}
+		holds(t, s, 0, "user", "me")
+	})
+}
+
+// prepared is the volume of a container, kept up to date until the test ends, with the failures.
+func prepared(t *testing.T, client *fake.Clientset, v corev1.Volume) (*Set, <-chan error) {
+	t.Helper()
+	s, err := Prepare(t.Context(), newOptions(t, client, []corev1.Volume{v}, []corev1.VolumeMount{{Name: "v", MountPath: "/etc/app"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep(t, s)
-	appears(t, filepath.Join(s.Table()[accountPath], "token"), "2 robot [cloud] 3600 Pod/web-1/uid-1", func() error { return nil })
+	failed := make(chan error, 100)
+	go s.Keep(t.Context(), func(err error) { failed <- err })
+	return s, failed
 }
 
-func TestKeepTellsFailures(t *testing.T) {
-	client := newClient(time.Hour)
-	s, err := Prepare(t.Context(), newOptions(t, client, []corev1.Volume{secret("login", nil)}, []corev1.VolumeMount{{Name: "v", MountPath: "/etc/app"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("gone")
-	})
-	select {
-	case err := <-keep(t, s):
-		if !strings.Contains(err.Error(), `reading Secret "login": gone`) {
-			t.Errorf("told %v, want that the Secret cannot be read", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("nothing was told about a Secret that has gone")
-	}
-	if got, err := os.ReadFile(filepath.Join(s.Table()["/etc/app"], "user")); err != nil || string(got) != "me" {
-		t.Errorf("file = %q, %v; want the last content", got, err)
-	}
-}
-
-// keep runs Keep until the test ends and returns its failures.
-func keep(t *testing.T, s *Set) <-chan error {
+// holds wants a file of the volume to have a content after a while.
+func holds(t *testing.T, s *Set, while time.Duration, name, want string) {
 	t.Helper()
-	failed, done := make(chan error, 100), make(chan struct{})
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		defer close(done)
-		s.Keep(ctx, func(err error) { failed <- err })
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
-	return failed
-}
-
-// appears waits until a file has a content, repeating a change: a watch of the fake client misses
-// what happens while it begins.
-func appears(t *testing.T, path, want string, change func() error) {
-	t.Helper()
-	deadline := time.After(10 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err == nil && string(got) == want {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s holds %q, %v; want %q", path, got, err, want)
-		}
+	<-time.After(while)
+	synctest.Wait()
+	if got, err := os.ReadFile(filepath.Join(s.Table()["/etc/app"], name)); err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
 	}
 }
 

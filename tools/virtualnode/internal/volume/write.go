@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,8 +25,7 @@ type file struct {
 type payload map[string]file
 
 // write makes a directory hold a payload. All files change at once: they lie in a directory of
-// their own, and one rename of a link switches from the old to the new one. Nothing is touched
-// when nothing differs.
+// their own, and one rename of a link switches from the old to the new one.
 func write(dir string, p payload) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making a volume directory: %w", err)
@@ -36,17 +34,11 @@ func write(dir string, p payload) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the present version: %w", err)
 	}
-	if old != "" && holds(filepath.Join(dir, old), p) {
-		return nil
-	}
 	version, err := writeVersion(dir, p)
 	if err != nil {
 		return err
 	}
-	if err := link(dir, version, current); err != nil {
-		return err
-	}
-	if err := expose(dir, p); err != nil {
+	if err := errors.Join(link(dir, version, current), expose(dir, p)); err != nil {
 		return err
 	}
 	if old == "" {
@@ -125,33 +117,4 @@ func expose(dir string, p payload) error {
 		}
 	}
 	return nil
-}
-
-// holds reports whether a version directory has exactly the files of a payload.
-func holds(dir string, p payload) bool {
-	found := 0
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		if f, ok := p[name]; !ok || !same(path, f) {
-			return fs.ErrInvalid
-		}
-		found++
-		return nil
-	})
-	return err == nil && found == len(p)
-}
-
-func same(path string, f file) bool {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != f.mode {
-		return false
-	}
-	data, err := os.ReadFile(path)
-	return err == nil && bytes.Equal(data, f.data)
 }

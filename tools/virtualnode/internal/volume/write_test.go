@@ -57,7 +57,6 @@ func TestWrite(t *testing.T) {
 		p    payload
 	}{
 		{"first", payload{"a": {[]byte("1"), 0o644}, "deep/er/b": {[]byte("2"), 0o400}}},
-		{"same again", payload{"a": {[]byte("1"), 0o644}, "deep/er/b": {[]byte("2"), 0o400}}},
 		{"other content", payload{"a": {[]byte("3"), 0o644}, "deep/er/b": {[]byte("2"), 0o400}}},
 		{"other mode", payload{"a": {[]byte("3"), 0o600}, "deep/er/b": {[]byte("2"), 0o400}}},
 		{"added and removed", payload{"c": {[]byte("4"), 0o644}, "deep/b": {[]byte("5"), 0o644}}},
@@ -82,7 +81,7 @@ func TestWrite(t *testing.T) {
 				t.Errorf("modes (-want +got):\n%s", diff)
 			}
 			after, err := os.Readlink(filepath.Join(dir, current))
-			if err != nil || (before == after) != (step.name == "same again") {
+			if err != nil || before == after {
 				t.Errorf("version went from %q to %q, %v", before, after, err)
 			}
 			if left, err := filepath.Glob(filepath.Join(dir, "..version-*")); err != nil || len(left) != 1 {
@@ -136,12 +135,12 @@ func TestWriteAtomic(t *testing.T) {
 func TestPayloadAdd(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "../a", "/a", "a/../../b", "..data/a"} {
 		p := payload{}
-		if err := p.add(name, file{}); err == nil {
+		if err := p.add(name, "", 0o644); err == nil {
 			t.Errorf("add(%q) gave no error; it leads out of the volume", name)
 		}
 	}
 	p := payload{}
-	if err := p.add("a/./b", file{}); err != nil || len(p) != 1 {
+	if err := p.add("a/./b", "", 0o644); err != nil || len(p) != 1 {
 		t.Errorf("add = %v, %v; want a/b", p, err)
 	}
 }
