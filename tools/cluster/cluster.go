@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/namespace"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/forward"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/realnode"
@@ -214,7 +216,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	c.later("the control plane", c.control.Stop)
-	if err := c.openDoor(at.Addresses[0]); err != nil {
+	if err := c.forwardPort(at.Addresses[0]); err != nil {
 		return err
 	}
 	c.say("Kubernetes answers at %s", c.config.Host)
@@ -222,16 +224,21 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// openDoor lets this machine, whose namespace is another one, reach the API server at a loopback address.
-func (c *Cluster) openDoor(server netip.Addr) error {
-	door, err := openDoor(c.Client().DialContext, netip.AddrPortFrom(server, apiPort).String())
+// forwardPort lets this machine, whose namespace is another one, reach the API server at a loopback address.
+func (c *Cluster) forwardPort(server netip.Addr) error {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return fmt.Errorf("listening for connections to the API server: %w", err)
 	}
-	c.later("the way to the API server", door.close)
+	dial, at := c.Client().DialContext, netip.AddrPortFrom(server, apiPort).String()
+	forwarder := forward.Start(listener, func(ctx context.Context, _ net.Addr) (net.Conn, error) { return dial(ctx, "tcp", at) })
+	c.later("the port forwarder to the API server", func() error {
+		forwarder.Close()
+		return nil
+	})
 	c.config = c.control.Config()
 	c.config.Dial = nil
-	c.config.Host = "https://" + door.address()
+	c.config.Host = "https://" + listener.Addr().String()
 	if err := controlplane.WriteKubeconfig(c.Kubeconfig(), c.config); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (p *Proxy) applyHealth(s *service) bool {
 			return false
 		}
 		s.health = newHealth(l, s.desired.HealthPort)
-		p.conns.serve(s.health.server, s.health.serve)
+		p.serving.Go(s.health.serve)
 	}
 	report := &healthReport{LocalEndpoints: s.desired.LocalReady(p.options.Node), ServiceProxyHealthy: true}
 	report.Service.Namespace, report.Service.Name = s.desired.Namespace, s.desired.Name

@@ -33,10 +33,11 @@ type Options struct {
 // through a node port outlives the endpoint's readiness, and it hides the client from the target.
 type Proxy struct {
 	options Options
-	conns   *connections
 
 	mu       sync.Mutex
 	closed   bool
+	streams  []*stream      // all that ever were: connections outlive their Service
+	serving  sync.WaitGroup // health checks
 	services map[types.NamespacedName]*service
 }
 
@@ -50,7 +51,7 @@ type service struct {
 
 // New returns a Proxy that serves nothing yet.
 func New(o Options) *Proxy {
-	return &Proxy{options: o, conns: newConnections(), services: map[types.NamespacedName]*service{}}
+	return &Proxy{options: o, services: map[types.NamespacedName]*service{}}
 }
 
 // Set makes the node serve a Service as given from now on; one without ports is not served any
@@ -83,7 +84,10 @@ func (p *Proxy) Close() {
 	}
 	clear(p.services)
 	p.mu.Unlock()
-	p.conns.close()
+	for _, s := range p.streams {
+		s.Close()
+	}
+	p.serving.Wait()
 }
 
 // apply makes the sockets of one Service what is desired. A node port without targets is not
@@ -101,7 +105,7 @@ func (p *Proxy) apply(s *service) {
 	}
 	for port, stream := range s.ports {
 		if routes[port].targets == nil {
-			stream.close()
+			_ = stream.Refuse() // it is open
 			delete(s.ports, port)
 		}
 	}
@@ -133,7 +137,8 @@ func (p *Proxy) applyPort(s *service, port uint16, r route) bool {
 	if l == nil {
 		return false
 	}
-	s.ports[port] = newStream(l, p, r)
+	s.ports[port] = newStream(l, p.options, r)
+	p.streams = append(p.streams, s.ports[port])
 	return true
 }
 

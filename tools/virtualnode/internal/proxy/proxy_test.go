@@ -259,26 +259,3 @@ func TestForwardHalfClose(t *testing.T) {
 		t.Errorf("answer = %q, %v; want it after the half close", answer, err)
 	}
 }
-
-func TestConnectionsAfterClose(t *testing.T) {
-	c := newConnections()
-	near, far := net.Pipe()
-	defer far.Close()
-	served := make(chan struct{})
-	c.serve(near, func() {
-		defer close(served)
-		_, _ = io.ReadAll(near)
-	})
-	c.close()
-	select {
-	case <-served:
-	default:
-		t.Error("close returned while something was still served")
-	}
-	late, other := net.Pipe()
-	defer other.Close()
-	c.serve(late, func() { t.Error("served after close") })
-	if _, err := late.Read(nil); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("a connection that came after close: %v, want it closed", err)
-	}
-}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/splice"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/forward"
 )
 
 // dialLimit bounds the connection to an endpoint. Everything is on this machine; an endpoint that
@@ -16,10 +16,10 @@ const dialLimit = 5 * time.Second
 
 // stream forwards the connections of one node port.
 type stream struct {
-	proxy    *Proxy
-	listener *net.TCPListener
-	route    atomic.Pointer[route]
-	turn     atomic.Uint32
+	*forward.Forwarder
+	options Options
+	route   atomic.Pointer[route]
+	turn    atomic.Uint32
 }
 
 // route is where connections go, in turn; it is never without targets.
@@ -28,46 +28,27 @@ type route struct {
 	local   bool
 }
 
-func newStream(l *net.TCPListener, p *Proxy, r route) *stream {
-	s := &stream{proxy: p, listener: l}
+func newStream(l net.Listener, o Options, r route) *stream {
+	s := &stream{options: o}
 	s.route.Store(&r)
-	p.conns.serve(l, s.accept)
+	s.Forwarder = forward.Start(l, s.dial)
 	return s
 }
 
-// close stops accepting; connections go on.
-func (s *stream) close() { _ = s.listener.Close() }
-
-func (s *stream) accept() {
-	for {
-		conn, err := s.listener.AcceptTCP()
-		if err != nil {
-			return
-		}
-		s.proxy.conns.serve(conn, func() { s.forward(conn) })
-	}
-}
-
-func (s *stream) forward(client *net.TCPConn) {
-	r, options := s.route.Load(), s.proxy.options
+// dial connects a client to the next endpoint.
+func (s *stream) dial(ctx context.Context, client net.Addr) (net.Conn, error) {
+	r := s.route.Load()
 	target := r.targets[int(s.turn.Add(1)-1)%len(r.targets)]
 	// kube-proxy hides the client behind the node unless the policy is Local.
-	source := options.Address
+	source := s.options.Address
 	if r.local {
-		source = client.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()
+		source = client.(*net.TCPAddr).AddrPort().Addr()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	endpoint, err := options.Fabric.Dial(ctx, target, source)
+	endpoint, err := s.options.Fabric.Dial(ctx, target, source)
 	if err != nil {
-		reset(client)
-		options.Logger.Debug("forwarding a connection", "node", options.Node, "target", target, "error", err)
-		return
+		s.options.Logger.Debug("forwarding a connection", "node", s.options.Node, "target", target, "error", err)
 	}
-	defer endpoint.Close()
-	splice.Both(client, endpoint)
+	return endpoint, err
 }
-
-// reset makes Close answer with a reset instead of a polite end, which is what a client sees when
-// the endpoint refuses.
-func reset(c *net.TCPConn) { _ = c.SetLinger(0) }
