@@ -110,8 +110,8 @@ push: image ## upload the images (REGISTRY=registry.example.com/path)
 	@exec bin/image --push='$(or $(REGISTRY),$(error make push needs REGISTRY=registry.example.com/path))' --version='$(VERSION)'
 
 .PHONY: release
-release: bin/release ## make everything of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE; REHEARSAL=1)
-	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)' $(if $(REHEARSAL),--rehearsal)
+release: bin/release ## make everything of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE; DRY_RUN=1)
+	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)' $(if $(DRY_RUN),--dry-run)
 
 .PHONY: publish
 publish: bin/release ## upload dist/release/VERSION (VERSION=v1.2.3 KEY=cosign.pub REGISTRY=registry.example.com/path)

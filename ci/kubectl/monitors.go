@@ -12,7 +12,7 @@ import (
 	// The module whose folder holds the definitions: what is imported stays in go.mod, at one version, and is there without a network.
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
 
 // operatorModule has the definitions of its kinds in definitionsDir, one file each.
@@ -51,7 +51,7 @@ func (k Kubectl) DefineMonitors(ctx context.Context) error {
 	if _, err := k.Apply(definitions, "--server-side"); err != nil {
 		return fmt.Errorf("defining monitors: %w", err)
 	}
-	limits := patience.Limits{Every: 100 * time.Millisecond, For: monitorLimit}
+	limits := poll.Limits{Every: 100 * time.Millisecond, For: monitorLimit}
 	return limits.Until(ctx, "the kinds of monitors can be used", func(context.Context) error {
 		_, err := k.Apply(samples, "--server-side", "--dry-run=server")
 		return err

@@ -263,7 +263,7 @@ func (p published) testAgain(t *testing.T) {
 	there := p
 	there.sources = filepath.Join(t.TempDir(), "another", "place")
 	p.git(t, "clone", "--quiet", "--no-local", ".", there.sources)
-	there.run(t, nil, "make", "--rehearsal", "--revision="+p.revision, "--committed="+committed)
+	there.run(t, nil, "make", "--dry-run", "--revision="+p.revision, "--committed="+committed)
 	files, err := filepath.Glob(there.file("*"))
 	if err != nil || len(files) < 9 {
 		t.Fatalf("files %v, %v", files, err)
@@ -281,8 +281,8 @@ func (p published) testAgain(t *testing.T) {
 			t.Errorf("%s is not the same when it is made again (%v)", name, err)
 		}
 	}
-	if output, err := there.try(t.Context(), nil, "publish", "--registry="+p.base+"/rehearsal"); err == nil || !strings.Contains(output, "rehearsal") {
-		t.Errorf("a rehearsal: %v\n%s", err, output)
+	if output, err := there.try(t.Context(), nil, "publish", "--registry="+p.base+"/dry-run"); err == nil || !strings.Contains(output, "dry run") {
+		t.Errorf("a dry run: %v\n%s", err, output)
 	}
 }
 

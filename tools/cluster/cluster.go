@@ -34,9 +34,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/forward"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/realnode"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/reaper"
 )
 
 const (
@@ -100,7 +100,7 @@ type Options struct {
 // Cluster is a running cluster. Its methods may be called from any goroutine.
 type Cluster struct {
 	options  Options
-	folder   *leftover.Folder
+	folder   *reaper.Dir
 	programs programs
 	plane    *netns.Plane
 	cloud    *emulator.Emulator
@@ -121,7 +121,7 @@ type undo struct {
 }
 
 // limits are how patient a cluster is with its nodes.
-func limits() patience.Limits { return patience.Limits{Every: pollEvery, For: waitTimeout} }
+func limits() poll.Limits { return poll.Limits{Every: pollEvery, For: waitTimeout} }
 
 // Start starts a cluster and waits until its nodes are initialised and ready. ctx bounds the start only;
 // afterwards the cluster runs until Close, or until this process ends in whatever way.
@@ -180,7 +180,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	var stale []string
-	c.folder, stale, err = leftover.Open()
+	c.folder, stale, err = reaper.Open()
 	for _, path := range stale {
 		c.say("Removed what a cluster that was killed left: %s", path)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
 
 const (
@@ -97,7 +97,7 @@ func (c *Cluster) awaitNodes(ctx context.Context, wanted usable) error {
 	want := c.options.Workers + 1
 	err := limits().Until(ctx, fmt.Sprintf("%d nodes are usable", want), func(ctx context.Context) error {
 		if err := c.machines.broken(); err != nil {
-			return patience.Final(err)
+			return poll.Final(err)
 		}
 		nodes, err := c.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/thalassa-cloud/client-go/pkg/client"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
@@ -53,7 +53,7 @@ func (s *stage) startCloud(ctx context.Context) (*cloud, error) {
 		return nil, err
 	}
 	s.later("the cloud", func(context.Context) error { return p.Stop(cloudTimeout) })
-	limits := patience.Limits{Every: pollInterval, For: cloudTimeout, Needs: p}
+	limits := poll.Limits{Every: pollInterval, For: cloudTimeout, Needs: p}
 	err = limits.Until(ctx, "the cloud answers", func(context.Context) error {
 		_, err := os.Stat(ready)
 		return err

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
 
 const (
@@ -86,7 +86,7 @@ func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 // what completes the sentence "waiting until …".
 func until(ctx context.Context, what string, check func(context.Context) (bool, error)) error {
 	last := errors.New("it is not so")
-	return patience.Limits{Every: pollInterval, For: stepTimeout}.Until(ctx, what, func(ctx context.Context) error {
+	return poll.Limits{Every: pollInterval, For: stepTimeout}.Until(ctx, what, func(ctx context.Context) error {
 		done, err := check(ctx)
 		if done && err == nil {
 			return nil

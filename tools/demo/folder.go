@@ -3,20 +3,20 @@ package demo
 import (
 	"os"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/folder"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/rundir"
 )
 
 // folderPrefix starts the names of all demo folders in the system's folder for temporary files.
 const folderPrefix = "thalassa-ccm-demo-"
 
 // demos is where demos have their folders. A demo's processes die with it, so its folder is all that a killed one leaves.
-func demos() folder.Place { return folder.Place{Parent: os.TempDir(), Prefix: folderPrefix} }
+func demos() rundir.Location { return rundir.Location{Parent: os.TempDir(), Prefix: folderPrefix} }
 
 // openFolder makes the folder of this demo, and first removes those of earlier ones that were killed before they could. A path is one
 // that the user has chosen.
-func openFolder(path string, t *teller) (*folder.Folder, error) {
+func openFolder(path string, t *teller) (*rundir.Dir, error) {
 	if path != "" {
-		return folder.Use(path)
+		return rundir.Use(path)
 	}
 	removed, err := demos().Clean()
 	for _, stale := range removed {

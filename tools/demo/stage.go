@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/folder"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/rundir"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
@@ -24,7 +24,7 @@ const (
 type stage struct {
 	options  Options
 	tell     *teller
-	folder   *folder.Folder
+	folder   *rundir.Dir
 	programs programs
 	undo     []undo
 

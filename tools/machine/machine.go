@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package machine is the first process of a machine that is made of namespaces: it gives the
-// machine folders of its own where programs expect them, and then buries the dead, as the first
+// machine folders of its own where programs expect them, and then reaps zombies, as the first
 // process of a machine has to. It is Go code and not a shell's because it must not end before the
 // machine does.
 //
@@ -71,13 +71,13 @@ func Run(dir, name string) error {
 		return fmt.Errorf("booting machine %s: %w", name, err)
 	}
 	for range deaths {
-		bury()
+		reap()
 	}
 	return nil
 }
 
-// bury reaps everything that has died: here, orphans become children.
-func bury() {
+// reap reaps everything that has died: here, orphans become children.
+func reap() {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 		if err != nil && !errors.Is(err, unix.EINTR) || err == nil && pid <= 0 {
@@ -161,7 +161,7 @@ func Pause(out io.Writer) error {
 			_, err := fmt.Fprintln(out, "ends:", s)
 			return err
 		}
-		bury()
+		reap()
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/patience"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
@@ -138,7 +138,7 @@ func (n *Node) log(name string) string { return filepath.Join(n.options.Logs, na
 
 // await waits until check is content, or a process has ended that must not.
 func (n *Node) await(ctx context.Context, what string, p *process.Process, check func(context.Context) error) error {
-	return patience.Limits{Every: pollEvery, For: startTimeout, Needs: p}.Until(ctx, what, check)
+	return poll.Limits{Every: pollEvery, For: startTimeout, Needs: p}.Until(ctx, what, check)
 }
 
 // command is a command line that runs another one on the machine, as root of it.

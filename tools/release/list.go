@@ -18,7 +18,7 @@ const (
 	listType       = "application/vnd.thalassa-cloud.ccm.release.v1+json"
 )
 
-// List is everything a release consists of. It is an artifact of the release itself, signed, so that one signature vouches for all.
+// List is everything a release consists of. It is an artifact of the release itself, signed, so that one signature covers all.
 type List struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`

@@ -38,7 +38,7 @@ const (
 
 // Make makes the release of a source in folder, which must not exist: it is there when the release is complete. It tells what it
 // does. With a key everything is signed, and it has to be the one whose public half is in the sources; without one it is a
-// rehearsal, which nobody can publish.
+// dry run, whose result nobody can publish.
 func Make(ctx context.Context, s Source, folder string, key *signature.Key, tell io.Writer) error {
 	return makeWith(ctx, image.Build, s, folder, key, tell)
 }

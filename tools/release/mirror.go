@@ -57,7 +57,7 @@ func save(ctx context.Context, from artifact.Registry, version string, key signa
 }
 
 // fill writes the store of a release below folder.
-func fill(ctx context.Context, from artifact.Registry, release vouched, folder string, tell io.Writer) error {
+func fill(ctx context.Context, from artifact.Registry, release verified, folder string, tell io.Writer) error {
 	store, err := artifact.Create(filepath.Join(folder, storeFolder))
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 // Publish uploads the release below folder to a registry: what its signed list names, which has to be all that is there. With a key,
 // which may be nil, the list's signature has to be of that key. Versions get their tags when everything is there, and no tag is moved.
-// One that was interrupted is completed by another. It fails for a rehearsal, which is not signed.
+// One that was interrupted is completed by another. It fails for what a dry run made, which is not signed.
 func Publish(ctx context.Context, folder string, to artifact.Registry, key *signature.PublicKey, tell io.Writer) error {
 	store, err := artifact.Open(filepath.Join(folder, storeFolder))
 	if err != nil {
@@ -35,22 +35,22 @@ func Publish(ctx context.Context, folder string, to artifact.Registry, key *sign
 	return nil
 }
 
-// vouched is a release whose list is signed.
-type vouched struct {
+// verified is a release whose list is signed.
+type verified struct {
 	list    List
 	entries []artifact.Entry // what the list names, the list's signature, and the list
 }
 
-// vouch adds the entries to a list, which lies under a digest, and its signature.
-func vouch(list List, digest, signed v1.Hash) (vouched, error) {
+// withSignature adds the entries to a list, which lies under a digest, and its signature.
+func withSignature(list List, digest, signed v1.Hash) (verified, error) {
 	items := append(slices.Clone(list.Items),
 		Item{Repository: listRepository, Tag: signature.Tag(digest), Digest: signed.String()},
 		Item{Repository: listRepository, Tag: number(list.Version), Digest: digest.String()})
-	release := vouched{list: list}
+	release := verified{list: list}
 	for _, item := range items {
 		digest, err := v1.NewHash(item.Digest)
 		if err != nil {
-			return vouched{}, fmt.Errorf("reading the list of the release: %s %s: %w", item.Kind, item.Repository, err)
+			return verified{}, fmt.Errorf("reading the list of the release: %s %s: %w", item.Kind, item.Repository, err)
 		}
 		release.entries = append(release.entries, artifact.Entry{
 			Repository: item.Repository, Tag: item.Tag, Descriptor: v1.Descriptor{Digest: digest},
@@ -60,7 +60,7 @@ func vouch(list List, digest, signed v1.Hash) (vouched, error) {
 }
 
 // upload puts a release into a registry and tells what is there.
-func upload(ctx context.Context, release vouched, to artifact.Registry, read reader, tell io.Writer) error {
+func upload(ctx context.Context, release verified, to artifact.Registry, read reader, tell io.Writer) error {
 	err := to.Upload(ctx, release.entries, read, func(entry artifact.Entry) {
 		_, _ = fmt.Fprintf(tell, "%s@%s\n", to.Repository(entry.Repository), entry.Descriptor.Digest)
 	})
@@ -77,28 +77,28 @@ type reader func(context.Context, artifact.Entry) (remote.Taggable, error)
 
 // readStore returns the release in a store, which nothing in the folder but its list decides: whoever carried it could have changed
 // the rest.
-func readStore(store artifact.Store, key *signature.PublicKey) (vouched, error) {
+func readStore(store artifact.Store, key *signature.PublicKey) (verified, error) {
 	if err := store.Check(); err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
 	entries, err := store.Entries()
 	if err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
 	list, digest, err := storedList(store, entries)
 	if err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
 	signed, err := storedSignature(store, entries, digest, key)
 	if err != nil {
-		return vouched{}, fmt.Errorf("%s %w", list.Version, err)
+		return verified{}, fmt.Errorf("%s %w", list.Version, err)
 	}
 	if err := list.complete(); err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
-	release, err := vouch(list, digest, signed)
+	release, err := withSignature(list, digest, signed)
 	if err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
 	release.entries, err = match(release.entries, entries)
 	return release, err
@@ -133,7 +133,7 @@ func storedSignature(store artifact.Store, entries []artifact.Entry, list v1.Has
 		return e.Repository == listRepository && e.Tag == signature.Tag(list)
 	})
 	if i < 0 {
-		return v1.Hash{}, errors.New("is not signed: it is a rehearsal; set the key to sign with and make the release again")
+		return v1.Hash{}, errors.New("is not signed: it is from a dry run; set the key to sign with and make the release again")
 	}
 	if key == nil {
 		return entries[i].Descriptor.Digest, nil

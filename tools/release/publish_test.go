@@ -25,15 +25,15 @@ func storeOf(t *testing.T, folder string) artifact.Store {
 	return store
 }
 
-// TestRehearsalIsNotPublished: what has no signature is no release.
-func TestRehearsalIsNotPublished(t *testing.T) {
+// TestDryRunIsNotPublished: what has no signature is no release.
+func TestDryRunIsNotPublished(t *testing.T) {
 	folder, _ := made(t, source(t), nil)
 	r, b := serve(t)
 	b.set(func(http.ResponseWriter, *http.Request) bool {
 		t.Error("the registry was asked")
 		return false
 	})
-	want := "v1.0.0 is not signed: it is a rehearsal"
+	want := "v1.0.0 is not signed: it is from a dry run"
 	if err := Publish(t.Context(), folder, r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}

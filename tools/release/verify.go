@@ -46,40 +46,40 @@ func Released(ctx context.Context, r artifact.Registry, version string, key sign
 
 // lookup returns the release that a registry has for a version, once it is known that its list is signed and what it says. What it
 // returns names everything by the digest that was verified, the list and its signature, too.
-func lookup(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (vouched, error) {
+func lookup(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (verified, error) {
 	release, err := listed(ctx, r, version, key)
 	if err != nil {
-		return vouched{}, fmt.Errorf("looking for release %s: %w", version, err)
+		return verified{}, fmt.Errorf("looking for release %s: %w", version, err)
 	}
 	return release, nil
 }
 
-func listed(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (vouched, error) {
+func listed(ctx context.Context, r artifact.Registry, version string, key signature.PublicKey) (verified, error) {
 	got, err := r.Get(ctx, listRepository, number(version))
 	if err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
 	v := verifier{registry: r, key: key}
 	signed, err := v.signature(ctx, listRepository, got.Digest)
 	if err != nil {
-		return vouched{}, fmt.Errorf("its list: %w", err)
+		return verified{}, fmt.Errorf("its list: %w", err)
 	}
 	image, err := got.Image()
 	if err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
 	list, err := readList(image)
 	if err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
 	if number(list.Version) != number(version) {
 		// It is signed, but somebody gave an old release the name of this one.
-		return vouched{}, fmt.Errorf("what has this name is release %s", list.Version)
+		return verified{}, fmt.Errorf("what has this name is release %s", list.Version)
 	}
 	if err := list.complete(); err != nil {
-		return vouched{}, err
+		return verified{}, err
 	}
-	return vouch(list, got.Digest, signed)
+	return withSignature(list, got.Digest, signed)
 }
 
 type verifier struct {

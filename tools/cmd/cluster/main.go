@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/reaper"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
@@ -96,7 +96,7 @@ Everything runs until Ctrl-C.
 }
 
 func clean() error {
-	removed, err := leftover.Clean()
+	removed, err := reaper.Clean()
 	for _, path := range removed {
 		fmt.Println("Removed", path)
 	}

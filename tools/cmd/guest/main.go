@@ -14,9 +14,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/leftover"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/reaper"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
 )
 
@@ -41,7 +41,7 @@ func run(args []string) int {
 		}
 	case "sweep":
 		if len(args) == 2 {
-			return told(leftover.Sweep(args[1]))
+			return told(reaper.Sweep(args[1]))
 		}
 	case "get":
 		if len(args) == 2 {

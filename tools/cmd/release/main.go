@@ -43,7 +43,7 @@ func folderOf(version string) (root, folder string, err error) {
 func makeCommand() *cobra.Command {
 	var source release.Source
 	var committed string
-	var rehearsal bool
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "make", Short: "make everything of a release in dist/release/VERSION", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -52,10 +52,10 @@ func makeCommand() *cobra.Command {
 					return fmt.Errorf("reading --committed=%q: want the time of the commit, like 2026-11-21T10:00:00Z: %w", committed, err)
 				}
 			}
-			return makeRelease(cmd, source, rehearsal)
+			return makeRelease(cmd, source, dryRun)
 		},
 	}
-	cmd.Flags().BoolVar(&rehearsal, "rehearsal", false, "make it without a key and without a tag in git; nobody can publish it")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "make it without a key and without a tag in git; nobody can publish it")
 	cmd.Flags().StringVar(&source.Version, "version", "", "version, like v1.2.3")
 	cmd.Flags().StringVar(&source.Revision, "revision", "", "commit in git")
 	cmd.Flags().StringVar(&committed, "committed", "", "time of the commit, RFC 3339")
@@ -63,7 +63,7 @@ func makeCommand() *cobra.Command {
 }
 
 // makeRelease makes a release of the commit, not of what else lies about in the clone.
-func makeRelease(cmd *cobra.Command, source release.Source, rehearsal bool) error {
+func makeRelease(cmd *cobra.Command, source release.Source, dryRun bool) error {
 	root, folder, err := folderOf(source.Version)
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func makeRelease(cmd *cobra.Command, source release.Source, rehearsal bool) erro
 	if err := source.Check(); err != nil {
 		return fmt.Errorf("releasing %s: %w", source.Version, err)
 	}
-	key, err := signingKey(rehearsal)
+	key, err := signingKey(dryRun)
 	if err != nil {
 		return err
 	}
-	if !rehearsal {
+	if !dryRun {
 		if err := release.CheckTag(cmd.Context(), root, source.Version, source.Revision); err != nil {
 			return err
 		}
@@ -87,14 +87,14 @@ func makeRelease(cmd *cobra.Command, source release.Source, rehearsal bool) erro
 	return release.Make(cmd.Context(), source, folder, key, cmd.OutOrStdout())
 }
 
-// signingKey is the key that the environment names, nil for a rehearsal. The compilers that are started later do not get to see it.
-func signingKey(rehearsal bool) (*signature.Key, error) {
-	if rehearsal {
-		return nil, nil //nolint:nilnil // no key is what Make takes for a rehearsal
+// signingKey is the key that the environment names, nil for a dry run. The compilers that are started later do not get to see it.
+func signingKey(dryRun bool) (*signature.Key, error) {
+	if dryRun {
+		return nil, nil //nolint:nilnil // no key is what Make takes for a dry run
 	}
 	key, err := signature.KeyFrom(os.Getenv)
 	if errors.Is(err, signature.ErrNoKey) {
-		return nil, fmt.Errorf("%w. To try it without a key: make release REHEARSAL=1", err)
+		return nil, fmt.Errorf("%w. To try it without a key: make release DRY_RUN=1", err)
 	}
 	if err != nil {
 		return nil, err

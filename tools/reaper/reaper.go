@@ -1,13 +1,13 @@
 //go:build linux
 
-// Package leftover keeps the files, cgroups and network namespaces of a cluster from being there longer than
+// Package reaper keeps the files, cgroups and network namespaces of a cluster from being there longer than
 // the cluster: it removes them in the end, and a sweeper, a process of its own, does when the cluster is killed.
 //
-//	folder, stale, err := leftover.Open()
+//	folder, stale, err := reaper.Open()
 //	...
 //	defer folder.Remove()
 //	err = folder.Guard("bin/guest")
-package leftover
+package reaper
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/folder"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/rundir"
 )
 
 const (
@@ -32,15 +32,15 @@ const (
 
 // clusters is where clusters have their folders. The path is short because sockets are below it, and not
 // in /run, /var/lib or /var/log, which machines have of their own.
-func clusters() folder.Place {
-	return folder.Place{Parent: "/var/tmp", Prefix: "thalassa-cluster-", Discard: discard}
+func clusters() rundir.Location {
+	return rundir.Location{Parent: "/var/tmp", Prefix: "thalassa-cluster-", Discard: discard}
 }
 
-// Folder holds the files of one cluster that runs. Removing it removes its cgroups, too.
-type Folder struct{ *folder.Folder }
+// Dir holds the files of one cluster that runs. Removing it removes its cgroups, too.
+type Dir struct{ *rundir.Dir }
 
 // Open makes the folder of a cluster, and first removes what killed ones left: stale are their folders.
-func Open() (made *Folder, stale []string, err error) {
+func Open() (made *Dir, stale []string, err error) {
 	if stale, err = Clean(); err != nil {
 		return nil, stale, err
 	}
@@ -48,11 +48,11 @@ func Open() (made *Folder, stale []string, err error) {
 	if err != nil {
 		return nil, stale, err
 	}
-	return &Folder{f}, stale, nil
+	return &Dir{f}, stale, nil
 }
 
 // Cgroup is the name of the cgroup of one of the cluster's machines: they are removed with the folder.
-func (f *Folder) Cgroup(machine string) string { return filepath.Base(f.Path()) + "." + machine + "." }
+func (f *Dir) Cgroup(machine string) string { return filepath.Base(f.Path()) + "." + machine + "." }
 
 // discard removes the cgroups first: as long as the folder is there, somebody tries again.
 func discard(path string) error {
@@ -68,7 +68,7 @@ func Clean() ([]string, error) { return clusters().Clean() }
 
 // Guard starts a sweeper that removes what is left should this process be killed: `guest sweep FOLDER`.
 // It ends by itself when Remove has removed the folder.
-func (f *Folder) Guard(guest string) error {
+func (f *Dir) Guard(guest string) error {
 	sweeper := exec.CommandContext(context.Background(), guest, "sweep", f.Path())
 	// It must survive us, and whatever kills us: a terminal that closes, a test that runs out of time.
 	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -84,7 +84,7 @@ func (f *Folder) Guard(guest string) error {
 // are among that: the plane that they belong to has been killed as well.
 func Sweep(path string) error { return sweep(clusters(), path, netns.Clean) }
 
-func sweep(in folder.Place, path string, networks func() (removed []string, err error)) error {
+func sweep(in rundir.Location, path string, networks func() (removed []string, err error)) error {
 	f, err := in.Await(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -1,6 +1,6 @@
 //go:build linux
 
-package leftover
+package reaper
 
 import (
 	"errors"
@@ -12,11 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/folder"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/rundir"
 )
 
 // elsewhere is where the tests have folders of clusters.
-func elsewhere(t *testing.T) folder.Place {
+func elsewhere(t *testing.T) rundir.Location {
 	t.Helper()
 	place := clusters()
 	place.Parent = t.TempDir()
@@ -28,7 +28,7 @@ func TestCgroupsHaveTheNamesOfMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Folder{made}
+	f := &Dir{made}
 	if got, want := f.Cgroup("worker-1"), filepath.Base(f.Path())+".worker-1."; got != want {
 		t.Errorf("the cgroup of a machine is %q, want %q", got, want)
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package folder
+package rundir
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func there(t *testing.T, paths ...string) {
 }
 
 func TestClean(t *testing.T) {
-	p := Place{Parent: t.TempDir(), Prefix: prefix}
+	p := Location{Parent: t.TempDir(), Prefix: prefix}
 	dead, fresh, other := killed(t, p.Parent, prefix+"dead"), put(t, p.Parent, prefix+"fresh"), killed(t, p.Parent, "somebody-else")
 	alive, err := p.Make()
 	if err != nil {
@@ -70,7 +70,7 @@ func TestClean(t *testing.T) {
 
 // TestCleanTrustsNobodyElse leaves alone what others may have put into a folder that all share, and follows no link of theirs.
 func TestCleanTrustsNobodyElse(t *testing.T) {
-	p := Place{Parent: t.TempDir(), Prefix: prefix}
+	p := Location{Parent: t.TempDir(), Prefix: prefix}
 	foreign := killed(t, p.Parent, prefix+"foreign")
 	if removed, err := p.clean(time.Now(), os.Getuid()+1); err != nil || removed != nil {
 		t.Errorf("removed %v of another user, %v", removed, err)
@@ -100,7 +100,7 @@ func TestCleanTrustsNobodyElse(t *testing.T) {
 
 func TestCleanTellsWhatStays(t *testing.T) {
 	stuck := errors.New("its cgroup is busy")
-	p := Place{Parent: t.TempDir(), Prefix: prefix, Discard: func(string) error { return stuck }}
+	p := Location{Parent: t.TempDir(), Prefix: prefix, Discard: func(string) error { return stuck }}
 	path := killed(t, p.Parent, prefix+"one")
 	if removed, err := p.Clean(); !errors.Is(err, stuck) || !strings.Contains(err.Error(), path) || removed != nil {
 		t.Errorf("removed %v and %v, want which was not and why", removed, err)
@@ -124,13 +124,13 @@ func TestUse(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
-	p := Place{Parent: t.TempDir(), Prefix: prefix}
+	p := Location{Parent: t.TempDir(), Prefix: prefix}
 	first, err := p.Make()
 	if err != nil {
 		t.Fatal(err)
 	}
 	type end struct {
-		f   *Folder
+		f   *Dir
 		err error
 	}
 	ended := make(chan end)
@@ -164,7 +164,7 @@ func TestAwait(t *testing.T) {
 }
 
 func TestAwaitTouchesNothingElse(t *testing.T) {
-	p := Place{Parent: t.TempDir(), Prefix: prefix}
+	p := Location{Parent: t.TempDir(), Prefix: prefix}
 	elsewhere := killed(t, t.TempDir(), prefix+"elsewhere")
 	for _, strange := range []string{elsewhere, "/", p.Parent, filepath.Join(p.Parent, "x"), p.Parent + "/" + prefix + "x/.."} {
 		if _, err := p.Await(strange); err == nil || !strings.Contains(err.Error(), "not one of the folders") {

@@ -1,7 +1,7 @@
-// Package patience waits for what has no event to wait for: it looks, again and again, and when it looked in vain says what at and why.
+// Package poll waits for what has no event to wait for: it looks, again and again, and when it looked in vain says what at and why.
 //
-//	err := patience.Limits{Every: 50 * time.Millisecond, For: time.Minute}.Until(ctx, "the kubelet is healthy", healthy)
-package patience
+//	err := poll.Limits{Every: 50 * time.Millisecond, For: time.Minute}.Until(ctx, "the kubelet is healthy", healthy)
+package poll
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
-// Limits are how patient somebody is.
+// Limits bound a wait.
 type Limits struct {
 	// Every is the time between two looks, For how long it goes on.
 	Every, For time.Duration

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package folder keeps the files of a run in one folder that goes with it. A run has a file in its folder locked, and the kernel
+// Package rundir keeps the files of a run in one folder that goes with it. A run has a file in its folder locked, and the kernel
 // releases that however the run ends: so the next run knows which folders nobody needs any more, and removes them.
 //
-//	place := folder.Place{Parent: os.TempDir(), Prefix: "thalassa-ccm-demo-"}
+//	place := rundir.Location{Parent: os.TempDir(), Prefix: "thalassa-ccm-demo-"}
 //	stale, err := place.Clean()
 //	...
 //	f, err := place.Make()
@@ -11,7 +11,7 @@
 //	defer f.Remove()
 //
 // The parent may be one that all users share. There, only real folders of the own user are trusted, and no link is followed.
-package folder
+package rundir
 
 import (
 	"errors"
@@ -31,23 +31,23 @@ const (
 	young = time.Minute
 )
 
-// Place is where runs of one kind have their folders.
-type Place struct {
+// Location is where runs of one kind have their folders.
+type Location struct {
 	// Parent is the folder above them. Prefix begins their names, and those of nothing else.
 	Parent, Prefix string
 	// Discard removes a folder and what belongs to it elsewhere. Default: os.RemoveAll.
 	Discard func(path string) error
 }
 
-// Folder holds the files of one run, until Remove.
-type Folder struct {
+// Dir holds the files of one run, until Remove.
+type Dir struct {
 	path    string
 	lock    *os.File
 	discard func(path string) error
 }
 
 // Make makes the folder of a run. Its name ends by chance.
-func (p Place) Make() (*Folder, error) {
+func (p Location) Make() (*Dir, error) {
 	path, err := os.MkdirTemp(p.Parent, p.Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for files: %w", err)
@@ -60,15 +60,15 @@ func (p Place) Make() (*Folder, error) {
 }
 
 // Use makes a folder with that path, or takes the one that is there and no other run uses. Remove removes it, too.
-func Use(path string) (*Folder, error) {
+func Use(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("making a folder for files: %w", err)
 	}
-	return Place{}.hold(path, unix.LOCK_NB)
+	return Location{}.hold(path, unix.LOCK_NB)
 }
 
 // Await waits until the run with that folder has ended, and takes what it left. A folder that is gone is os.ErrNotExist.
-func (p Place) Await(path string) (*Folder, error) {
+func (p Location) Await(path string) (*Dir, error) {
 	if filepath.Dir(path) != filepath.Clean(p.Parent) || !strings.HasPrefix(filepath.Base(path), p.Prefix) {
 		return nil, fmt.Errorf("waiting for the end of who uses %s: it is not one of the folders %s*", path, filepath.Join(p.Parent, p.Prefix))
 	}
@@ -79,9 +79,9 @@ func (p Place) Await(path string) (*Folder, error) {
 }
 
 // Clean removes what runs of this user left that were killed, and returns their folders. What belongs to one that runs is not touched.
-func (p Place) Clean() ([]string, error) { return p.clean(time.Now(), os.Getuid()) }
+func (p Location) Clean() ([]string, error) { return p.clean(time.Now(), os.Getuid()) }
 
-func (p Place) clean(now time.Time, user int) (removed []string, err error) {
+func (p Location) clean(now time.Time, user int) (removed []string, err error) {
 	candidates, err := filepath.Glob(filepath.Join(p.Parent, p.Prefix+"*"))
 	for _, path := range candidates {
 		if trusted(path, user) != nil || beginning(path, now) {
@@ -122,7 +122,7 @@ func beginning(path string, now time.Time) bool {
 }
 
 // hold locks a folder; how is how to wait for whoever has it.
-func (p Place) hold(path string, how int) (*Folder, error) {
+func (p Location) hold(path string, how int) (*Dir, error) {
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking folder %s: %w", path, err)
@@ -130,7 +130,7 @@ func (p Place) hold(path string, how int) (*Folder, error) {
 	if err := take(lock, how); err != nil {
 		return nil, errors.Join(fmt.Errorf("locking folder %s: %w", path, err), lock.Close())
 	}
-	f := &Folder{path: path, lock: lock, discard: p.Discard}
+	f := &Dir{path: path, lock: lock, discard: p.Discard}
 	if f.discard == nil {
 		f.discard = os.RemoveAll
 	}
@@ -153,13 +153,13 @@ func take(lock *os.File, how int) error {
 }
 
 // Path is the folder's path.
-func (f *Folder) Path() string { return f.path }
+func (f *Dir) Path() string { return f.path }
 
 // File is a path in the folder.
-func (f *Folder) File(name string) string { return filepath.Join(f.path, name) }
+func (f *Dir) File(name string) string { return filepath.Join(f.path, name) }
 
 // Remove removes the folder, and what belongs to it elsewhere. When that fails the folder stays this run's, and Remove may be tried again.
-func (f *Folder) Remove() error {
+func (f *Dir) Remove() error {
 	if err := f.discard(f.path); err != nil {
 		return fmt.Errorf("removing folder %s: %w", f.path, err)
 	}
