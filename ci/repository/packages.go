@@ -15,7 +15,7 @@ func largePackages() map[string]int {
 		"src/controller/node":    27,
 		"src/thalassa":           43,
 		"src/thalassa/inventory": 28,
-		"src/emulator":           63,
+		"src/emulator":           61,
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
 // defaultTokenLifetime is the life of bearer tokens of the real service.
@@ -51,7 +53,7 @@ type guard struct {
 	bearers map[string]bearer
 }
 
-func newGuard(seed Seed, s *store, lifetime time.Duration) (*guard, error) {
+func newGuard(in seed.Seed, s *store, lifetime time.Duration) (*guard, error) {
 	if lifetime == 0 {
 		lifetime = defaultTokenLifetime
 	}
@@ -65,7 +67,7 @@ func newGuard(seed Seed, s *store, lifetime time.Duration) (*guard, error) {
 		lifetime: lifetime, issuer: issuer, organisations: orgs, tokens: map[string]principal{},
 		clients: map[string]client{}, bearers: map[string]bearer{},
 	}
-	for i, o := range seed.Organisations {
+	for i, o := range in.Organisations {
 		for _, token := range o.PersonalAccessTokens {
 			g.addToken(orgs[i], token, nil)
 		}
@@ -91,7 +93,7 @@ func (g *guard) addToken(org *organisation, token string, limit scopes) {
 	}
 }
 
-func (g *guard) addClient(org *organisation, c ClientSeed) error {
+func (g *guard) addClient(org *organisation, c seed.Client) error {
 	limit, err := parseScopes(c.Scopes)
 	if err != nil {
 		return err

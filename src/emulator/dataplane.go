@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
@@ -27,19 +28,19 @@ type DataPlane interface {
 }
 
 // checkPlane checks that a seed's addresses can be served.
-func checkPlane(plane DataPlane, seed Seed) error {
+func checkPlane(plane DataPlane, in seed.Seed) error {
 	if plane == nil || !plane.Network().IsValid() {
 		return nil
 	}
 	network := []netip.Prefix{plane.Network()}
-	for _, r := range seed.Regions {
+	for _, r := range in.Regions {
 		for _, prefix := range r.PublicAddresses {
 			if !within(prefix, network) {
 				return fmt.Errorf("seed region %q: public addresses %s are outside the data plane's network %s", r.Name, prefix, network[0])
 			}
 		}
 	}
-	for _, o := range seed.Organisations {
+	for _, o := range in.Organisations {
 		vpcs := slices.Clone(o.VPCs)
 		for _, p := range o.Projects {
 			vpcs = append(vpcs, p.VPCs...)

@@ -28,6 +28,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
 // Config is what an emulator is made of. The zero value of everything but Seed
@@ -35,7 +36,7 @@ import (
 type Config struct {
 	// Seed is the state to start with: DefaultSeed(), or LoopbackSeed() with the
 	// loopback data plane.
-	Seed     Seed
+	Seed     seed.Seed
 	Switches Switches
 	Delays   Delays
 	// DataPlane moves the packets of load balancers; nil moves none. Close
@@ -82,7 +83,7 @@ func New(cfg Config) (*Emulator, error) {
 	if err := checkPlane(cfg.DataPlane, cfg.Seed); err != nil {
 		return nil, err
 	}
-	state, err := plant(cfg.Seed, time.Now())
+	state, err := newStore(cfg.Seed, time.Now())
 	if err != nil {
 		return nil, err
 	}

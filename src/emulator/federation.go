@@ -11,25 +11,13 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/jwt"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
 // EmulatorIssuer is the issuer of SubjectToken's tokens: an identity provider
 // that is part of the emulator. Federated identities without keys trust it.
 const EmulatorIssuer = "https://issuer.emulator.invalid"
-
-// AudienceMatch says how a token's audiences compare with the trusted ones.
-type AudienceMatch string
-
-// The ways to compare audiences. The zero value means MatchAny.
-const (
-	// MatchExact wants the same audiences, in any order.
-	MatchExact AudienceMatch = "exact"
-	// MatchAny wants one trusted audience or more.
-	MatchAny AudienceMatch = "any"
-	// MatchAll wants all trusted audiences; others may be there too.
-	MatchAll AudienceMatch = "all"
-)
 
 // serviceAccount may be used by whom its federated identities trust.
 type serviceAccount struct {
@@ -44,60 +32,60 @@ func (a *serviceAccount) key() (identity, slug string) { return a.identity, slug
 type federatedIdentity struct {
 	issuer, subject string
 	audiences       []string
-	match           AudienceMatch
+	match           seed.AudienceMatch
 	claims          map[string]string
 	keys            []jwt.Key
 	scopes          scopes
 	project         string
 }
 
-func (g *guard) addAccount(org *organisation, seed ServiceAccountSeed) error {
-	if seed.Name == "" || len(seed.FederatedIdentities) == 0 {
+func (g *guard) addAccount(org *organisation, in seed.ServiceAccount) error {
+	if in.Name == "" || len(in.FederatedIdentities) == 0 {
 		return errors.New("a service account needs a name and at least one federated identity")
 	}
-	account := &serviceAccount{identity: seed.Identity, name: seed.Name, org: org}
+	account := &serviceAccount{identity: in.Identity, name: in.Name, org: org}
 	if account.identity == "" {
 		account.identity = newIdentity("sa")
 	}
-	for i, f := range seed.FederatedIdentities {
+	for i, f := range in.FederatedIdentities {
 		trusted, err := g.federate(org, f)
 		if err != nil {
 			return fmt.Errorf("federated identity %d: %w", i+1, err)
 		}
 		account.trusted = append(account.trusted, trusted)
 	}
-	return plantInto(&org.accounts, account)
+	return insert(&org.accounts, account)
 }
 
-func (g *guard) federate(org *organisation, seed FederatedIdentitySeed) (federatedIdentity, error) {
+func (g *guard) federate(org *organisation, in seed.FederatedIdentity) (federatedIdentity, error) {
 	trusted := federatedIdentity{
-		issuer: seed.Issuer, subject: seed.Subject, audiences: seed.Audiences, match: seed.AudienceMatch,
-		claims: seed.Claims, project: seed.Project,
+		issuer: in.Issuer, subject: in.Subject, audiences: in.Audiences, match: in.AudienceMatch,
+		claims: in.Claims, project: in.Project,
 	}
 	if trusted.match == "" {
-		trusted.match = MatchAny
+		trusted.match = seed.MatchAny
 	}
-	if !slices.Contains([]AudienceMatch{MatchExact, MatchAny, MatchAll}, trusted.match) {
-		return trusted, fmt.Errorf("audienceMatch is %q; use %q, %q or %q", trusted.match, MatchExact, MatchAny, MatchAll)
+	if !slices.Contains([]seed.AudienceMatch{seed.MatchExact, seed.MatchAny, seed.MatchAll}, trusted.match) {
+		return trusted, fmt.Errorf("audienceMatch is %q; use %q, %q or %q", trusted.match, seed.MatchExact, seed.MatchAny, seed.MatchAll)
 	}
-	if seed.Subject == "" || len(seed.Audiences) == 0 {
+	if in.Subject == "" || len(in.Audiences) == 0 {
 		return trusted, errors.New("a subject and at least one audience are needed")
 	}
-	if err := org.checkProject(seed.Project); err != nil {
+	if err := org.checkProject(in.Project); err != nil {
 		return trusted, err
 	}
 	var err error
-	if trusted.scopes, err = parseScopes(seed.Scopes); err != nil {
+	if trusted.scopes, err = parseScopes(in.Scopes); err != nil {
 		return trusted, err
 	}
-	if seed.Keys == "" && seed.Issuer == "" {
+	if in.Keys == "" && in.Issuer == "" {
 		trusted.issuer, trusted.keys = EmulatorIssuer, []jwt.Key{{Public: g.issuer.Public()}}
 		return trusted, nil
 	}
-	if seed.Keys == "" || seed.Issuer == "" {
+	if in.Keys == "" || in.Issuer == "" {
 		return trusted, errors.New("give the issuer and its keys, or neither to trust the emulator's own tokens")
 	}
-	trusted.keys, err = jwt.ParseKeys(seed.Keys)
+	trusted.keys, err = jwt.ParseKeys(in.Keys)
 	return trusted, err
 }
 
@@ -164,7 +152,7 @@ func (f *federatedIdentity) check(token string, now time.Time) error {
 	if claims.Subject != f.subject {
 		return fmt.Errorf("subject %q is not the trusted one, %q", claims.Subject, f.subject)
 	}
-	if !f.match.accepts(f.audiences, claims.Audience) {
+	if !accepts(f.match, f.audiences, claims.Audience) {
 		return fmt.Errorf("audience %q does not match the trusted %q (%s)", claims.Audience, f.audiences, f.match)
 	}
 	return f.checkClaims(claims.Others)
@@ -221,14 +209,15 @@ func (f *federatedIdentity) trustedClaims() map[string]any {
 	return all
 }
 
-func (m AudienceMatch) accepts(trusted, said []string) bool {
+// accepts compares the audiences of a token with the trusted ones.
+func accepts(m seed.AudienceMatch, trusted, said []string) bool {
 	inSaid := func(audience string) bool { return slices.Contains(said, audience) }
 	missing := slices.ContainsFunc(trusted, func(audience string) bool { return !inSaid(audience) })
 	foreign := slices.ContainsFunc(said, func(audience string) bool { return !slices.Contains(trusted, audience) })
 	switch m { //nolint:exhaustive // any is the default
-	case MatchExact:
+	case seed.MatchExact:
 		return !missing && !foreign
-	case MatchAll:
+	case seed.MatchAll:
 		return !missing
 	}
 	return slices.ContainsFunc(trusted, inSaid)

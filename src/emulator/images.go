@@ -3,6 +3,7 @@ package emulator
 import (
 	"fmt"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -13,27 +14,27 @@ func (e *Emulator) imageOperations() map[string]handler {
 	}
 }
 
-func defaultMachineImages() []MachineImageSeed {
-	var images []MachineImageSeed
+func defaultMachineImages() []seed.MachineImage {
+	var images []seed.MachineImage
 	for i, name := range []string{"ubuntu-22.04", "ubuntu-24.04", "debian-12"} {
-		images = append(images, MachineImageSeed{Identity: fmt.Sprintf("img-emulator%012d", i+1), Name: name})
+		images = append(images, seed.MachineImage{Identity: fmt.Sprintf("img-emulator%012d", i+1), Name: name})
 	}
 	return images
 }
 
-func (s *store) plantImage(seed MachineImageSeed) error {
-	if seed.Name == "" {
+func (s *store) seedImage(in seed.MachineImage) error {
+	if in.Name == "" {
 		return fmt.Errorf("a machine image needs a name")
 	}
-	identity, architecture := seed.Identity, seed.Architecture
+	identity, architecture := in.Identity, in.Architecture
 	if identity == "" {
 		identity = newIdentity("img")
 	}
 	if architecture == "" {
 		architecture = "amd64"
 	}
-	return plantInto(&s.images, &image{wire.MachineImage{
-		Identity: identity, Name: seed.Name, Slug: slugify(seed.Name), Labels: copied(seed.Labels), Architecture: architecture,
+	return insert(&s.images, &image{wire.MachineImage{
+		Identity: identity, Name: in.Name, Slug: slugify(in.Name), Labels: copied(in.Labels), Architecture: architecture,
 	}})
 }
 

@@ -3,10 +3,12 @@ package emulator
 import (
 	"fmt"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
 // AddMachine adds a machine that is ready at once, and returns its identity.
-func (e *Emulator) AddMachine(spec MachineSpec) (string, error) {
+func (e *Emulator) AddMachine(spec seed.Machine) (string, error) {
 	identities, err := e.addMachines(spec)
 	if err != nil {
 		return "", err
@@ -27,7 +29,7 @@ func (e *Emulator) AddMachines(n int) ([]string, error) {
 	return e.addMachines(specs...)
 }
 
-func (e *Emulator) synthetic(n int) ([]MachineSpec, error) {
+func (e *Emulator) synthetic(n int) ([]seed.Machine, error) {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	home, err := e.store.findSubnet("")
@@ -36,16 +38,16 @@ func (e *Emulator) synthetic(n int) ([]MachineSpec, error) {
 	}
 	zones := home.vpc.region.zones
 	first := home.vpc.org.machines.len() + 1
-	var specs []MachineSpec
+	var specs []seed.Machine
 	for i := range n {
-		specs = append(specs, MachineSpec{
+		specs = append(specs, seed.Machine{
 			Name: fmt.Sprintf("machine-%05d", first+i), Zone: zones[i%len(zones)].Slug, Subnet: home.Identity,
 		})
 	}
 	return specs, nil
 }
 
-func (e *Emulator) addMachines(specs ...MachineSpec) ([]string, error) {
+func (e *Emulator) addMachines(specs ...seed.Machine) ([]string, error) {
 	defer e.flush()
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
@@ -59,7 +61,7 @@ func (e *Emulator) addMachines(specs ...MachineSpec) ([]string, error) {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}
 		spec.Subnet = home.Identity
-		m, err := home.vpc.org.plantMachine(spec, now)
+		m, err := home.vpc.org.seedMachine(spec, now)
 		if err != nil {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -160,7 +161,7 @@ func (e *Emulator) createMachine(c *call) (reply, error) {
 	if err := c.org.admit(quotaMachines); err != nil {
 		return reply{}, err
 	}
-	m, err := c.org.plantMachine(MachineSpec{
+	m, err := c.org.seedMachine(seed.Machine{
 		Name: in.Name, Labels: in.Labels, Annotations: in.Annotations, Subnet: in.Subnet,
 		Type: in.MachineType, Zone: kept(in.AvailabilityZone, ""), Stopped: stopped,
 		SecurityGroups: in.SecurityGroupAttachments,

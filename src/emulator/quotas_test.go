@@ -6,10 +6,9 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+	vendor "github.com/thalassa-cloud/client-go/pkg/client"
 	"github.com/thalassa-cloud/client-go/quotas"
 	"github.com/thalassa-cloud/client-go/thalassa"
-
-	vendor "github.com/thalassa-cloud/client-go/pkg/client"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )

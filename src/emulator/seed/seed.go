@@ -1,4 +1,6 @@
-package emulator
+// Package seed describes the state with which an emulated cloud starts. It is data: it can be written in Go or read from YAML, and
+// has no objects of a running cloud.
+package seed
 
 import (
 	"errors"
@@ -12,15 +14,15 @@ import (
 // Seed is the state a cloud starts with. Identities and slugs may be left out
 // and are then made up; one that others refer to is easier to use when given.
 type Seed struct {
-	Regions      []RegionSeed      `yaml:"regions"`
-	MachineTypes []MachineTypeSeed `yaml:"machineTypes"`
+	Regions      []Region      `yaml:"regions"`
+	MachineTypes []MachineType `yaml:"machineTypes"`
 	// MachineImages are the usual ones when there are none.
-	MachineImages []MachineImageSeed `yaml:"machineImages"`
-	Organisations []OrganisationSeed `yaml:"organisations"`
+	MachineImages []MachineImage `yaml:"machineImages"`
+	Organisations []Organisation `yaml:"organisations"`
 }
 
-// RegionSeed is a region and its zones.
-type RegionSeed struct {
+// Region is a region and its zones.
+type Region struct {
 	Identity string `yaml:"identity"`
 	// Name is the slug too, e.g. "nl-01".
 	Name string `yaml:"name"`
@@ -31,8 +33,8 @@ type RegionSeed struct {
 	PublicAddresses []netip.Prefix `yaml:"publicAddresses"`
 }
 
-// MachineTypeSeed is a size of machine.
-type MachineTypeSeed struct {
+// MachineType is a size of machine.
+type MachineType struct {
 	Identity string `yaml:"identity"`
 	// Name is the slug too, e.g. "pgp-small".
 	Name  string `yaml:"name"`
@@ -42,8 +44,8 @@ type MachineTypeSeed struct {
 	DiskGb int `yaml:"diskGb"`
 }
 
-// MachineImageSeed is what machines can be installed from.
-type MachineImageSeed struct {
+// MachineImage is what machines can be installed from.
+type MachineImage struct {
 	Identity string            `yaml:"identity"`
 	Name     string            `yaml:"name"`
 	Labels   map[string]string `yaml:"labels"`
@@ -51,39 +53,39 @@ type MachineImageSeed struct {
 	Architecture string `yaml:"architecture"`
 }
 
-// OrganisationSeed is an organisation, who may act for it, and what it owns.
-type OrganisationSeed struct {
+// Organisation is an organisation, who may act for it, and what it owns.
+type Organisation struct {
 	Identity string `yaml:"identity"`
 	Name     string `yaml:"name"`
 	Slug     string `yaml:"slug"`
 	// PersonalAccessTokens are accepted as `Authorization: Token ...`.
 	PersonalAccessTokens []string `yaml:"personalAccessTokens"`
 	// Clients may fetch bearer tokens from /oidc/token.
-	Clients []ClientSeed `yaml:"clients"`
+	Clients []Client `yaml:"clients"`
 	// ServiceAccounts are used through tokens of other issuers.
-	ServiceAccounts []ServiceAccountSeed `yaml:"serviceAccounts"`
+	ServiceAccounts []ServiceAccount `yaml:"serviceAccounts"`
 	// Quotas are the limits that differ from the standard ones, by name.
 	Quotas   map[string]int `yaml:"quotas"`
-	VPCs     []VPCSeed      `yaml:"vpcs"`
-	Machines []MachineSpec  `yaml:"machines"`
-	Projects []ProjectSeed  `yaml:"projects"`
+	VPCs     []VPC          `yaml:"vpcs"`
+	Machines []Machine      `yaml:"machines"`
+	Projects []Project      `yaml:"projects"`
 
-	ReservedIPs []ReservedIPSeed `yaml:"reservedIps"`
+	ReservedIPs []ReservedIP `yaml:"reservedIps"`
 }
 
-// ProjectSeed is a project and what it owns.
-type ProjectSeed struct {
-	Identity string        `yaml:"identity"`
-	Name     string        `yaml:"name"`
-	Slug     string        `yaml:"slug"`
-	VPCs     []VPCSeed     `yaml:"vpcs"`
-	Machines []MachineSpec `yaml:"machines"`
+// Project is a project and what it owns.
+type Project struct {
+	Identity string    `yaml:"identity"`
+	Name     string    `yaml:"name"`
+	Slug     string    `yaml:"slug"`
+	VPCs     []VPC     `yaml:"vpcs"`
+	Machines []Machine `yaml:"machines"`
 
-	ReservedIPs []ReservedIPSeed `yaml:"reservedIps"`
+	ReservedIPs []ReservedIP `yaml:"reservedIps"`
 }
 
-// ClientSeed are OIDC client credentials.
-type ClientSeed struct {
+// Client are OIDC client credentials.
+type Client struct {
 	ID     string `yaml:"id"`
 	Secret string `yaml:"secret"`
 	// Scopes limit what its tokens may do, e.g. api:read; none means no limit.
@@ -92,16 +94,16 @@ type ClientSeed struct {
 	Project string `yaml:"project"`
 }
 
-// ServiceAccountSeed is a service account that others may act as.
-type ServiceAccountSeed struct {
-	Identity            string                  `yaml:"identity"`
-	Name                string                  `yaml:"name"`
-	FederatedIdentities []FederatedIdentitySeed `yaml:"federatedIdentities"`
+// ServiceAccount is a service account that others may act as.
+type ServiceAccount struct {
+	Identity            string              `yaml:"identity"`
+	Name                string              `yaml:"name"`
+	FederatedIdentities []FederatedIdentity `yaml:"federatedIdentities"`
 }
 
-// FederatedIdentitySeed is who may act as a service account: a subject of an
+// FederatedIdentity is who may act as a service account: a subject of an
 // issuer, e.g. a Kubernetes service account.
-type FederatedIdentitySeed struct {
+type FederatedIdentity struct {
 	// Issuer and Keys go together; without them the emulator is the issuer, see
 	// SubjectToken. Keys are a JSON Web Key Set, or PEM with public keys or
 	// certificates; for RS256 and ES256.
@@ -114,27 +116,40 @@ type FederatedIdentitySeed struct {
 	// Claims are conditions: other claims that a token must have, with their text.
 	// A slash leads into a claim: kubernetes.io/namespace.
 	Claims map[string]string `yaml:"claims"`
-	// Scopes and Project are as in ClientSeed.
+	// Scopes and Project are as in Client.
 	Scopes  []string `yaml:"scopes"`
 	Project string   `yaml:"project"`
 }
 
-// VPCSeed is a private network.
-type VPCSeed struct {
+// AudienceMatch says how a token's audiences compare with the trusted ones.
+type AudienceMatch string
+
+// The ways to compare audiences. The zero value means MatchAny.
+const (
+	// MatchExact wants the same audiences, in any order.
+	MatchExact AudienceMatch = "exact"
+	// MatchAny wants one trusted audience or more.
+	MatchAny AudienceMatch = "any"
+	// MatchAll wants all trusted audiences; others may be there too.
+	MatchAll AudienceMatch = "all"
+)
+
+// VPC is a private network.
+type VPC struct {
 	Identity string            `yaml:"identity"`
 	Name     string            `yaml:"name"`
 	Labels   map[string]string `yaml:"labels"`
 	// Region is a region's name.
 	Region  string         `yaml:"region"`
 	CIDRs   []netip.Prefix `yaml:"cidrs"`
-	Subnets []SubnetSeed   `yaml:"subnets"`
+	Subnets []Subnet       `yaml:"subnets"`
 
-	RouteTables    []RouteTableSeed    `yaml:"routeTables"`
-	SecurityGroups []SecurityGroupSeed `yaml:"securityGroups"`
+	RouteTables    []RouteTable    `yaml:"routeTables"`
+	SecurityGroups []SecurityGroup `yaml:"securityGroups"`
 }
 
-// SubnetSeed is a part of a VPC.
-type SubnetSeed struct {
+// Subnet is a part of a VPC.
+type Subnet struct {
 	Identity string            `yaml:"identity"`
 	Name     string            `yaml:"name"`
 	Labels   map[string]string `yaml:"labels"`
@@ -145,9 +160,9 @@ type SubnetSeed struct {
 	RouteTable string `yaml:"routeTable"`
 }
 
-// MachineSpec describes a machine of a seed, or one added by AddMachine. Only
+// Machine describes a machine of a seed, or one added by AddMachine. Only
 // the name is required.
-type MachineSpec struct {
+type Machine struct {
 	Identity string `yaml:"identity"`
 	Name     string `yaml:"name"`
 	// Slug is what Kubernetes nodes are matched by; it is made from the name
@@ -168,8 +183,8 @@ type MachineSpec struct {
 	SecurityGroups []string `yaml:"securityGroups"`
 }
 
-// ReadSeed reads a seed from YAML. Unknown keys are errors.
-func ReadSeed(r io.Reader) (Seed, error) {
+// Read reads a seed from YAML. Unknown keys are errors.
+func Read(r io.Reader) (Seed, error) {
 	var seed Seed
 	decoder := yaml.NewDecoder(r)
 	decoder.KnownFields(true)

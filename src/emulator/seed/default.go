@@ -1,4 +1,4 @@
-package emulator
+package seed
 
 import (
 	"fmt"
@@ -26,10 +26,10 @@ const (
 // addresses come from the upper half.
 const loopbackSplit = 1
 
-// DefaultSeed is a small cloud without a data plane: one organisation, region
+// Default is a small cloud without a data plane: one organisation, region
 // nl-01 with three zones, the usual machine types, one VPC with one subnet, and
 // no machines. Public addresses come from a range reserved for benchmarks.
-func DefaultSeed() Seed {
+func Default() Seed {
 	return seedIn(prefixes("10.0.0.0/16"), prefixes("10.0.0.0/17"), prefixes(publicV4))
 }
 
@@ -37,10 +37,10 @@ func DefaultSeed() Seed {
 // RFC 5737 are too small for a thousand load balancers.
 const publicV4 = "198.18.0.0/15"
 
-// DualStackSeed is DefaultSeed with IPv6 besides IPv4, for the netns data plane:
+// DualStack is Default with IPv6 besides IPv4, for the netns data plane:
 // in the VPC, in its subnet, and for public addresses, which come from a range
 // reserved for documentation. It leaves half of the VPC to more subnets.
-func DualStackSeed() Seed {
+func DualStack() Seed {
 	return seedIn(prefixes("10.0.0.0/16", "fd00:7a1a::/56"), prefixes("10.0.0.0/17", "fd00:7a1a::/64"), prefixes(publicV4, "2001:db8::/64"))
 }
 
@@ -53,10 +53,10 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// LoopbackSeed is DefaultSeed with all addresses in a network of the loopback
+// Loopback is Default with all addresses in a network of the loopback
 // range, as the loopback data plane needs it: for 127.N.0.0/16 the machines are
 // in 127.N.0.0/17 and public load balancers in 127.N.128.0/17.
-func LoopbackSeed(network netip.Prefix) (Seed, error) {
+func Loopback(network netip.Prefix) (Seed, error) {
 	network = network.Masked()
 	if !network.IsValid() || !network.Addr().Is4() || !network.Addr().IsLoopback() || network.Bits() > 24 {
 		return Seed{}, fmt.Errorf("network %s is not an IPv4 loopback network of at least /24, such as 127.64.0.0/16", network)
@@ -71,24 +71,24 @@ func LoopbackSeed(network netip.Prefix) (Seed, error) {
 
 func seedIn(network, subnet, public []netip.Prefix) Seed {
 	return Seed{
-		Regions: []RegionSeed{{
+		Regions: []Region{{
 			Identity: "region-emulator000000000001", Name: DefaultRegion,
 			Zones:           []string{"nl-01a", "nl-01b", "nl-01c"},
 			PublicAddresses: public,
 		}},
 		MachineTypes: defaultMachineTypes(),
-		Organisations: []OrganisationSeed{{
+		Organisations: []Organisation{{
 			Identity: DefaultOrganisation, Name: "Emulator", Slug: DefaultOrganisationSlug,
 			PersonalAccessTokens: []string{DefaultToken},
-			Clients:              []ClientSeed{{ID: DefaultClientID, Secret: DefaultClientSecret}},
-			ServiceAccounts: []ServiceAccountSeed{{
+			Clients:              []Client{{ID: DefaultClientID, Secret: DefaultClientSecret}},
+			ServiceAccounts: []ServiceAccount{{
 				Identity: DefaultServiceAccount, Name: "emulator",
-				FederatedIdentities: []FederatedIdentitySeed{{Subject: DefaultSubject, Audiences: []string{DefaultAudience}}},
+				FederatedIdentities: []FederatedIdentity{{Subject: DefaultSubject, Audiences: []string{DefaultAudience}}},
 			}},
-			VPCs: []VPCSeed{{
+			VPCs: []VPC{{
 				Identity: DefaultVPC, Name: "emulator", Region: DefaultRegion,
 				CIDRs: network,
-				Subnets: []SubnetSeed{{
+				Subnets: []Subnet{{
 					Identity: DefaultSubnet, Name: "emulator", CIDRs: subnet,
 				}},
 			}},
@@ -96,10 +96,10 @@ func seedIn(network, subnet, public []netip.Prefix) Seed {
 	}
 }
 
-func defaultMachineTypes() []MachineTypeSeed {
-	var types []MachineTypeSeed
+func defaultMachineTypes() []MachineType {
+	var types []MachineType
 	for i, size := range []string{"small", "medium", "large", "xlarge", "2xlarge", "4xlarge"} {
-		types = append(types, MachineTypeSeed{
+		types = append(types, MachineType{
 			Identity: fmt.Sprintf("mt-emulator%012d", i+1), Name: "pgp-" + size,
 			VCPUs: 1 << i, RAMMb: 4096 << i, DiskGb: 20,
 		})

@@ -1,36 +1,36 @@
-package emulator
+package seed
 
 import "net/netip"
 
-// RouteTableSeed is a route table of a VPC.
-type RouteTableSeed struct {
+// RouteTable is a route table of a VPC.
+type RouteTable struct {
 	Identity string            `yaml:"identity"`
 	Name     string            `yaml:"name"`
 	Labels   map[string]string `yaml:"labels"`
 	// Default makes it the table of subnets that name none. A VPC without such
 	// a table gets an empty one.
-	Default bool        `yaml:"default"`
-	Routes  []RouteSeed `yaml:"routes"`
+	Default bool    `yaml:"default"`
+	Routes  []Route `yaml:"routes"`
 }
 
-// RouteSeed is a route to an address in the VPC.
-type RouteSeed struct {
+// Route is a route to an address in the VPC.
+type Route struct {
 	Destination    netip.Prefix `yaml:"destination"`
 	GatewayAddress netip.Addr   `yaml:"gatewayAddress"`
 }
 
-// SecurityGroupSeed is a security group of a VPC.
-type SecurityGroupSeed struct {
+// SecurityGroup is a security group of a VPC.
+type SecurityGroup struct {
 	Identity         string            `yaml:"identity"`
 	Name             string            `yaml:"name"`
 	Labels           map[string]string `yaml:"labels"`
 	SameGroupTraffic bool              `yaml:"allowSameGroupTraffic"`
-	Ingress          []RuleSeed        `yaml:"ingress"`
-	Egress           []RuleSeed        `yaml:"egress"`
+	Ingress          []Rule            `yaml:"ingress"`
+	Egress           []Rule            `yaml:"egress"`
 }
 
-// RuleSeed is a rule of a security group that allows traffic.
-type RuleSeed struct {
+// Rule is a rule of a security group that allows traffic.
+type Rule struct {
 	Name string `yaml:"name"`
 	// Protocol is all, tcp, udp or icmp.
 	Protocol string `yaml:"protocol"`
@@ -42,8 +42,8 @@ type RuleSeed struct {
 	Ports [2]int32 `yaml:"ports"`
 }
 
-// ReservedIPSeed is a reserved IP that is attached to nothing.
-type ReservedIPSeed struct {
+// ReservedIP is a reserved IP that is attached to nothing.
+type ReservedIP struct {
 	Identity string            `yaml:"identity"`
 	Name     string            `yaml:"name"`
 	Labels   map[string]string `yaml:"labels"`

@@ -6,138 +6,139 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-// plant builds the state that a seed describes.
-func plant(seed Seed, now time.Time) (*store, error) {
+// newStore builds the state that a seed describes.
+func newStore(in seed.Seed, now time.Time) (*store, error) {
 	s := &store{changed: map[string]*organisation{}}
-	for _, r := range seed.Regions {
-		if err := s.plantRegion(r, now); err != nil {
+	for _, r := range in.Regions {
+		if err := s.seedRegion(r, now); err != nil {
 			return nil, fmt.Errorf("seed region %q: %w", r.Name, err)
 		}
 	}
-	for _, t := range seed.MachineTypes {
-		if err := s.plantMachineType(t); err != nil {
+	for _, t := range in.MachineTypes {
+		if err := s.seedMachineType(t); err != nil {
 			return nil, fmt.Errorf("seed machine type %q: %w", t.Name, err)
 		}
 	}
-	images := seed.MachineImages
+	images := in.MachineImages
 	if len(images) == 0 {
 		images = defaultMachineImages()
 	}
 	for _, i := range images {
-		if err := s.plantImage(i); err != nil {
+		if err := s.seedImage(i); err != nil {
 			return nil, fmt.Errorf("seed machine image %q: %w", i.Name, err)
 		}
 	}
-	for _, o := range seed.Organisations {
-		if err := s.plantOrganisation(o, now); err != nil {
+	for _, o := range in.Organisations {
+		if err := s.seedOrganisation(o, now); err != nil {
 			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
 		}
 	}
 	return s, nil
 }
 
-func (s *store) plantRegion(seed RegionSeed, now time.Time) error {
-	if seed.Name == "" || len(seed.Zones) == 0 {
+func (s *store) seedRegion(in seed.Region, now time.Time) error {
+	if in.Name == "" || len(in.Zones) == 0 {
 		return fmt.Errorf("a region needs a name and at least one zone")
 	}
-	r := &region{meta: newMeta("region", spec{identity: seed.Identity, name: seed.Name}, s.regions.hasSlug, now)}
-	for _, name := range seed.Zones {
+	r := &region{meta: newMeta("region", spec{identity: in.Identity, name: in.Name}, s.regions.hasSlug, now)}
+	for _, name := range in.Zones {
 		zone := newMeta("zone", spec{name: name}, func(string) bool { return false }, now)
 		r.zones = append(r.zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
 	}
-	for _, prefix := range seed.PublicAddresses {
+	for _, prefix := range in.PublicAddresses {
 		r.public = append(r.public, address.NewPool(prefix))
 	}
-	return plantInto(&s.regions, r)
+	return insert(&s.regions, r)
 }
 
-func (s *store) plantMachineType(seed MachineTypeSeed) error {
-	if seed.Name == "" {
+func (s *store) seedMachineType(in seed.MachineType) error {
+	if in.Name == "" {
 		return fmt.Errorf("a machine type needs a name")
 	}
-	identity := seed.Identity
+	identity := in.Identity
 	if identity == "" {
 		identity = newIdentity("mt")
 	}
-	return plantInto(&s.machineTypes, &machineType{wire.MachineType{
-		Identity: identity, Name: seed.Name, Slug: slugify(seed.Name),
-		VCPUs: seed.VCPUs, RAMMb: seed.RAMMb, DiskGb: seed.DiskGb,
+	return insert(&s.machineTypes, &machineType{wire.MachineType{
+		Identity: identity, Name: in.Name, Slug: slugify(in.Name),
+		VCPUs: in.VCPUs, RAMMb: in.RAMMb, DiskGb: in.DiskGb,
 	}})
 }
 
-func (s *store) plantOrganisation(seed OrganisationSeed, now time.Time) error {
-	if seed.Name == "" {
+func (s *store) seedOrganisation(in seed.Organisation, now time.Time) error {
+	if in.Name == "" {
 		return fmt.Errorf("an organisation needs a name")
 	}
 	org := newSpace(s, newMeta("o",
-		spec{identity: seed.Identity, name: seed.Name, slug: seed.Slug}, s.organisations.hasSlug, now), nil)
-	if err := plantInto(&s.organisations, org); err != nil {
+		spec{identity: in.Identity, name: in.Name, slug: in.Slug}, s.organisations.hasSlug, now), nil)
+	if err := insert(&s.organisations, org); err != nil {
 		return err
 	}
-	for name, limit := range seed.Quotas {
+	for name, limit := range in.Quotas {
 		if err := org.setLimit(name, limit, now); err != nil {
 			return err
 		}
 	}
-	if err := org.plantObjects(seed.VPCs, seed.ReservedIPs, seed.Machines, now); err != nil {
+	if err := org.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now); err != nil {
 		return err
 	}
-	for _, p := range seed.Projects {
-		if err := org.plantProject(p, now); err != nil {
+	for _, p := range in.Projects {
+		if err := org.seedProject(p, now); err != nil {
 			return fmt.Errorf("project %q: %w", p.Name, err)
 		}
 	}
 	return nil
 }
 
-func (o *organisation) plantProject(seed ProjectSeed, now time.Time) error {
-	if seed.Name == "" {
+func (o *organisation) seedProject(in seed.Project, now time.Time) error {
+	if in.Name == "" {
 		return fmt.Errorf("a project needs a name")
 	}
-	p := o.newProject(spec{identity: seed.Identity, name: seed.Name, slug: seed.Slug}, now)
-	if err := plantInto(&o.projects, p); err != nil {
+	p := o.newProject(spec{identity: in.Identity, name: in.Name, slug: in.Slug}, now)
+	if err := insert(&o.projects, p); err != nil {
 		return err
 	}
-	return p.space.plantObjects(seed.VPCs, seed.ReservedIPs, seed.Machines, now)
+	return p.space.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now)
 }
 
-// plantObjects plants what an organisation or a project owns.
-func (o *organisation) plantObjects(vpcs []VPCSeed, ips []ReservedIPSeed, machines []MachineSpec, now time.Time) error {
+// seedObjects adds what an organisation or a project owns.
+func (o *organisation) seedObjects(vpcs []seed.VPC, ips []seed.ReservedIP, machines []seed.Machine, now time.Time) error {
 	for _, v := range vpcs {
-		if err := o.plantVPC(v, now); err != nil {
+		if err := o.seedVPC(v, now); err != nil {
 			return fmt.Errorf("VPC %q: %w", v.Name, err)
 		}
 	}
 	for _, ip := range ips {
-		if err := o.plantReservedIP(ip, now); err != nil {
+		if err := o.seedReservedIP(ip, now); err != nil {
 			return fmt.Errorf("reserved IP %q: %w", ip.Name, err)
 		}
 	}
 	for _, m := range machines {
-		if _, err := o.plantMachine(m, now); err != nil {
+		if _, err := o.seedMachine(m, now); err != nil {
 			return fmt.Errorf("machine %q: %w", m.Name, err)
 		}
 	}
 	return nil
 }
 
-func (o *organisation) plantVPC(seed VPCSeed, now time.Time) error {
-	home, found := o.store.regions.find(seed.Region)
+func (o *organisation) seedVPC(in seed.VPC, now time.Time) error {
+	home, found := o.store.regions.find(in.Region)
 	if !found {
-		return fmt.Errorf("region %q is not in the seed", seed.Region)
+		return fmt.Errorf("region %q is not in the seed", in.Region)
 	}
-	if seed.Name == "" || len(seed.CIDRs) == 0 {
+	if in.Name == "" || len(in.CIDRs) == 0 {
 		return fmt.Errorf("a VPC needs a name and at least one CIDR")
 	}
-	v := &vpc{org: o, region: home, cidrs: seed.CIDRs, meta: newMeta("vpc",
-		spec{identity: seed.Identity, name: seed.Name, labels: seed.Labels}, o.vpcs.hasSlug, now)}
-	if err := plantInto(&o.vpcs, v); err != nil {
+	v := &vpc{org: o, region: home, cidrs: in.CIDRs, meta: newMeta("vpc",
+		spec{identity: in.Identity, name: in.Name, labels: in.Labels}, o.vpcs.hasSlug, now)}
+	if err := insert(&o.vpcs, v); err != nil {
 		return err
 	}
-	return v.plantNetwork(seed, now)
+	return v.seedNetwork(in, now)
 }
 
 // within says whether a prefix lies in one of the others.
@@ -150,8 +151,8 @@ func within(prefix netip.Prefix, outer []netip.Prefix) bool {
 	return false
 }
 
-// plantInto adds an object unless its identity is taken.
-func plantInto[T keyed](into *collection[T], object T) error {
+// insert adds an object unless its identity is taken.
+func insert[T keyed](into *collection[T], object T) error {
 	identity, _ := object.key()
 	if _, taken := into.exact(identity); taken {
 		return fmt.Errorf("identity %q is used twice", identity)
@@ -160,8 +161,8 @@ func plantInto[T keyed](into *collection[T], object T) error {
 	return nil
 }
 
-// plantMachine adds a machine that is ready at once.
-func (o *organisation) plantMachine(spec MachineSpec, now time.Time) (*machine, error) {
+// seedMachine adds a machine that is ready at once.
+func (o *organisation) seedMachine(spec seed.Machine, now time.Time) (*machine, error) {
 	home, err := o.subnetFor(spec.Subnet)
 	if err != nil {
 		return nil, err
@@ -200,7 +201,7 @@ func (o *organisation) plantMachine(spec MachineSpec, now time.Time) (*machine, 
 	return m, nil
 }
 
-func machineMeta(m MachineSpec) spec {
+func machineMeta(m seed.Machine) spec {
 	return spec{identity: m.Identity, name: m.Name, slug: m.Slug, labels: m.Labels, annotations: m.Annotations}
 }
 
