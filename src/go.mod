@@ -31,6 +31,8 @@ require golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6
 
 require github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 
+require github.com/go-jose/go-jose/v4 v4.1.4 // indirect
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect

@@ -130,8 +130,8 @@ func TestBadTokensAreRefused(t *testing.T) {
 		"changed":       {parts[0] + "." + number([]byte(`{"sub":"root","exp":9999999999}`)) + "." + parts[2], "none of the issuer's"},
 		"cut":           {parts[0] + "." + parts[1] + "." + parts[2][:20], "none of the issuer's"},
 		"two parts":     {parts[0] + "." + parts[1], "it has 2 parts"},
-		"bad header":    {"*." + parts[1] + "." + parts[2], "header cannot be read"},
-		"bad signature": {parts[0] + "." + parts[1] + ".*", "signature cannot be read"},
+		"bad header":    {"*." + parts[1] + "." + parts[2], "the token cannot be read"},
+		"bad signature": {parts[0] + "." + parts[1] + ".*", "the token cannot be read"},
 		"empty":         {"", "it has 1 parts"},
 	}
 	for name, test := range tests {
@@ -149,7 +149,7 @@ func TestBadTokensAreRefused(t *testing.T) {
 }
 
 func TestOneAudienceMayBeAString(t *testing.T) {
-	claims, err := jwt.Unverified("h." + number([]byte(`{"aud":"one","iat":1.5}`)) + ".s")
+	claims, err := jwt.Unverified(number([]byte(`{"alg":"ES256"}`)) + "." + number([]byte(`{"aud":"one","iat":1.5}`)) + ".c2ln")
 	if err != nil || !reflect.DeepEqual(claims.Audience, []string{"one"}) {
 		t.Errorf("%+v, %v, want audience [one]", claims, err)
 	}
@@ -165,11 +165,11 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 		"nothing":            {"", "no signing key"},
 		"empty set":          {`{"keys":[]}`, "no signing key"},
 		"broken set":         {`{"keys":1}`, "JSON Web Key Set"},
-		"other kind":         {`{"keys":[{"kty":"OKP","crv":"Ed25519"}]}`, `kind "OKP"`},
-		"small RSA":          {`{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`, "24 bits"},
-		"bad modulus":        {`{"keys":[{"kty":"RSA","n":"*"}]}`, `field "n"`},
-		"bad exponent":       {`{"keys":[{"kty":"RSA","n":"AQAB","e":"*"}]}`, `field "e"`},
-		"bad point":          {`{"keys":[{"kty":"EC","crv":"P-256","x":"AQAB","y":"AQAB"}]}`, "32 bytes"},
+		"other kind":         {`{"keys":[{"kty":"OKP","crv":"Ed25519"}]}`, "Ed key"},
+		"small RSA":          {`{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`, "17 bits"},
+		"bad modulus":        {`{"keys":[{"kty":"RSA","n":"*"}]}`, "base64"},
+		"bad exponent":       {`{"keys":[{"kty":"RSA","n":"AQAB","e":"*"}]}`, "base64"},
+		"bad point":          {`{"keys":[{"kty":"EC","crv":"P-256","x":"AQAB","y":"AQAB"}]}`, "wrong length for x"},
 		"off curve":          {fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","x":%[1]q,"y":%[1]q}]}`, number(make([]byte, 32))), "key 0"},
 		"Ed25519":            {pemOf(t, public), "neither an RSA nor an ECDSA key"},
 		"P-384":              {pemOf(t, large.Public()), "P-384 is not P-256"},

@@ -6,13 +6,13 @@ import (
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"strings"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // Key is a public key of an issuer.
@@ -72,9 +72,16 @@ func parseBlock(block *pem.Block) (crypto.PublicKey, error) {
 	return nil, errors.New("only PUBLIC KEY, RSA PUBLIC KEY and CERTIFICATE are understood; private keys do not belong here")
 }
 
+// smallestRSA is how many bits an RSA key has at least.
+const smallestRSA = 2048
+
+// usable is an error unless RS256 or ES256 can use the key.
 func usable(public crypto.PublicKey) error {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
+		if bits := key.N.BitLen(); bits < smallestRSA {
+			return fmt.Errorf("an RSA key of %d bits is not usable; %d bits and more are", bits, smallestRSA)
+		}
 		return nil
 	case *ecdsa.PublicKey:
 		if key.Curve == elliptic.P256() {
@@ -85,74 +92,40 @@ func usable(public crypto.PublicKey) error {
 	return fmt.Errorf("a %T is neither an RSA nor an ECDSA key", public)
 }
 
-// webKey is an element of a JSON Web Key Set (RFC 7517).
-type webKey struct {
-	Kind  string `json:"kty"`
-	ID    string `json:"kid"`
-	Use   string `json:"use"`
-	N     string `json:"n"`
-	E     string `json:"e"`
-	Curve string `json:"crv"`
-	X     string `json:"x"`
-	Y     string `json:"y"`
+// fits says whether the key is of the kind that an algorithm uses.
+func (k Key) fits(algorithm string) bool {
+	switch k.Public.(type) {
+	case *rsa.PublicKey:
+		return algorithm == string(jose.RS256)
+	case *ecdsa.PublicKey:
+		return algorithm == string(jose.ES256)
+	}
+	return false
 }
 
+// parseSet reads a JSON Web Key Set (RFC 7517) without its encryption keys.
 func parseSet(text string) ([]Key, error) {
 	var set struct {
-		Keys []webKey `json:"keys"`
+		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal([]byte(text), &set); err != nil {
 		return nil, fmt.Errorf("reading a JSON Web Key Set: %w", err)
 	}
 	var keys []Key
-	for i, k := range set.Keys {
-		if k.Use != "" && k.Use != "sig" {
+	for i, raw := range set.Keys {
+		var about struct{ Use string }
+		if err := json.Unmarshal(raw, &about); err == nil && about.Use != "" && about.Use != "sig" {
 			continue
 		}
-		public, err := k.public()
-		if err != nil {
-			return nil, fmt.Errorf("reading key %d (%q) of a JSON Web Key Set: %w", i, k.ID, err)
+		var key jose.JSONWebKey
+		err := key.UnmarshalJSON(raw)
+		if err == nil {
+			err = usable(key.Key)
 		}
-		keys = append(keys, Key{ID: k.ID, Public: public})
+		if err != nil {
+			return nil, fmt.Errorf("reading key %d (%q) of a JSON Web Key Set: %w", i, key.KeyID, err)
+		}
+		keys = append(keys, Key{ID: key.KeyID, Public: key.Key})
 	}
 	return keys, nil
-}
-
-func (k webKey) public() (crypto.PublicKey, error) {
-	switch {
-	case k.Kind == "RSA":
-		return k.rsa()
-	case k.Kind == "EC" && k.Curve == "P-256":
-		return k.ecdsa()
-	}
-	return nil, fmt.Errorf("kind %q with curve %q is not supported; use RSA, or EC with P-256", k.Kind, k.Curve)
-}
-
-func (k webKey) rsa() (crypto.PublicKey, error) {
-	n, err := base64.RawURLEncoding.DecodeString(k.N)
-	if err != nil {
-		return nil, fmt.Errorf("field \"n\": %w", err)
-	}
-	e, err := base64.RawURLEncoding.DecodeString(k.E)
-	if err != nil {
-		return nil, fmt.Errorf("field \"e\": %w", err)
-	}
-	exponent := new(big.Int).SetBytes(e)
-	if len(n) < 256 || exponent.BitLen() > 31 || exponent.Sign() == 0 {
-		return nil, fmt.Errorf("an RSA key of %d bits with exponent %s is not usable; 2048 bits and more are", 8*len(n), exponent)
-	}
-	return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(exponent.Int64())}, nil
-}
-
-func (k webKey) ecdsa() (crypto.PublicKey, error) {
-	// The uncompressed form of a point: 4, x, y.
-	point := []byte{4}
-	for i, text := range []string{k.X, k.Y} {
-		coordinate, err := base64.RawURLEncoding.DecodeString(text)
-		if err != nil || len(coordinate) != sizeES256 {
-			return nil, fmt.Errorf("field %q is not %d bytes in base64url", []string{"x", "y"}[i], sizeES256)
-		}
-		point = append(point, coordinate...)
-	}
-	return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
 }
