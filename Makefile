@@ -1,5 +1,5 @@
-# The verbs of this repository. The work itself is Go code below tools/ and ci/; nothing here needs
-# more than a POSIX shell, git and Go (a C compiler only for the race detector).
+# The commands of this repository. They run Go programs in tools/ and ci/, and need only a POSIX shell, git and Go
+# (and a C compiler for the race detector).
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
@@ -11,15 +11,15 @@ GO ?= go
 ifneq ($(findstring /,$(GO)),)
 export PATH := $(dir $(GO)):$(PATH)
 endif
-# Never download another toolchain behind the user's back.
+# Do not download another toolchain.
 export GOTOOLCHAIN := local
-# Static binaries without a C compiler; the race detector switches it on for itself.
+# Static binaries without a C compiler. The race detector enables cgo itself.
 export CGO_ENABLED := 0
 
-# -trimpath keeps this folder's name out of the binaries, so that every checkout shares one build cache.
-# -buildvcs=false: the version is stamped by hand, and a build works without git's consent.
+# -trimpath removes the name of this folder from the binaries, so that all checkouts share one build cache.
+# -buildvcs=false: LINKER sets the version, and a build works if git refuses to read the repository.
 GOBUILD := $(GO) build -trimpath -buildvcs=false
-# Which sources these are, for --version and image labels; outside git nothing is made up, nor taken from a repository around this.
+# The version for --version and image labels. It is unknown outside of git, or inside of another repository.
 git := $(shell git rev-parse --git-dir >/dev/null 2>&1 && test -z "$$(git rev-parse --show-prefix)" && echo git)
 ifneq ($(origin VERSION),command line)
 VERSION := $(if $(git),$(shell git describe --tags --always --dirty),devel)
@@ -30,10 +30,10 @@ LINKER = -s -w -X $(STAMP).version=$(VERSION) $(REVISION:%=-X $(STAMP).revision=
 IMAGES := thalassa-cloud-controller-manager thalassa-emulator
 
 .PHONY: help
-help: ## show this list
+help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
-# SUDO=sudo lets everything be built by an ordinary user, and only what needs root be run by root, whose caches are its own.
+# With SUDO=sudo, the ordinary user builds everything, and root runs only the programs that need root. Root has its own caches.
 go_settings = GOTOOLCHAIN CGO_ENABLED GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOVCS
 as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
 
@@ -45,7 +45,7 @@ test: bin/gotest bin/lab ## run every test, src with the race detector if there 
 	@exec $(as_root) bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
-# A test of the repository keeps this list complete.
+# A test of the repository checks that this list is complete.
 root_packages := ./src/emulator/command ./src/emulator/namespace ./src/emulator/netns ./tools/machine
 
 .PHONY: test-root
@@ -53,11 +53,11 @@ test-root: ## run the tests that make test skips without root and its programs: 
 	@exec $(MAKE) test RACE=0 ROOT=1 PACKAGES='$(root_packages)'
 
 .PHONY: fuzz
-fuzz: bin/fuzz ## let every fuzz target try new inputs (FUZZTIME=10s each; the first time compiles for minutes; GUIDED=0 does not)
+fuzz: bin/fuzz ## run every fuzz target with new inputs (FUZZTIME=10s each; the first run compiles for minutes, not with GUIDED=0)
 	@exec bin/fuzz $(if $(FUZZTIME),-time=$(FUZZTIME)) $(if $(filter 0,$(GUIDED)),-guided=false)
 
 .PHONY: lives
-lives: bin/lives ## try random lives of clusters that nobody has tried (LIVES_TIME=60s; at least 40; failures say how to repeat them)
+lives: bin/lives ## run random fault tests of clusters with new seeds (LIVES_TIME=60s; at least 40; a failure prints how to repeat it)
 	@exec bin/lives $(LIVES_TIME:%=-time=%)
 
 # The stages of CI, each as the targets and settings that it makes: .ci/run and GitHub's workflow run these and nothing else.
@@ -79,26 +79,26 @@ stage: ## run a stage of CI (STAGE=name; without one it says which there are)
 	@exec $(MAKE) $(or $(stage_$(STAGE)),$(error make stage needs STAGE, one of: $(patsubst stage_%,%,$(filter stage_%,$(.VARIABLES)))))
 
 .PHONY: bench
-bench: bin/bench ## measure how long things take on this machine, and whether budgets are kept (BENCHTIME=1s each; 1x is the quickest)
+bench: bin/bench ## run the benchmarks on this machine, and check the budgets (BENCHTIME=1s each; 1x is the fastest)
 	@exec bin/bench $(BENCHTIME:%=-time=%)
 
-# KEEP and CLUSTER count only on make's own command line: a variable that happens to be in the environment uses nobody's cluster.
+# KEEP and CLUSTER have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
 .PHONY: demo
-demo: bin/demo ## show a load balancer being made, used and removed (KEEP=1 keeps it running, CLUSTER=context)
+demo: bin/demo ## create, use and delete a load balancer in a demo cluster (KEEP=1 leaves it running, CLUSTER=context)
 	@exec bin/demo $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
 
-# CLIENT=host makes load balancers reachable from this machine itself: it then gets an interface and routes of the cluster.
+# With CLIENT=host, this machine gets an interface and routes of the cluster, and can connect to load balancers.
 .PHONY: cluster
 cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root, or SUDO=sudo; WORKERS=2, CLIENT=host; make e2e-setup first)
 	@bin/cluster build
 	@exec $(as_root) bin/cluster --built $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
 
 .PHONY: e2e-setup
-e2e-setup: ## install what make cluster and make e2e need of the distribution (root, or SUDO=sudo)
+e2e-setup: ## install the packages of the distribution that make cluster and make e2e need (root, or SUDO=sudo)
 	@exec $(as_root) bash ci/e2e-setup.sh
 
 .PHONY: e2e
-e2e: bin/gotest bin/cluster bin/lab ## prove in a real cluster that everything works (root, or SUDO=sudo; make e2e-setup first; logs of what failed are in dist/e2e)
+e2e: bin/gotest bin/cluster bin/lab ## run the tests in a real cluster (root, or SUDO=sudo; make e2e-setup first; logs are in dist/e2e)
 	@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
 
 .PHONY: image
@@ -110,7 +110,7 @@ push: image ## upload the images (REGISTRY=registry.example.com/path)
 	@exec bin/image --push='$(or $(REGISTRY),$(error make push needs REGISTRY=registry.example.com/path))' --version='$(VERSION)'
 
 .PHONY: release
-release: bin/release ## make everything of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE; DRY_RUN=1)
+release: bin/release ## build all artifacts of a release in dist/release/VERSION (VERSION=v1.2.3; signed with RELEASE_KEY or RELEASE_KEY_FILE; DRY_RUN=1)
 	@exec bin/release make --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)' $(if $(DRY_RUN),--dry-run)
 
 .PHONY: publish
@@ -122,7 +122,7 @@ verify-release: bin/release ## check a release in a registry (VERSION=v1.2.3 KEY
 	@exec bin/release verify --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--registry='%')
 
 .PHONY: announce
-announce: ## make the page of a release on GitHub, with its notes and files (VERSION=v1.2.3; needs gh, and the tag pushed)
+announce: ## create the page of a release on GitHub, with its notes and files (VERSION=v1.2.3; needs gh, and the tag pushed)
 	@cd 'dist/release/$(VERSION)' && gh release create '$(VERSION)' --verify-tag --notes-file notes.md \
 	  $(if $(findstring -,$(VERSION)),--prerelease) $$(cut -c 67- SHA256SUMS) SHA256SUMS SHA256SUMS.sig
 
@@ -136,11 +136,11 @@ verify: bin/verify ## check formatting, vet, lint, generated files, modules and 
 	@exec bin/verify $(VERIFYFLAGS)
 
 .PHONY: generate
-generate: bin/generate ## write every generated file anew
+generate: bin/generate ## generate all generated files
 	@exec bin/generate
 
 .PHONY: cut
-cut: bin/cut ## keep the chart that is released, for tests of upgrades (CHART=thalassa-ccm; never overwrites)
+cut: bin/cut ## copy the released chart for tests of upgrades (CHART=thalassa-ccm; never overwrites)
 	@exec bin/cut $(or $(CHART),thalassa-ccm)
 
 .PHONY: lint
@@ -152,13 +152,13 @@ fmt: go-version ## format the Go sources
 	@"$$($(GO) env GOROOT)/bin/gofmt" -w src tools ci
 
 .PHONY: clean
-clean: ## remove what was built (Go's own caches stay)
+clean: ## remove built files (not the caches of Go)
 	rm -rf bin dist
 
 .PHONY: FORCE
 FORCE:
 
-# Reads what `go build -v` says, counts the packages instead of naming them, shows everything else, and ends like it.
+# Reads the output of `go build -v`, prints the number of packages instead of their names, prints all other lines, and exits with its status.
 define count
 { n=0; while IFS= read -r line; do case "$$line" in \
   'exit '*) exit "$${line#exit }" ;; \
@@ -173,7 +173,7 @@ bin/thalassa-cloud-controller-manager: private STAMP := github.com/thalassa-clou
 bin/thalassa-emulator: private MODULE := src/emulator
 bin/thalassa-emulator: private STAMP := main
 
-# Go itself knows what is up to date, so every program is handed to it each time.
+# Go determines what is up to date, so it builds every program each time.
 $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@echo "building $@"
 	@cd $(MODULE) && GOWORK=off $(GOBUILD) -ldflags '$(LINKER)' -o '$(CURDIR)/$@' ./cmd/$*

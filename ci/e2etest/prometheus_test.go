@@ -24,6 +24,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
@@ -37,13 +38,16 @@ const (
 	ownToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 	// watcher is the ServiceAccount of Prometheus.
 	watcher = "prometheus-k8s"
+	// monitorPath is the path of the chart's ServiceMonitor in the API.
+	monitorPath = "/apis/monitoring.coreos.com/v1/namespaces/" + cluster.Namespace + "/servicemonitors/" + cluster.Release
 )
 
 // prometheusAt is where Prometheus listens, in the client's namespace.
 func prometheusAt() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:9090") }
 
 // scraped proves that a real Prometheus reads the metrics of what the chart's ServiceMonitor selects, as it says: by its selector and port,
-// with its path and TLS settings, and the token that it names. Finding the pods, which Debian's Prometheus is built without, is done here.
+// with its path and TLS settings, and the token that it names, while Argo CD tracks objects by label. Finding the pods,
+// which Debian's Prometheus is built without, is done here.
 func scraped(t *testing.T, l *lab) {
 	t.Helper()
 	program, err := exec.LookPath("prometheus")
@@ -107,6 +111,22 @@ func (l *lab) monitored(t *testing.T, namespace string) {
 			t.Error(err)
 		}
 	})
+	l.trackByLabel(t)
+}
+
+// trackByLabel overwrites the label of the Service and the ServiceMonitor that Argo CD overwrites when it tracks objects by
+// label. Selectors and pods keep the name of the release, as with Argo CD.
+func (l *lab) trackByLabel(t *testing.T) {
+	t.Helper()
+	const label = `{"metadata": {"labels": {"app.kubernetes.io/instance": "my-application"}}}`
+	for _, path := range []string{
+		"/api/v1/namespaces/" + cluster.Namespace + "/services/" + cluster.Release + "-metrics", monitorPath,
+	} {
+		client := l.API().Discovery().RESTClient()
+		if err := client.Patch(types.MergePatchType).AbsPath(path).Body([]byte(label)).Do(t.Context()).Error(); err != nil {
+			t.Fatalf("overwriting the label of %s: %v", path, err)
+		}
+	}
 }
 
 // monitor is a ServiceMonitor: those of its fields that the chart sets without further values.
@@ -121,8 +141,7 @@ type monitor struct {
 // monitor reads the ServiceMonitor of the chart. A field that has no effect here is an error.
 func (l *lab) monitor(t *testing.T) (m monitor) {
 	t.Helper()
-	path := "/apis/monitoring.coreos.com/v1/namespaces/" + cluster.Namespace + "/servicemonitors/" + cluster.Release
-	text, err := l.API().Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
+	text, err := l.API().Discovery().RESTClient().Get().AbsPath(monitorPath).DoRaw(t.Context())
 	var object struct{ Spec json.RawMessage }
 	if err == nil {
 		err = json.Unmarshal(text, &object)

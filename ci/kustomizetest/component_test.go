@@ -82,19 +82,19 @@ func notMeant() map[string]map[string]string {
 			"managed-tenant": "no pods there",
 		},
 		"monitoring": {
-			"managed":        "Prometheus shows a certificate there: monitoring-managed",
-			"managed-tenant": "no pods there: monitoring-managed-tenant",
+			"managed":        "Prometheus authenticates with a certificate there: use monitoring-managed",
+			"managed-tenant": "no pods there: use monitoring-managed-tenant",
 		},
 		"monitoring-managed": {
-			"self-managed":   "Prometheus shows its token there: monitoring",
-			"managed-tenant": "no pods there: monitoring-managed-tenant",
+			"self-managed":   "Prometheus authenticates with its token there: use monitoring",
+			"managed-tenant": "no pods there: use monitoring-managed-tenant",
 		},
 		"monitoring-managed-tenant": {
-			"self-managed": "a part of monitoring there",
-			"managed":      "the permission belongs to the served cluster",
+			"self-managed": "monitoring contains it",
+			"managed":      "the permission is for the served cluster",
 		},
 		"network-policy": {
-			"self-managed":   "no policy is applied on the host network",
+			"self-managed":   "a policy has no effect on the host network",
 			"managed-tenant": "no pods there",
 		},
 		"private-ca": {
