@@ -35,17 +35,22 @@ func defaultMasks() masks {
 // addMaskFlags adds flags of kube-controller-manager, with its names and defaults.
 func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.masks.single, "node-cidr-mask-size", s.masks.single,
-		"Length of the prefix of each Node's pod network, with --allocate-node-cidrs in a cluster of one family; 0 leaves it to --node-cidr-mask-size-ipv4 and -ipv6.")
+		"Length of the prefix of each Node's pod network, with --allocate-node-cidrs in a cluster of one family. "+
+			"With 0, --node-cidr-mask-size-ipv4 and -ipv6 apply.")
 	flags.StringVar(&s.masks.services, "service-cluster-ip-range", s.masks.services,
-		"Networks of Services, with a comma between them: with --allocate-node-cidrs, no Node gets a part of them. Needed only where --cluster-cidr contains them.")
+		"Networks of Services, separated by a comma. With --allocate-node-cidrs, no part of them is allocated to a Node. "+
+			"Required only if --cluster-cidr contains them.")
 	flags.IntVar(&s.masks.IPv4, "node-cidr-mask-size-ipv4", s.masks.IPv4,
-		"Length of the prefix of each Node's IPv4 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
+		"Length of the prefix of each Node's IPv4 pod network, with --allocate-node-cidrs. "+
+			"A label or annotation of a Node takes precedence.")
 	flags.IntVar(&s.masks.shortest.IPv4, "shortest-node-cidr-mask-size-ipv4", s.masks.shortest.IPv4,
-		"Length of the shortest prefix that a label or annotation of a Node may ask for, so that one Node does not get most of --cluster-cidr; 0 is 4 less than --node-cidr-mask-size-ipv4.")
+		"Length of the shortest prefix that a label or annotation of a Node can request, so that one Node does not get "+
+			"most of --cluster-cidr. With 0, it is 4 less than --node-cidr-mask-size-ipv4.")
 	flags.IntVar(&s.masks.shortest.IPv6, "shortest-node-cidr-mask-size-ipv6", s.masks.shortest.IPv6,
 		"Like --shortest-node-cidr-mask-size-ipv4, for IPv6.")
 	flags.IntVar(&s.masks.IPv6, "node-cidr-mask-size-ipv6", s.masks.IPv6,
-		"Length of the prefix of each Node's IPv6 pod network, with --allocate-node-cidrs. A label or annotation of a Node wins.")
+		"Length of the prefix of each Node's IPv6 pod network, with --allocate-node-cidrs. "+
+			"A label or annotation of a Node takes precedence.")
 }
 
 // needsMasks says whether Nodes can be given networks of the sizes that are asked for.

@@ -34,7 +34,7 @@ func newValidateCommand(s *settings) *cobra.Command {
 	flags := sections.FlagSet("validate")
 	flags.StringVar(&v.provider, "cloud-provider", v.provider, "The cloud that the file is for.")
 	flags.BoolVar(&v.print, "print", false, "Also print the configuration in effect, without secrets.")
-	flags.BoolVar(&v.withoutFiles, "without-files", false, "Do not look at the files that the configuration refers to.")
+	flags.BoolVar(&v.withoutFiles, "without-files", false, "Do not read the files that the configuration refers to.")
 	cmd.Flags().AddFlagSet(flags)
 	cliflag.SetUsageAndHelpFunc(cmd, sections, 0)
 	return cmd

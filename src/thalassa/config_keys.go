@@ -192,8 +192,8 @@ func pacingKeys() []config.Key {
 		{Path: "inventory.balancerAge", Since: "0.1.0", Example: "600", Rule: config.Whole(1, 3600, "seconds"),
 			Effect: "The maximum age, in seconds, of the cached list of load balancers."},
 		{Path: "api.callTimeout", Since: "0.1.0", Example: "60", Rule: config.Whole(1, 600, "seconds"),
-			Effect: "The timeout of one API call, in seconds. A program that is told to stop waits that long for a write that was sent: " +
-				"terminationGracePeriodSeconds of the pod must be at least 15 seconds more. The Helm chart sees to that."},
+			Effect: "The timeout of one API call, in seconds. When the program stops, it waits that long for a write that was sent: " +
+				"terminationGracePeriodSeconds of the pod must be at least 15 seconds more. The Helm chart sets this."},
 		{Path: "api.requestsPerSecond", Since: "0.1.0", Example: "10", Rule: config.Whole(1, 1000, "calls"),
 			Effect: "The maximum number of API calls per second, for the whole process."},
 		{Path: "api.burst", Since: "0.1.0", Example: "20", Rule: config.Whole(1, 10000, "calls"),

@@ -1,4 +1,4 @@
-// Command lives tries random lives of clusters that nobody has tried before; it is what `make lives` calls.
+// Command lives runs random fault tests of clusters with new seeds. `make lives` calls it.
 package main
 
 import (
