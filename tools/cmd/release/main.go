@@ -45,7 +45,7 @@ func makeCommand() *cobra.Command {
 	var committed string
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "make", Short: "make everything of a release in dist/release/VERSION", Args: cobra.NoArgs,
+		Use: "make", Short: "build all artifacts of a release in dist/release/VERSION", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if committed != "" { // outside git it is not known, which Make has words for
 				if source.Committed, err = time.Parse(time.RFC3339, committed); err != nil {
