@@ -19,7 +19,7 @@ const progressEvery = 10 * time.Second
 
 // build compiles what has changed since the last time: seconds, but minutes the first time.
 // Kubernetes itself is only needed for a cluster of the demo's own.
-func build(ctx context.Context, root string, kubernetes bool, t *teller) (programs, error) {
+func build(ctx context.Context, root string, kubernetes bool, t *printer) (programs, error) {
 	bin := filepath.Join(root, "bin")
 	built := programs{ccm: filepath.Join(bin, "thalassa-cloud-controller-manager"), emulator: filepath.Join(bin, "thalassa-emulator")}
 	if kubernetes {
@@ -38,7 +38,7 @@ func build(ctx context.Context, root string, kubernetes bool, t *teller) (progra
 }
 
 // compile builds one program of the module src exactly as `make build` does, so that neither undoes the other's work.
-func compile(ctx context.Context, root, program string, t *teller) error {
+func compile(ctx context.Context, root, program string, t *printer) error {
 	p, err := process.Start(ctx, process.Spec{
 		Name: "make", Path: "make", Dir: root, Args: []string{"--silent", "bin/" + filepath.Base(program)}, Env: os.Environ(),
 	})

@@ -42,7 +42,7 @@ type cluster struct {
 	kubeconfig      string // path; empty for the user's own cluster
 	systemNamespace string // where the chart is installed
 	webNamespace    string // where the Service is
-	guest           bool   // the cluster is the user's own
+	external        bool   // the cluster is the user's own
 	ccmLog          string // path of the cloud controller manager's log, once it runs
 }
 

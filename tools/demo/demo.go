@@ -36,7 +36,7 @@ const cleanupTimeout = 60 * time.Second
 // Run tells the story and removes everything again. When ctx ends it stops where it is, removes everything and returns the
 // context's cause; with Keep that is how the story ends well, and nil is returned.
 func Run(ctx context.Context, o Options) error {
-	t := newTeller(o.Output)
+	t := newPrinter(o.Output)
 	s := &stage{options: o, tell: t, nodes: map[string]*virtualnode.Node{}}
 	// Also when something panics: a cluster of the user's own must not keep what was made in it.
 	defer func() {
@@ -71,7 +71,7 @@ func (s *stage) perform(ctx context.Context) (err error) {
 	s.later("its files", func(context.Context) error { return s.folder.Remove() })
 	if s.options.Cluster != "" {
 		// Asked before anything else: nobody should wait minutes for a question.
-		if s.cluster, err = s.knock(ctx); err != nil {
+		if s.cluster, err = s.preflight(ctx); err != nil {
 			return err
 		}
 	}

@@ -196,12 +196,12 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &story{}
-	own, err := openFolder("", newTeller(out))
+	own, err := openFolder("", newPrinter(out))
 	if err != nil {
 		t.Fatal(err)
 	}
 	inOrder(t, out.String(), "killed left behind: "+regexp.QuoteMeta(killed))
-	named, err := openFolder(filepath.Join(dir, "named"), newTeller(out))
+	named, err := openFolder(filepath.Join(dir, "named"), newPrinter(out))
 	if err != nil || named.Path() != filepath.Join(dir, "named") {
 		t.Fatalf("asked for a folder named, got %v and %v", named, err)
 	}

@@ -14,7 +14,7 @@ func demos() rundir.Location { return rundir.Location{Parent: os.TempDir(), Pref
 
 // openFolder makes the folder of this demo, and first removes those of earlier ones that were killed before they could. A path is one
 // that the user has chosen.
-func openFolder(path string, t *teller) (*rundir.Dir, error) {
+func openFolder(path string, t *printer) (*rundir.Dir, error) {
 	if path != "" {
 		return rundir.Use(path)
 	}

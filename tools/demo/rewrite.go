@@ -19,7 +19,7 @@ import (
 // user's, the cluster role keeps only what reads, and the right to write is given for the demo's own nodes by name and for
 // Services and events in the demo's namespace: the API server itself then refuses every other write.
 func (c *cluster) rewrite() func([]byte) ([]byte, error) {
-	if !c.guest {
+	if !c.external {
 		return nil
 	}
 	return func(manifest []byte) ([]byte, error) {
@@ -48,11 +48,11 @@ func (c *cluster) restrict(object *unstructured.Unstructured, out io.Writer) err
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[guestKey] = "true"
+	labels[externalKey] = "true"
 	object.SetLabels(labels)
 	if kind := object.GetKind(); (kind == "Role" || kind == "RoleBinding") && object.GetName() == c.release() {
 		// They are about the lease, which is the demo's own.
-		object.SetNamespace(guestNamespace)
+		object.SetNamespace(externalNamespace)
 	}
 	switch object.GetKind() {
 	case "DaemonSet":
@@ -72,7 +72,7 @@ func ownLease(object *unstructured.Unstructured, out io.Writer) error {
 	}
 	for i := range workload.Spec.Template.Spec.Containers {
 		container := &workload.Spec.Template.Spec.Containers[i]
-		container.Args = append(container.Args, "--leader-elect-resource-namespace="+guestNamespace)
+		container.Args = append(container.Args, "--leader-elect-resource-namespace="+externalNamespace)
 	}
 	return emit(out, workload)
 }
@@ -84,7 +84,7 @@ func (c *cluster) narrow(object *unstructured.Unstructured, out io.Writer) error
 		return fmt.Errorf("reading cluster role %s: %w", object.GetName(), err)
 	}
 	local := rbacv1.Role{TypeMeta: role.TypeMeta, ObjectMeta: *role.ObjectMeta.DeepCopy()}
-	local.Kind, local.Name, local.Namespace = "Role", role.Name+"-writes", guestNamespace
+	local.Kind, local.Name, local.Namespace = "Role", role.Name+"-writes", externalNamespace
 	role.Rules, local.Rules = c.split(role.Rules)
 	return errors.Join(emit(out, role), emit(out, local), emit(out, c.bindingOf(local)))
 }
@@ -133,7 +133,7 @@ func (c *cluster) bindingOf(role rbacv1.Role) rbacv1.RoleBinding {
 	binding := rbacv1.RoleBinding{TypeMeta: role.TypeMeta, ObjectMeta: *role.ObjectMeta.DeepCopy()}
 	binding.Kind = "RoleBinding"
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
-	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: c.release(), Namespace: guestNamespace}}
+	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: c.release(), Namespace: externalNamespace}}
 	return binding
 }
 

@@ -23,7 +23,7 @@ const (
 // stage is everything that runs while the story is told.
 type stage struct {
 	options  Options
-	tell     *teller
+	tell     *printer
 	folder   *rundir.Dir
 	programs programs
 	undo     []undo
@@ -135,9 +135,9 @@ func (s *stage) addNode(ctx context.Context, name, zone string, controlPlane boo
 
 // lookAround says how to reach what is running.
 func (s *stage) lookAround() {
-	if s.cluster.guest {
-		s.tell.plain("  kubectl --context=%s --namespace=%s get pods,events", s.options.Cluster, guestNamespace)
-		s.tell.plain("  kubectl --context=%s get nodes --selector=%s -o wide", s.options.Cluster, guestKey)
+	if s.cluster.external {
+		s.tell.plain("  kubectl --context=%s --namespace=%s get pods,events", s.options.Cluster, externalNamespace)
+		s.tell.plain("  kubectl --context=%s get nodes --selector=%s -o wide", s.options.Cluster, externalKey)
 	} else {
 		s.tell.plain("  export KUBECONFIG=%s", s.cluster.kubeconfig)
 		s.tell.plain("  kubectl get nodes -o wide")

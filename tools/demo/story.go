@@ -50,7 +50,7 @@ func (s *stage) startServers(ctx context.Context) error {
 		name, zone   string
 		controlPlane bool
 	}{
-		{s.cluster.nodeName("control-plane"), "nl-01a", !s.cluster.guest},
+		{s.cluster.nodeName("control-plane"), "nl-01a", !s.cluster.external},
 		{s.cluster.nodeName("worker-1"), "nl-01b", false},
 		{s.cluster.nodeName("worker-2"), "nl-01c", false},
 	} {
@@ -86,14 +86,14 @@ func (s *stage) install(ctx context.Context) error {
 // their load balancers down, and the namespace last, while the nodes still are there on which its pods end.
 func (s *stage) uninstall(ctx context.Context) error {
 	var failures []error
-	if s.cluster.guest {
+	if s.cluster.external {
 		failures = append(failures, s.cluster.endServices(ctx))
 	}
 	err := chart.Uninstall(ctx, s.cluster.config, s.cluster.release(), s.cluster.systemNamespace, io.Discard)
 	if !errors.Is(err, driver.ErrReleaseNotFound) {
 		failures = append(failures, err)
 	}
-	if s.cluster.guest {
+	if s.cluster.external {
 		failures = append(failures, s.cluster.removeRoles(ctx), s.cluster.removeNamespace(ctx))
 	}
 	return errors.Join(failures...)

@@ -212,7 +212,7 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "second"}, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 81}},
 		}}
-		if _, err := clientOf(t, theirs).CoreV1().Services(guestNamespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		if _, err := clientOf(t, theirs).CoreV1().Services(externalNamespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -274,7 +274,7 @@ func TestEnvironmentChoosesNoCluster(t *testing.T) {
 }
 
 func TestSplitRights(t *testing.T) {
-	c := &cluster{guest: true}
+	c := &cluster{external: true}
 	rule := func(resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}
 	}

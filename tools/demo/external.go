@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// guestNamespace holds everything of the demo in a cluster of the user's own.
-	guestNamespace = "thalassa-ccm-demo"
-	// guestKey labels and taints the demo's nodes there, so that nothing else is scheduled on them.
-	guestKey = "thalassa-ccm-demo"
+	// externalNamespace holds everything of the demo in a cluster of the user's own.
+	externalNamespace = "thalassa-ccm-demo"
+	// externalKey labels and taints the demo's nodes there, so that nothing else is scheduled on them.
+	externalKey = "thalassa-ccm-demo"
 )
 
 // errRefused ends the demo because the user did not agree.
 var errRefused = errors.New("you did not answer yes; nothing was touched")
 
-// knock connects to the user's own cluster and asks whether the demo may happen there. It changes nothing yet.
-func (s *stage) knock(ctx context.Context) (*cluster, error) {
+// preflight connects to the user's own cluster and asks whether the demo may happen there. It changes nothing yet.
+func (s *stage) preflight(ctx context.Context) (*cluster, error) {
 	config, err := userConfig(s.options.Cluster)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (s *stage) knock(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.guest, c.systemNamespace, c.webNamespace = true, guestNamespace, guestNamespace
+	c.external, c.systemNamespace, c.webNamespace = true, externalNamespace, externalNamespace
 	if err := errors.Join(c.noLoadBalancers(ctx), c.noOtherDemo(ctx)); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (c *cluster) noLoadBalancers(ctx context.Context) error {
 		return fmt.Errorf("looking for load balancers in this cluster: %w", err)
 	}
 	for _, service := range services.Items {
-		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Namespace != guestNamespace {
+		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Namespace != externalNamespace {
 			return fmt.Errorf("this cluster has the Service %s/%s of type LoadBalancer, and the demo's nodes would become targets of it: "+
 				"use a cluster without such Services, or make demo without CLUSTER", service.Namespace, service.Name)
 		}
@@ -86,14 +86,14 @@ func (s *stage) enter(ctx context.Context) error {
 	if err := c.clearLeftovers(ctx); err != nil {
 		return err
 	}
-	s.later("namespace "+guestNamespace, c.removeNamespace)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: guestNamespace, Labels: map[string]string{
-		guestKey: "true",
+	s.later("namespace "+externalNamespace, c.removeNamespace)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: externalNamespace, Labels: map[string]string{
+		externalKey: "true",
 		// The chart's pod uses the host network, which stricter levels refuse.
 		"pod-security.kubernetes.io/enforce": "privileged",
 	}}}
 	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
-		return fmt.Errorf("creating namespace %s: %w", guestNamespace, err)
+		return fmt.Errorf("creating namespace %s: %w", externalNamespace, err)
 	}
 	s.tell.say("Using the cluster at %s", c.config.Host)
 	return nil
@@ -112,8 +112,8 @@ func userConfig(name string) (*rest.Config, error) {
 // ask names the cluster and what would happen in it, and waits for the word yes.
 func (s *stage) ask(ctx context.Context, host string) error {
 	s.tell.plain("\nThis uses YOUR cluster: context %q at %s", s.options.Cluster, host)
-	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles and one role binding in kube-system named %s*,", guestNamespace, guestKey)
-	s.tell.plain("and four nodes named %s-*, which run only pods of that namespace. Its cloud controller manager may write", guestKey)
+	s.tell.plain("It creates namespace %s, a Helm release in it, cluster roles and one role binding in kube-system named %s*,", externalNamespace, externalKey)
+	s.tell.plain("and four nodes named %s-*, which run only pods of that namespace. Its cloud controller manager may write", externalKey)
 	s.tell.plain("to nothing but those. Pods of yours that tolerate every taint stay pending on these nodes meanwhile. Do not create")
 	s.tell.plain("other Services of type LoadBalancer until it is over. Everything is removed at the end.")
 	s.tell.plain("Type yes to go on:")
@@ -137,7 +137,7 @@ func (s *stage) ask(ctx context.Context, host string) error {
 // clearLeftovers removes what an earlier demo in this cluster left behind because it was killed.
 func (c *cluster) clearLeftovers(ctx context.Context) error {
 	err := errors.Join(
-		c.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: guestKey}),
+		c.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: externalKey}),
 		c.removeRoles(ctx),
 	)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *cluster) clearLeftovers(ctx context.Context) error {
 
 // removeRoles removes all roles and bindings that carry the demo's label.
 func (c *cluster) removeRoles(ctx context.Context) error {
-	selector := metav1.ListOptions{LabelSelector: guestKey}
+	selector := metav1.ListOptions{LabelSelector: externalKey}
 	roles := c.client.RbacV1()
 	return errors.Join(
 		roles.ClusterRoleBindings().DeleteCollection(ctx, metav1.DeleteOptions{}, selector),
@@ -160,31 +160,31 @@ func (c *cluster) removeRoles(ctx context.Context) error {
 // removeNamespace removes the demo's namespace, if it is the demo's, and waits until it is gone. Services in it lose their
 // finalizer first: nobody is left who would remove it.
 func (c *cluster) removeNamespace(ctx context.Context) error {
-	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, guestNamespace, metav1.GetOptions{})
+	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, externalNamespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking for namespace %s: %w", guestNamespace, err)
+		return fmt.Errorf("looking for namespace %s: %w", externalNamespace, err)
 	}
-	if namespace.Labels[guestKey] != "true" {
-		return fmt.Errorf("namespace %s exists and is not the demo's: it lacks the label %s; rename or remove it", guestNamespace, guestKey)
+	if namespace.Labels[externalKey] != "true" {
+		return fmt.Errorf("namespace %s exists and is not the demo's: it lacks the label %s; rename or remove it", externalNamespace, externalKey)
 	}
 	if err := c.releaseServices(ctx); err != nil {
 		return err
 	}
-	if err := ignoreNotFound(c.client.CoreV1().Namespaces().Delete(ctx, guestNamespace, metav1.DeleteOptions{})); err != nil {
-		return fmt.Errorf("deleting namespace %s: %w", guestNamespace, err)
+	if err := ignoreNotFound(c.client.CoreV1().Namespaces().Delete(ctx, externalNamespace, metav1.DeleteOptions{})); err != nil {
+		return fmt.Errorf("deleting namespace %s: %w", externalNamespace, err)
 	}
-	return until(ctx, "namespace "+guestNamespace+" is gone", func(ctx context.Context) (bool, error) {
-		_, err := c.client.CoreV1().Namespaces().Get(ctx, guestNamespace, metav1.GetOptions{})
+	return until(ctx, "namespace "+externalNamespace+" is gone", func(ctx context.Context) (bool, error) {
+		_, err := c.client.CoreV1().Namespaces().Get(ctx, externalNamespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), ignoreNotFound(err)
 	})
 }
 
 // endServices deletes all Services of the demo's namespace and waits until they are gone.
 func (c *cluster) endServices(ctx context.Context) error {
-	services := c.client.CoreV1().Services(guestNamespace)
+	services := c.client.CoreV1().Services(externalNamespace)
 	list, err := services.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing the demo's Services: %w", err)
@@ -205,7 +205,7 @@ func (c *cluster) endServices(ctx context.Context) error {
 
 // releaseServices takes the finalizers off all Services that are left in the demo's namespace.
 func (c *cluster) releaseServices(ctx context.Context) error {
-	services := c.client.CoreV1().Services(guestNamespace)
+	services := c.client.CoreV1().Services(externalNamespace)
 	list, err := services.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing the demo's Services: %w", err)
@@ -221,46 +221,46 @@ func (c *cluster) releaseServices(ctx context.Context) error {
 
 // release is the name of the Helm release, and of its cluster roles.
 func (c *cluster) release() string {
-	if c.guest {
-		return guestKey
+	if c.external {
+		return externalKey
 	}
 	return releaseName
 }
 
 // nodeName is what a server and its node are called.
 func (c *cluster) nodeName(role string) string {
-	if c.guest {
-		return guestKey + "-" + role
+	if c.external {
+		return externalKey + "-" + role
 	}
 	return "demo-" + role
 }
 
 func (c *cluster) nodeLabels() map[string]string {
-	if !c.guest {
+	if !c.external {
 		return nil
 	}
-	return map[string]string{guestKey: "true"}
+	return map[string]string{externalKey: "true"}
 }
 
 func (c *cluster) nodeTaints() []corev1.Taint {
-	if !c.guest {
+	if !c.external {
 		return nil
 	}
-	return []corev1.Taint{{Key: guestKey, Effect: corev1.TaintEffectNoSchedule}}
+	return []corev1.Taint{{Key: externalKey, Effect: corev1.TaintEffectNoSchedule}}
 }
 
 // podNamespaces are the only ones whose pods the demo's nodes run; nil is all. In the user's cluster, pods of others may be
 // scheduled there, and neither they nor their Secrets are the demo's business.
 func (c *cluster) podNamespaces() []string {
-	if !c.guest {
+	if !c.external {
 		return nil
 	}
-	return []string{guestNamespace}
+	return []string{externalNamespace}
 }
 
 // adapt makes the chart's values fit a cluster with nodes of its own: the workload runs on the demo's first node only.
 func (c *cluster) adapt(values map[string]any) {
-	if !c.guest {
+	if !c.external {
 		return
 	}
 	values["affinity"] = map[string]any{"nodeAffinity": nil}
@@ -270,7 +270,7 @@ func (c *cluster) adapt(values map[string]any) {
 
 // place keeps the example's pods on the demo's nodes.
 func (c *cluster) place(object *unstructured.Unstructured) {
-	if !c.guest || object.GetKind() != "Deployment" {
+	if !c.external || object.GetKind() != "Deployment" {
 		return
 	}
 	var deployment appsv1.Deployment
@@ -278,7 +278,7 @@ func (c *cluster) place(object *unstructured.Unstructured) {
 		return
 	}
 	deployment.Spec.Template.Spec.NodeSelector = c.nodeLabels()
-	deployment.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: guestKey, Operator: corev1.TolerationOpExists}}
+	deployment.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: externalKey, Operator: corev1.TolerationOpExists}}
 	if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&deployment); err == nil {
 		delete(content, "status")
 		object.Object = content

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// teller writes the story as it happens.
-type teller struct {
+// printer writes the story as it happens.
+type printer struct {
 	mu    sync.Mutex
 	w     io.Writer
 	began time.Time
 }
 
-func newTeller(w io.Writer) *teller { return &teller{w: w, began: time.Now()} }
+func newPrinter(w io.Writer) *printer { return &printer{w: w, began: time.Now()} }
 
 // chapter begins a new part of the story.
-func (t *teller) chapter(title string) { t.write("\n== %s\n", title) }
+func (t *printer) chapter(title string) { t.write("\n== %s\n", title) }
 
 // say tells one thing that happened, with the seconds since the beginning.
-func (t *teller) say(format string, args ...any) {
+func (t *printer) say(format string, args ...any) {
 	t.write("  %5.1fs  %s\n", time.Since(t.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // plain writes a line as it is.
-func (t *teller) plain(format string, args ...any) { t.write(format+"\n", args...) }
+func (t *printer) plain(format string, args ...any) { t.write(format+"\n", args...) }
 
-func (t *teller) write(format string, args ...any) {
+func (t *printer) write(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// A reader that went away does not stop the story: what was started must still be removed.
