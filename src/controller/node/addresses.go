@@ -27,7 +27,7 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 		preferred, err := helpers.GetNodeAddressesFromNodeIP(chosen, wanted)
 		if err != nil {
 			d.problems = append(d.problems, Problem{Reason: InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node sets the address %q with --node-ip, which its machine does not have in the cloud. The addresses of the machine are %s, and only these are set on the Node. Correct the kubelet's --node-ip, or give the machine that address.",
-				chosen, inWords(wanted))})
+				chosen, join(wanted))})
 			chooses, preferred = false, confirmed(node.Status.Addresses, wanted)
 		}
 		wanted = preferred
@@ -59,7 +59,7 @@ func sameSet(a, b []corev1.NodeAddress) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(b, func(one corev1.NodeAddress) bool { return !slices.Contains(a, one) })
 }
 
-func inWords(addresses []corev1.NodeAddress) string {
+func join(addresses []corev1.NodeAddress) string {
 	all := make([]string, 0, len(addresses))
 	for _, a := range addresses {
 		all = append(all, a.Address)

@@ -58,7 +58,7 @@ func TestAddresses(t *testing.T) {
 			if diff := cmp.Diff(addresses(tt.want), d.compareAddresses(node, addresses(tt.offered))); diff != "" {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
-			if told := len(d.problems) == 1 && d.problems[0].Reason == InvalidNodeIP; told != tt.problem {
+			if warnings := len(d.problems) == 1 && d.problems[0].Reason == InvalidNodeIP; warnings != tt.problem {
 				t.Errorf("problems %v, want one: %v", d.problems, tt.problem)
 			}
 		})

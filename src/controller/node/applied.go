@@ -43,31 +43,31 @@ func (a applied) String() string {
 	return string(text)
 }
 
-// sealDomain is of labels that kubelets may not write, also of their own Nodes: the admission plug-in NodeRestriction sees to that.
-const sealDomain = "node-restriction.kubernetes.io/"
+// checksumDomain is the domain of labels that the admission plug-in NodeRestriction does not permit kubelets to write.
+const checksumDomain = "node-restriction.kubernetes.io/"
 
-// sealKey is the label that says which record of what was set is ours.
-func sealKey(domain string) string {
-	return sealDomain + strings.ReplaceAll(domain, ".", "-") + "-applied"
+// checksumKey returns the key of the label with the checksum of the last-applied record.
+func checksumKey(domain string) string {
+	return checksumDomain + strings.ReplaceAll(domain, ".", "-") + "-applied"
 }
 
-// sealBytes is how much of the digest is kept: enough that nobody finds another record with it.
-const sealBytes = 16
+// checksumBytes is the length of the checksum: nobody finds another record with the same one.
+const checksumBytes = 16
 
-// seal is the value of the label for a record, "" for none.
-func seal(record string) string {
+// checksum returns the value of the label for a record, "" for none.
+func checksum(record string) string {
 	if record == "" {
 		return ""
 	}
 	digest := sha256.Sum256([]byte(record))
-	return hex.EncodeToString(digest[:sealBytes])
+	return hex.EncodeToString(digest[:checksumBytes])
 }
 
-// recorded is what was set on a Node. A kubelet may write annotations of its Node, so the record counts only with its seal: otherwise
+// recorded is what was set on a Node. A kubelet may write annotations of its Node, so the record counts only with its checksum: otherwise
 // whoever has a machine could have any taint removed that keeps pods away from it. Without one nothing is ours.
-func recorded(node *corev1.Node, domain string) (before applied, genuine bool) {
+func recorded(node *corev1.Node, domain string) (before applied, valid bool) {
 	text := node.Annotations[domain+appliedSuffix]
-	if node.Labels[sealKey(domain)] != seal(text) {
+	if node.Labels[checksumKey(domain)] != checksum(text) {
 		return applied{}, false
 	}
 	before = readApplied(text)

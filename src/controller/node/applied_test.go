@@ -76,10 +76,10 @@ func TestForgedRecord(t *testing.T) {
 		taints = append(taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 	}
 	taints = append(taints, corev1.Taint{Key: "quarantine", Effect: corev1.TaintEffectNoExecute})
-	for name, tt := range map[string]struct{ text, seal string }{
+	for name, tt := range map[string]struct{ text, checksum string }{
 		"no seal":             {all, ""},
-		"the seal of another": {all, seal(`{"labels":{"team":"shop"}}`)},
-		"no record":           {"", seal(all)},
+		"the seal of another": {all, checksum(`{"labels":{"team":"shop"}}`)},
+		"no record":           {"", checksum(all)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, node := writes(t, fresh(), machineA())
@@ -87,8 +87,8 @@ func TestForgedRecord(t *testing.T) {
 			node.Spec.Taints = slices.Clone(taints)
 			wanted := maps.Clone(node.Labels)
 			wasSet(node, tt.text)
-			if node.Labels[testSeal] = tt.seal; tt.seal == "" {
-				delete(node.Labels, testSeal)
+			if node.Labels[testChecksum] = tt.checksum; tt.checksum == "" {
+				delete(node.Labels, testChecksum)
 			}
 			d, _ := compare(node, machineA(), testDomain)
 			if len(d.problems) != 1 || d.problems[0].Reason != InvalidSetting {
@@ -108,7 +108,7 @@ func TestForgedRecord(t *testing.T) {
 	}
 }
 
-// TestRecordNeverReachesWhatIsKubernetes: also one with our seal removes nothing that could not have been set because of it.
+// TestRecordNeverReachesWhatIsKubernetes: also one with our checksum removes nothing that could not have been set because of it.
 func TestRecordNeverReachesWhatIsKubernetes(t *testing.T) {
 	_, node := writes(t, fresh(), machineA())
 	node.Labels["kubernetes.io/arch"], node.Labels[testDomain+"/keep-node"] = "amd64", "true"

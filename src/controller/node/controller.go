@@ -46,9 +46,9 @@ type Options struct {
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two looks at all Nodes.
 	Period time.Duration
-	// Workers is how many Nodes are initialised or changed at a time, Lookers how many are compared at a time by a look at all of them.
+	// Workers is how many Nodes are initialised or changed at a time, Lookers how many are compared at a time by a resync at all of them.
 	Workers, Lookers int
-	// Recorder takes what is told about Nodes; nil makes events of the API server.
+	// Recorder records events about Nodes; nil creates them in the API server.
 	Recorder record.EventRecorder
 }
 
@@ -59,23 +59,23 @@ type Options struct {
 //
 // A Node with which nothing differs costs no write, and no call while the provider's list is young enough.
 type Controller struct {
-	provider  Provider
-	behaviour Behaviour
-	client    kubernetes.Interface
-	nodes     corelisters.NodeLister
-	synced    cache.InformerSynced
-	period    time.Duration
-	workers   int
-	lookers   int
-	recorder  record.EventRecorder
-	metrics   *metrics
-	queue     *priorityqueue.Queue
-	writer    writer
-	tenants   tenants
-	gate      gate
-	newest    newest
-	newcomers newcomers
-	told      event.Filter
+	provider   Provider
+	behaviour  Behaviour
+	client     kubernetes.Interface
+	nodes      corelisters.NodeLister
+	synced     cache.InformerSynced
+	period     time.Duration
+	workers    int
+	lookers    int
+	recorder   record.EventRecorder
+	metrics    *metrics
+	queue      *priorityqueue.Queue
+	writer     writer
+	claims     claims
+	breaker    breaker
+	writeCache writeCache
+	firstSeen  firstSeen
+	warnings   event.Filter
 }
 
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -112,35 +112,35 @@ func (c *Controller) events() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			if node, ok := object.(*corev1.Node); ok {
-				c.newcomers.met(node)
-				c.tenants.settle(node.Name, node.Spec.ProviderID)
+				c.firstSeen.met(node)
+				c.claims.settle(node.Name, node.Spec.ProviderID)
 				c.enqueue(node)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			was, ok := before.(*corev1.Node)
 			is, also := after.(*corev1.Node)
-			if !ok || !also || sameForUs(was, is) {
+			if !ok || !also || sameInput(was, is) {
 				return
 			}
-			c.newcomers.met(is)
+			c.firstSeen.met(is)
 			if is.Spec.ProviderID != "" || was.UID != is.UID {
-				c.tenants.settle(is.Name, is.Spec.ProviderID)
+				c.claims.settle(is.Name, is.Spec.ProviderID)
 			}
 			c.enqueue(is)
 		},
 		DeleteFunc: func(object any) {
 			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-				c.newcomers.forget(name)
-				c.tenants.settle(name, "")
+				c.firstSeen.forget(name)
+				c.claims.settle(name, "")
 				c.queue.Add(name) // which forgets it
 			}
 		},
 	}
 }
 
-// sameForUs says whether nothing differs that this controller looks at, or would put back.
-func sameForUs(was, is *corev1.Node) bool {
+// sameInput says whether nothing differs that this controller reads or writes.
+func sameInput(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && maps.Equal(was.Labels, is.Labels) && maps.Equal(was.Annotations, is.Annotations) &&
 		slices.EqualFunc(was.Spec.Taints, is.Spec.Taints, func(a, b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value }) &&
 		slices.Equal(was.Status.Addresses, is.Status.Addresses)
@@ -155,11 +155,11 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
 		return
 	}
-	workerpool.Work(ctx, c.queue, c.workers, c.serve, c.patrol)
+	workerpool.Work(ctx, c.queue, c.workers, c.reconcile, c.resyncPeriodically)
 }
 
-// patrol looks at all Nodes every period, until ctx ends.
-func (c *Controller) patrol(ctx context.Context) {
+// resyncPeriodically runs resync every period, until ctx ends.
+func (c *Controller) resyncPeriodically(ctx context.Context) {
 	tick := time.NewTicker(c.period)
 	defer tick.Stop()
 	for {
@@ -168,24 +168,24 @@ func (c *Controller) patrol(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		c.look(ctx)
+		c.resync(ctx)
 	}
 }
 
-// look compares all initialised Nodes with their machines, and queues those that differ, or of which there is something to tell.
-func (c *Controller) look(ctx context.Context) {
+// resync compares all initialised Nodes with their machines, and queues those that differ or have new warnings.
+func (c *Controller) resync(ctx context.Context) {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil { // a cache does not fail
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed")
 		return
 	}
 	workqueue.ParallelizeUntil(ctx, c.lookers, len(nodes), func(at int) {
-		node := c.newest.of(nodes[at])
+		node := c.writeCache.of(nodes[at])
 		if waiting(node) || c.foreign(node) {
 			return // the former are in the queue
 		}
 		d, err := c.difference(ctx, node)
-		if err == nil && d.none() && c.told.Known(node.Name, noticesOf(node, d.problems)) {
+		if err == nil && d.none() && c.warnings.Known(node.Name, warningsOf(node, d.problems)) {
 			return
 		}
 		if problem, ok := errors.AsType[*Problem](err); ok && problem.ofCloud() {
@@ -193,7 +193,7 @@ func (c *Controller) look(ctx context.Context) {
 		}
 		c.enqueue(node)
 	})
-	if ctx.Err() == nil && c.gate.open() {
+	if ctx.Err() == nil && c.breaker.open() {
 		c.metrics.looked.SetToCurrentTime()
 	}
 }

@@ -21,25 +21,25 @@ import (
 
 // TestNodeIsInitialised: with two writes, one event, and nothing after that, however long.
 func TestNodeIsInitialised(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.start()
 		r.join("a")
 		r.pass(time.Second)
 		r.initialised("a")
 		r.want("writes", r.written(), "a status, a")
-		r.want("events", strings.Join(r.told(), "\n"), "Normal Synced Node synced successfully")
+		r.want("events", strings.Join(r.warnings(), "\n"), "Normal Synced Node synced successfully")
 		r.want("addresses", len(r.node("a").Status.Addresses), 2)
 		r.want("other taints", len(r.node("a").Spec.Taints), 1)
 		version := r.cluster.Version()
-		r.pass(3 * keepPeriod)
+		r.pass(3 * resyncPeriod)
 		r.want("changes later on", r.cluster.Version(), version)
-		r.want("events later on", len(r.told()), 0)
+		r.want("events later on", len(r.warnings()), 0)
 	})
 }
 
 // TestAddressesOfTheKubeletAreEnough: a kubelet that knows all its addresses leaves one write.
 func TestAddressesOfTheKubeletAreEnough(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
 		r.register("a", func(n *corev1.Node) { n.Status.Addresses = addresses("host a, in 10.0.0.1") })
 		r.start()
@@ -51,7 +51,7 @@ func TestAddressesOfTheKubeletAreEnough(t *testing.T) {
 // TestNodesAreKeptTrue: what a machine has changed to is written with the next look, and what somebody changed at once; each with one
 // write.
 func TestNodesAreKeptTrue(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.join("a", "b")
 		r.start()
 		r.written()
@@ -59,7 +59,7 @@ func TestNodesAreKeptTrue(t *testing.T) {
 			m.Type, m.Labels = "large", map[string]string{"team": "shop"}
 			m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1")
 		})
-		r.pass(keepPeriod)
+		r.pass(resyncPeriod)
 		r.initialised("a", "b")
 		r.want("writes after a resize", r.written(), "a status")
 		r.want("type", r.node("a").Labels[corev1.LabelInstanceType], "large")
@@ -70,7 +70,7 @@ func TestNodesAreKeptTrue(t *testing.T) {
 		r.want("writes after a change by hand", r.written(), "b")
 
 		r.machine("a", func(m *Machine) { m.Labels = nil })
-		r.pass(keepPeriod)
+		r.pass(resyncPeriod)
 		_, labelled := r.node("a").Labels["team"]
 		_, recorded := r.node("a").Annotations[testRecord]
 		r.want("label and record are left", labelled || recorded, false)
@@ -80,13 +80,13 @@ func TestNodesAreKeptTrue(t *testing.T) {
 
 // TestDualStackNodesAreNotWritten: k8s.io/cloud-provider patches each of them in each cycle.
 func TestDualStackNodesAreNotWritten(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("a", func(m *Machine) { m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1, out 192.0.2.1") })
 		r.register("a", nil)
 		r.start()
 		r.want("writes", r.written(), "a status, a")
 		r.machine("a", func(m *Machine) { slices.Reverse(m.Addresses) })
-		r.pass(3 * keepPeriod)
+		r.pass(3 * resyncPeriod)
 		r.want("writes in three cycles", r.written(), "")
 	})
 }
@@ -96,9 +96,9 @@ func TestDualStackNodesAreNotWritten(t *testing.T) {
 func TestWhyANodeIsNotInitialised(t *testing.T) {
 	for _, reason := range []string{MachineNotFound, MachineAmbiguous, MachineElsewhere, MachineNoAddress, MachineReplaced, InvalidSetting, CloudRefused, CloudNotReachable} {
 		t.Run(reason, func(t *testing.T) {
-			inKeep(t, func(r *keepRig) {
+			inBubble(t, func(r *rig) {
 				var attempts atomic.Int64
-				r.ground.err = func(string) error {
+				r.fakeCloud.err = func(string) error {
 					message := "because"
 					if attempt := attempts.Add(1); reason == CloudRefused || reason == CloudNotReachable {
 						message = fmt.Sprint("because of ", attempt)
@@ -117,7 +117,7 @@ func TestWhyANodeIsNotInitialised(t *testing.T) {
 				r.want("events after an hour", r.toldOf(), "1 "+reason)
 				r.want("writes", r.written(), "")
 				r.want("waiting", value(r, r.controller, "node_keeper_uninitialised", ""), 1.0)
-				r.ground.set(func(g *ground) { g.err = nil })
+				r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
 				r.pass(maxRetryDelay + time.Second)
 				r.initialised("a")
 				r.want("events at the end", r.toldOf(), "1 Synced")
@@ -150,32 +150,32 @@ func value(t interface {
 	return 0
 }
 
-// TestErrorWithoutAReason: an error that says nothing about what to do is told, too.
+// TestErrorWithoutAReason: an error that says nothing about what to do becomes an event, too.
 func TestErrorWithoutAReason(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		attempt := 0
-		r.ground.err = func(string) error { attempt++; return fmt.Errorf("attempt %d failed", attempt) }
+		r.fakeCloud.err = func(string) error { attempt++; return fmt.Errorf("attempt %d failed", attempt) }
 		r.join("a")
 		r.start()
 		r.pass(time.Minute)
-		r.want("events", strings.Join(r.told(), "\n"), "Warning MachineNotKnown attempt 1 failed")
-		r.ground.set(func(g *ground) { g.err = nil })
+		r.want("events", strings.Join(r.warnings(), "\n"), "Warning MachineNotKnown attempt 1 failed")
+		r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
 		r.pass(maxRetryDelay)
 		r.initialised("a")
 	})
 }
 
-// TestCloudAwayCostsLittle: while the cloud gives no answer, one Node asks for all, and only those that wait are told.
+// TestCloudAwayCostsLittle: while the cloud gives no answer, one Node asks for all, and only those that wait get an event.
 func TestCloudAwayCostsLittle(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		for i := range 100 {
 			r.join(fmt.Sprint("old-", i))
 		}
 		r.start()
 		r.pass(time.Minute)
-		r.told()
+		r.warnings()
 		r.written()
-		r.ground.set(func(g *ground) {
+		r.fakeCloud.set(func(g *fakeCloud) {
 			g.err = func(string) error { return &Problem{Reason: CloudNotReachable, Message: "no answer"} }
 			g.finds = 0
 		})
@@ -184,18 +184,18 @@ func TestCloudAwayCostsLittle(t *testing.T) {
 			r.change(fmt.Sprint("old-", i), func(n *corev1.Node) { n.Labels["x"] = "y" })
 		}
 		r.pass(10 * time.Minute)
-		if r.ground.finds > 30 {
-			t.Errorf("%d attempts in 10 minutes", r.ground.finds)
+		if r.fakeCloud.finds > 30 {
+			t.Errorf("%d attempts in 10 minutes", r.fakeCloud.finds)
 		}
 		r.want("events", r.toldOf(), "100 CloudNotReachable")
 		r.want("writes", r.written(), "")
 		looked := testutil.ToFloat64(r.controller.metrics.looked)
-		r.ground.set(func(g *ground) { g.err = nil })
+		r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
 		r.pass(maxRetryDelay + time.Minute)
 		for i := range 100 {
 			r.initialised(fmt.Sprint("new-", i))
 		}
-		r.pass(keepPeriod)
+		r.pass(resyncPeriod)
 		if testutil.ToFloat64(r.controller.metrics.looked) <= looked {
 			t.Error("no complete look after the end")
 		}
@@ -204,33 +204,33 @@ func TestCloudAwayCostsLittle(t *testing.T) {
 
 // TestForeignNodesAreLeftAlone: those of another cloud, and those that never asked for one, whatever machine is called like them.
 func TestForeignNodesAreLeftAlone(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("other", nil)
 		r.register("other", func(n *corev1.Node) { n.Spec.ProviderID = "elsewhere://1" })
 		r.machine("guest", nil)
-		r.register("guest", func(n *corev1.Node) { handsOff(n); n.Status.Addresses = addresses("host guest, in 172.16.0.1") })
-		r.register("unknown", handsOff)
+		r.register("guest", func(n *corev1.Node) { keptNode(n); n.Status.Addresses = addresses("host guest, in 172.16.0.1") })
+		r.register("unknown", keptNode)
 		r.start()
-		r.pass(2 * keepPeriod)
+		r.pass(2 * resyncPeriod)
 		r.want("writes", r.written(), "")
-		r.want("events", len(r.told()), 0)
+		r.want("events", len(r.warnings()), 0)
 	})
 }
 
 // TestTaintRemovedByHand: a Node that has an address of its machine is that machine, and gets its provider ID.
 func TestTaintRemovedByHand(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
-		r.register("a", func(n *corev1.Node) { handsOff(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+		r.register("a", func(n *corev1.Node) { keptNode(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
 		r.start()
 		r.initialised("a")
 		r.want("writes", r.written(), "a")
 	})
 }
 
-// TestUsersSettingsStay: labels and taints that somebody else set are neither changed nor removed, and that is told once.
+// TestUsersSettingsStay: labels and taints that somebody else set are neither changed nor removed, and that is one event.
 func TestUsersSettingsStay(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("a", func(m *Machine) {
 			m.Labels = map[string]string{"team": "cloud", "zone": "1"}
 			m.Taints = []corev1.Taint{{Key: "gpu", Value: "cloud", Effect: corev1.TaintEffectNoSchedule}}
@@ -240,22 +240,22 @@ func TestUsersSettingsStay(t *testing.T) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "gpu", Value: "hand", Effect: corev1.TaintEffectNoSchedule})
 		})
 		r.start()
-		r.pass(2 * keepPeriod)
+		r.pass(2 * resyncPeriod)
 		node := r.node("a")
 		r.want("label", node.Labels["team"], "hand")
 		r.want("record", node.Annotations[testRecord], `{"labels":{"zone":"1"}}`)
 		r.want("taint", node.Spec.Taints[len(node.Spec.Taints)-1].Value, "hand")
 		r.want("events", r.toldOf(), "2 InvalidSetting, 1 Synced")
 		r.machine("a", func(m *Machine) { m.Labels, m.Taints = nil, nil })
-		r.pass(keepPeriod)
+		r.pass(resyncPeriod)
 		r.want("label at the end", r.node("a").Labels["team"], "hand")
 		r.want("taints at the end", len(r.node("a").Spec.Taints), 2)
 	})
 }
 
-// TestConflictsAreTriedAgain: others write Nodes, too; nobody is told.
+// TestConflictsAreTriedAgain: others write Nodes, too; there is no event.
 func TestConflictsAreTriedAgain(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.join("a")
 		conflicts := 0
 		r.refuse = func(what string) *http.Response {
@@ -274,7 +274,7 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 
 // TestTaintsOfOthersAreNotLost: the list of taints is written as a whole, so that one which is set meanwhile must make the write fail.
 func TestTaintsOfOthersAreNotLost(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.join("a")
 		once := false
 		r.refuse = func(what string) *http.Response {
@@ -295,7 +295,7 @@ func TestTaintsOfOthersAreNotLost(t *testing.T) {
 
 // TestCrashBetweenTheWrites: the taint is still there, and the next process finishes.
 func TestCrashBetweenTheWrites(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.join("a")
 		r.refuse = func(what string) *http.Response {
 			if what == "a status" {
@@ -314,17 +314,17 @@ func TestCrashBetweenTheWrites(t *testing.T) {
 	})
 }
 
-// TestAPIServerRefuses: that is told, for it does not mend itself, and tried again.
+// TestAPIServerRefuses: a refusal becomes an event, and the write is tried again.
 func TestAPIServerRefuses(t *testing.T) {
 	for status, reason := range map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid} {
-		inKeep(t, func(r *keepRig) {
+		inBubble(t, func(r *rig) {
 			r.join("a")
 			r.refusing(status, reason)
 			r.start()
 			r.pass(10 * time.Minute)
-			told := r.told()
-			if len(told) != 1 || !strings.Contains(told[0], "Warning NodeNotWritten") || !strings.Contains(told[0], "as the test wants") {
-				t.Errorf("told %q", told)
+			warnings := r.warnings()
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "Warning NodeNotWritten") || !strings.Contains(warnings[0], "as the test wants") {
+				t.Errorf("told %q", warnings)
 			}
 			if attempts := len(strings.Split(r.written(), ", ")); attempts > 20 {
 				t.Errorf("%d attempts", attempts)
@@ -338,7 +338,7 @@ func TestAPIServerRefuses(t *testing.T) {
 
 // TestNodeRegisteredAnew: a patch is for one Node, and not for another one of its name.
 func TestNodeRegisteredAnew(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.join("a")
 		once := false
 		r.refuse = func(what string) *http.Response {
@@ -363,14 +363,14 @@ func TestNodeRegisteredAnew(t *testing.T) {
 
 // TestTwoNodesOfOneMachine: the second is refused, until the first is gone.
 func TestTwoNodesOfOneMachine(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.join("a")
 		r.start()
-		r.machine("b", func(m *Machine) { m.ProviderID = groundScheme + "a" })
-		r.machine("c", func(m *Machine) { m.ProviderID = groundScheme + "a" })
-		r.told()
+		r.machine("b", func(m *Machine) { m.ProviderID = fakeScheme + "a" })
+		r.machine("c", func(m *Machine) { m.ProviderID = fakeScheme + "a" })
+		r.warnings()
 		r.register("b", nil)
-		r.register("c", func(n *corev1.Node) { n.Spec.ProviderID = groundScheme + "a" })
+		r.register("c", func(n *corev1.Node) { n.Spec.ProviderID = fakeScheme + "a" })
 		r.pass(time.Minute)
 		r.want("events", r.toldOf(), "2 MachineTaken")
 		r.want("waits", waiting(r.node("b")) && waiting(r.node("c")), true)
@@ -381,19 +381,19 @@ func TestTwoNodesOfOneMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.pass(maxRetryDelay + time.Second)
-		r.want("provider ID", r.node("b").Spec.ProviderID, groundScheme+"a")
+		r.want("provider ID", r.node("b").Spec.ProviderID, fakeScheme+"a")
 		r.want("waits at the end", waiting(r.node("b")), false)
 	})
 }
 
 // TestTwoNodesClaimOneMachineAtOnce: one of them gets it.
 func TestTwoNodesClaimOneMachineAtOnce(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		for _, name := range []string{"a", "b", "c"} {
-			r.machine(name, func(m *Machine) { m.ProviderID = groundScheme + "one" })
+			r.machine(name, func(m *Machine) { m.ProviderID = fakeScheme + "one" })
 			r.register(name, nil)
 		}
-		r.startWith(r.ground, 3)
+		r.startWith(r.fakeCloud, 3)
 		r.pass(time.Minute)
 		var got []string
 		for _, node := range r.cluster.Nodes() {
@@ -408,10 +408,10 @@ func TestTwoNodesClaimOneMachineAtOnce(t *testing.T) {
 
 // TestWaitingNodesComeFirst: a thousand that are to be brought up to date keep no new one waiting.
 func TestWaitingNodesComeFirst(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		for i := range 50 {
 			r.machine(fmt.Sprint("old-", i), nil)
-			r.register(fmt.Sprint("old-", i), func(n *corev1.Node) { handsOff(n); n.Spec.ProviderID = groundScheme + n.Name })
+			r.register(fmt.Sprint("old-", i), func(n *corev1.Node) { keptNode(n); n.Spec.ProviderID = fakeScheme + n.Name })
 		}
 		r.join("z")
 		r.start()
@@ -424,14 +424,14 @@ func TestWaitingNodesComeFirst(t *testing.T) {
 
 // TestNodeIPThatIsNone: an initialised Node has only addresses of its machine, whatever its kubelet asks for, and everything else stays true.
 func TestNodeIPThatIsNone(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
 		r.register("a", withNodeIP("10.0.0.1"))
 		r.start()
 		r.initialised("a")
-		r.told()
+		r.warnings()
 		r.machine("a", func(m *Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.9"), "large" })
-		r.pass(keepPeriod)
+		r.pass(resyncPeriod)
 		r.want("events", r.toldOf(), "1 InvalidNodeIP")
 		r.want("type", r.node("a").Labels[corev1.LabelInstanceTypeStable], "large")
 		r.hasAddresses("a", "host a, in 10.0.0.9")
@@ -442,7 +442,7 @@ func TestNodeIPThatIsNone(t *testing.T) {
 		r.pass(time.Second)
 		r.hasAddresses("a", "in 10.0.0.9, host a")
 		r.written()
-		r.pass(2 * keepPeriod)
+		r.pass(2 * resyncPeriod)
 		r.want("writes when nothing changes", r.written(), "")
 		r.change("a", withNodeIP("fd00::9"))
 		r.pass(time.Second)
@@ -451,7 +451,7 @@ func TestNodeIPThatIsNone(t *testing.T) {
 }
 
 // hasAddresses says what addresses a Node should have, in this order.
-func (r *keepRig) hasAddresses(name, want string) {
+func (r *rig) hasAddresses(name, want string) {
 	r.Helper()
 	if diff := cmp.Diff(addresses(want), r.node(name).Status.Addresses); diff != "" {
 		r.Errorf("addresses of %s (-want +got):\n%s", name, diff)
@@ -461,20 +461,20 @@ func (r *keepRig) hasAddresses(name, want string) {
 // TestAnswersAreNewerThanTheNode: a machine is found by name only in what the cloud said after this process met the Node, not after the
 // one of that name before it; of a Node with a provider ID everything is good enough.
 func TestAnswersAreNewerThanTheNode(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
 		r.start()
 		for range 2 {
 			met := time.Now()
-			r.ground.set(func(g *ground) { g.err = func(string) error { return &Problem{Reason: MachineNotFound} } })
+			r.fakeCloud.set(func(g *fakeCloud) { g.err = func(string) error { return &Problem{Reason: MachineNotFound} } })
 			r.register("a", nil)
 			r.pass(10 * time.Minute)
-			r.want("while it is not found", r.ground.since["a"], met)
-			r.ground.set(func(g *ground) { g.err = nil })
+			r.want("while it is not found", r.fakeCloud.since["a"], met)
+			r.fakeCloud.set(func(g *fakeCloud) { g.err = nil })
 			r.pass(maxRetryDelay)
 			r.initialised("a")
-			r.pass(keepPeriod)
-			r.want("once it is initialised", r.ground.since["a"], time.Time{})
+			r.pass(resyncPeriod)
+			r.want("once it is initialised", r.fakeCloud.since["a"], time.Time{})
 			if err := r.cluster.Delete(r.node("a")); err != nil {
 				t.Fatal(err)
 			}
@@ -483,50 +483,50 @@ func TestAnswersAreNewerThanTheNode(t *testing.T) {
 	})
 }
 
-// TestWhatAllNodesHaveIsToldSlowly: a cause that is common to all makes no flood of events, and is told of each in the end. The metric
+// TestWhatAllNodesHaveIsToldSlowly: a cause that is common to all makes no flood of events, and each gets its event in the end. The metric
 // knows of all at once.
 func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		const all = 200
 		for i := range all {
 			r.join(fmt.Sprint("n-", i))
 		}
-		r.startWith(r.ground, 4)
+		r.startWith(r.fakeCloud, 4)
 		r.pass(time.Minute)
-		r.told()
+		r.warnings()
 		for i := range all {
 			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Labels = map[string]string{"kubernetes.io/os": "plan9"} })
 		}
-		told := 0
+		warnings := 0
 		for range 20 {
-			r.pass(keepPeriod)
-			now := len(r.told())
+			r.pass(resyncPeriod)
+			now := len(r.warnings())
 			if now > 2*event.Burst+1 {
-				t.Errorf("%d events in %s", now, keepPeriod)
+				t.Errorf("%d events in %s", now, resyncPeriod)
 			}
-			told += now
+			warnings += now
 			r.want("metric", value(r, r.controller, "node_keeper_problems", InvalidSetting), float64(all))
-			if told == all {
+			if warnings == all {
 				return
 			}
 		}
-		t.Errorf("%d Nodes are told, want %d", told, all)
+		t.Errorf("%d Nodes are told, want %d", warnings, all)
 	})
 }
 
-// TestWhatTheCloudDoesNotPermit is told once for all Nodes that are initialised, and counted for each.
+// TestWhatTheCloudDoesNotPermit becomes one event for all Nodes that are initialised, and is counted for each.
 func TestWhatTheCloudDoesNotPermit(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		for i := range 10 {
 			r.join(fmt.Sprint("n-", i))
 		}
 		r.start()
 		r.pass(time.Minute)
-		r.told()
+		r.warnings()
 		for i := range 10 {
 			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Problems = []Problem{{Reason: CloudRefused, Message: "no types"}} })
 		}
-		r.pass(keepPeriod)
+		r.pass(resyncPeriod)
 		r.want("events", r.toldOf(), "1 CloudRefused")
 		r.want("metric", value(r, r.controller, "node_keeper_problems", CloudRefused), 10.0)
 		r.pass(30 * time.Minute)
@@ -538,17 +538,17 @@ func TestWhatTheCloudDoesNotPermit(t *testing.T) {
 
 // TestLookCostsNothing: a thousand Nodes that are as they should be are not even queued.
 func TestLookCostsNothing(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		for i := range 1000 {
 			r.join(fmt.Sprint("n-", i))
 		}
-		r.startWith(r.ground, 4)
+		r.startWith(r.fakeCloud, 4)
 		r.pass(time.Minute)
 		r.written()
-		r.ground.set(func(g *ground) { g.finds = 0 })
-		r.pass(keepPeriod)
+		r.fakeCloud.set(func(g *fakeCloud) { g.finds = 0 })
+		r.pass(resyncPeriod)
 		r.want("writes", r.written(), "")
-		r.want("questions", r.ground.finds, 1000)
+		r.want("questions", r.fakeCloud.finds, 1000)
 	})
 }
 
@@ -576,8 +576,8 @@ func TestDescribedMetrics(t *testing.T) {
 
 // TestGate: it lets one caller try when its pause is over.
 func TestGate(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
-		var g gate
+	inBubble(t, func(r *rig) {
+		var g breaker
 		away := &Problem{Reason: CloudNotReachable}
 		for _, err := range []error{nil, errors.New("odd"), &Problem{Reason: MachineNotFound}} {
 			if g.note(err); g.closed() != nil || !g.open() {

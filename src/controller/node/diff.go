@@ -94,7 +94,7 @@ func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
 		value := wanted[key]
 		switch {
 		case len(validation.IsValidLabelValue(value)) > 0:
-			d.complain("The cloud says %q for the label %s, which is not a valid value of a label. The label does not change.", value, key)
+			d.addProblem("The cloud says %q for the label %s, which is not a valid value of a label. The label does not change.", value, key)
 		case node.Labels[key] != value:
 			d.labels[key] = &value
 		}
@@ -103,16 +103,16 @@ func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
 
 // compareExtras compares the labels and taints beside the standard ones.
 func (d *difference) compareExtras(node *corev1.Node, machine Machine) {
-	before, genuine := recorded(node, d.domain)
-	if !genuine {
-		d.complain("The annotation %s of this Node, or the label %s, was changed by another program or user. Therefore it is unknown which labels and taints were copied from its machine. Both are written again. Remove labels and taints by hand that the machine does not have any more.",
-			d.domain+appliedSuffix, sealKey(d.domain))
+	before, valid := recorded(node, d.domain)
+	if !valid {
+		d.addProblem("The annotation %s of this Node, or the label %s, was changed by another program or user. Therefore it is unknown which labels and taints were copied from its machine. Both are written again. Remove labels and taints by hand that the machine does not have any more.",
+			d.domain+appliedSuffix, checksumKey(d.domain))
 	}
 	labels := d.mergeLabels(node, machine, before.Labels)
 	taints := d.mergeTaints(node, machine, before.Taints)
 	record := applied{Labels: labels, Taints: taints}.String()
 	change(d.annotations, node.Annotations, d.domain+appliedSuffix, record)
-	change(d.labels, node.Labels, sealKey(d.domain), seal(record))
+	change(d.labels, node.Labels, checksumKey(d.domain), checksum(record))
 }
 
 // change notes what makes a label or annotation what it should be; "" is that there is none.
@@ -145,7 +145,7 @@ func (d *difference) mergeLabels(node *corev1.Node, machine Machine, before map[
 		d.labels[key] = nil
 	}
 	for _, key := range m.foreign {
-		d.complain("The machine of this Node requests the label %s=%s, but another program or user set it to %q. The label does not change. To use the machine's value, remove the label from the Node.",
+		d.addProblem("The machine of this Node requests the label %s=%s, but another program or user set it to %q. The label does not change. To use the machine's value, remove the label from the Node.",
 			key, wanted[key], node.Labels[key])
 	}
 	return m.applied
@@ -164,7 +164,7 @@ func (d *difference) mergeTaints(node *corev1.Node, machine Machine, before map[
 	}
 	m := merge(have, wanted, before)
 	for _, key := range m.foreign {
-		d.complain("The machine of this Node requests the taint %s with the value %q, but another program or user set it to %q. The taint does not change. To use the machine's value, remove the taint from the Node.",
+		d.addProblem("The machine of this Node requests the taint %s with the value %q, but another program or user set it to %q. The taint does not change. To use the machine's value, remove the taint from the Node.",
 			key, wanted[key], have[key])
 	}
 	d.retaint(node, m)
@@ -197,7 +197,7 @@ func (d *difference) effective(taint corev1.Taint) bool {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 		return true
 	}
-	d.complain("The machine of this Node requests the taint %s with the effect %q, which does not exist. Use %s, %s or %s.",
+	d.addProblem("The machine of this Node requests the taint %s with the effect %q, which does not exist. Use %s, %s or %s.",
 		taint.Key, taint.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 	return false
 }
@@ -206,13 +206,13 @@ func (d *difference) effective(taint corev1.Taint) bool {
 func (d *difference) permitted(kind, key, value string) bool {
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
-		d.complain("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not allow: %s.", kind, key, value, wrong[0])
+		d.addProblem("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not allow: %s.", kind, key, value, wrong[0])
 		return false
 	case key == d.domain+"/"+optout.Keep:
-		d.complain("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be set in this way. Set it on the Node itself.", kind, key)
+		d.addProblem("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be set in this way. Set it on the Node itself.", kind, key)
 		return false
 	case kubernetesOwn(key):
-		d.complain("The machine of this Node requests the %s %s, which is reserved for Kubernetes. Of the reserved domains, only %s/ can be set in this way.", kind, key, roleDomain)
+		d.addProblem("The machine of this Node requests the %s %s, which is reserved for Kubernetes. Of the reserved domains, only %s/ can be set in this way.", kind, key, roleDomain)
 		return false
 	}
 	return true
@@ -231,6 +231,6 @@ func inDomain(domain, parent string) bool {
 	return domain == parent || strings.HasSuffix(domain, "."+parent)
 }
 
-func (d *difference) complain(format string, values ...any) {
+func (d *difference) addProblem(format string, values ...any) {
 	d.problems = append(d.problems, Problem{Reason: InvalidSetting, Message: fmt.Sprintf(format, values...)})
 }

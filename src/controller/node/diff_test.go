@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	testDomain = "example.com"
-	testRecord = testDomain + "/applied"
-	testSeal   = "node-restriction.kubernetes.io/example-com-applied"
+	testDomain   = "example.com"
+	testRecord   = testDomain + "/applied"
+	testChecksum = "node-restriction.kubernetes.io/example-com-applied"
 )
 
 // wasSet gives a Node the record of what was set on it, as a write of ours does.
@@ -22,7 +22,7 @@ func wasSet(node *corev1.Node, text string) {
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
 	}
-	node.Labels[testSeal], node.Annotations = seal(text), map[string]string{testRecord: text}
+	node.Labels[testChecksum], node.Annotations = checksum(text), map[string]string{testRecord: text}
 }
 
 // fresh is a Node as a kubelet registers it.
@@ -45,10 +45,10 @@ func machineA() Machine {
 const allStandard = `"beta.kubernetes.io/instance-type":"small","failure-domain.beta.kubernetes.io/region":"r1","failure-domain.beta.kubernetes.io/zone":"z1",` +
 	`"node.kubernetes.io/instance-type":"small","topology.kubernetes.io/region":"r1","topology.kubernetes.io/zone":"z1"`
 
-// sealed and unsealed are the label of a record, as it is sent.
-func sealed(text string) string { return `"` + testSeal + `":"` + seal(text) + `"` }
+// checksumLabel and noChecksum are the label of a record, as it is sent.
+func checksumLabel(text string) string { return `"` + testChecksum + `":"` + checksum(text) + `"` }
 
-const unsealed = `"` + testSeal + `":null`
+const noChecksum = `"` + testChecksum + `":null`
 
 // writes are the patches that make the Node what the machine wants, as they are sent, and what the Node is then.
 func writes(t *testing.T, node *corev1.Node, machine Machine) (patches []string, after *corev1.Node) {
@@ -135,28 +135,28 @@ func TestWrites(t *testing.T) {
 		"another address and type, in one": {nil, func(m *Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.2"), "large" },
 			[]string{`status ` + head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}},"status":{"addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.2"}]}}`}},
 		"a label": {nil, func(m *Machine) { m.Labels = map[string]string{"team": "shop"} },
-			[]string{head + `,"labels":{` + sealed(`{"labels":{"team":"shop"}}`) + `,"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
+			[]string{head + `,"labels":{` + checksumLabel(`{"labels":{"team":"shop"}}`) + `,"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
 		"a label less": {func(n *corev1.Node) {
 			n.Labels["team"] = "shop"
 			wasSet(n, `{"labels":{"team":"shop"}}`)
 		},
-			nil, []string{head + `,"labels":{` + unsealed + `,"team":null},"annotations":{"example.com/applied":null}}}`}},
+			nil, []string{head + `,"labels":{` + noChecksum + `,"team":null},"annotations":{"example.com/applied":null}}}`}},
 		"a label that is not known now": {func(n *corev1.Node) {
 			n.Labels["cpus"] = "4"
 			wasSet(n, `{"labels":{"cpus":"4"}}`)
 		},
 			func(m *Machine) { m.Unsure = []string{"cpus", "memory"} }, nil},
 		"a taint": {nil, func(m *Machine) { m.Taints = []corev1.Taint{gpu} },
-			[]string{head + `,"labels":{` + sealed(`{"taints":{"gpu:NoSchedule":"yes"}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"yes\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","value":"yes","effect":"NoSchedule"}]}}`}},
+			[]string{head + `,"labels":{` + checksumLabel(`{"taints":{"gpu:NoSchedule":"yes"}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"yes\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","value":"yes","effect":"NoSchedule"}]}}`}},
 		"another value of a taint": {func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, gpu)
 			wasSet(n, `{"taints":{"gpu:NoSchedule":"yes"}}`)
 		}, func(m *Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} },
-			[]string{head + `,"labels":{` + sealed(`{"taints":{"gpu:NoSchedule":""}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","effect":"NoSchedule"}]}}`}},
+			[]string{head + `,"labels":{` + checksumLabel(`{"taints":{"gpu:NoSchedule":""}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","effect":"NoSchedule"}]}}`}},
 		"the last taint less": {func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{gpu}
 			wasSet(n, `{"taints":{"gpu:NoSchedule":"yes"}}`)
-		}, nil, []string{head + `,"labels":{` + unsealed + `},"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
+		}, nil, []string{head + `,"labels":{` + noChecksum + `},"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
 		"a user's taint": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) }, nil, nil},
 		"a user's taint of another value": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) },
 			func(m *Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} }, nil},
@@ -216,12 +216,12 @@ func TestWhatCannotBeSetIsTold(t *testing.T) {
 			if problem != nil || d.providerID == "" || !d.retaints || *d.labels[corev1.LabelInstanceTypeStable] != "small" {
 				t.Errorf("it stands in the way of the rest: %v, %+v", problem, d)
 			}
-			var told string
+			var warnings string
 			for _, p := range d.problems {
-				told += p.Reason + " " + p.Message + "\n"
+				warnings += p.Reason + " " + p.Message + "\n"
 			}
-			if !strings.Contains(told, tt.want) || (tt.want == "") != (told == "") {
-				t.Errorf("told %q, want %q", told, tt.want)
+			if !strings.Contains(warnings, tt.want) || (tt.want == "") != (warnings == "") {
+				t.Errorf("told %q, want %q", warnings, tt.want)
 			}
 		})
 	}
@@ -274,7 +274,7 @@ func FuzzCompare(f *testing.F) {
 		node := fresh()
 		node.Labels["user"] = "hand"
 		if wasSet(node, text); !ours {
-			delete(node.Labels, testSeal)
+			delete(node.Labels, testChecksum)
 		}
 		machine := machineA()
 		machine.Labels = map[string]string{label: value}

@@ -14,35 +14,35 @@ const reasonSynced = "Synced"
 // reasonNotWritten is our own, beside those of problems: the API server refuses the patch.
 const reasonNotWritten = "NodeNotWritten"
 
-// tell makes events of what stands in the way of a Node, and of what of it cannot be used: each once, and again when it lasts. That the
-// cloud gives no answer is told only of Nodes that wait for it: of a thousand others it is no news.
-func (c *Controller) tell(node *corev1.Node, err error, problems []Problem) {
-	notices := noticesOf(node, problems)
+// warn records events about why a Node is not in sync and which settings cannot be used: each once, and again while it lasts. That the
+// cloud does not answer becomes an event only of Nodes that are not initialised.
+func (c *Controller) warn(node *corev1.Node, err error, problems []Problem) {
+	warnings := warningsOf(node, problems)
 	if problem, ok := errors.AsType[*Problem](err); ok {
 		if problem.ofCloud() && !waiting(node) {
 			return
 		}
-		notices = append(notices, noticeOf(node, *problem))
+		warnings = append(warnings, warningOf(node, *problem))
 	}
-	for _, n := range c.told.Update(node.Name, node.UID, notices) {
+	for _, n := range c.warnings.Update(node.Name, node.UID, warnings) {
 		c.recorder.Event(node, corev1.EventTypeWarning, n.Reason, n.Message)
 	}
 }
 
-// noticesOf are what a Node's owner is told of its problems.
-func noticesOf(node *corev1.Node, problems []Problem) []event.Warning {
-	var notices []event.Warning
+// warningsOf returns the warnings for a Node's problems.
+func warningsOf(node *corev1.Node, problems []Problem) []event.Warning {
+	var warnings []event.Warning
 	for _, p := range problems {
 		if p.Reason != CloudNotReachable || waiting(node) {
-			notices = append(notices, noticeOf(node, p))
+			warnings = append(warnings, warningOf(node, p))
 		}
 	}
-	return notices
+	return warnings
 }
 
-// noticeOf is what is told of a problem. How the cloud gives no answer changes from one attempt to the next, and is told once for all Nodes
+// warningOf returns the warning for a problem. The message about a cloud that does not answer changes with each attempt, and is common to all Nodes
 // that are initialised.
-func noticeOf(node *corev1.Node, p Problem) event.Warning {
+func warningOf(node *corev1.Node, p Problem) event.Warning {
 	return event.Warning{
 		Reason: p.Reason, Message: p.Message, Vague: p.ofCloud() || p.Reason == MachineNotKnown, Common: p.ofCloud() && !waiting(node),
 	}

@@ -45,7 +45,7 @@ func (i plainInstances) InstanceMetadata(context.Context, *corev1.Node) (*cloudp
 
 // answering is a Provider that says what it is told to.
 type answering struct {
-	ground
+	fakeCloud
 	look, confirm State
 	lookErr       error
 }
@@ -61,7 +61,7 @@ func TestProviderOf(t *testing.T) {
 	if _, _, ok := ProviderOf(plainCloud{}); ok {
 		t.Error("a cloud without machines has a provider")
 	}
-	inside, behaviour := &ground{}, Behaviour{Domain: "x.com", MaxRemovals: 3}
+	inside, behaviour := &fakeCloud{}, Behaviour{Domain: "x.com", MaxRemovals: 3}
 	provider, got, ok := ProviderOf(plainCloud{instances: NewLibrary(inside, behaviour)})
 	if provider != Provider(inside) || got != behaviour || !ok {
 		t.Errorf("got %v, %+v, %v", provider, got, ok)
@@ -94,7 +94,7 @@ func TestLibraryExists(t *testing.T) {
 		"an error":                   {"ground://a", &answering{look: Gone, lookErr: errors.New("no answer")}, false, false, "no answer"},
 		"another cloud's":            {"other://a", &answering{look: Gone, confirm: Gone}, false, false, "not of this cloud"},
 		"never initialised":          {"", &answering{look: Gone, confirm: Gone}, false, false, "no machine a"},
-		"not initialised, and there": {"", &answering{look: Running, ground: ground{machines: map[string]Machine{"a": {ProviderID: "ground://a"}}}}, true, false, ""},
+		"not initialised, and there": {"", &answering{look: Running, fakeCloud: fakeCloud{machines: map[string]Machine{"a": {ProviderID: "ground://a"}}}}, true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := fresh()
@@ -118,7 +118,7 @@ func TestLibraryExists(t *testing.T) {
 func TestLibraryMetadata(t *testing.T) {
 	machine := machineA()
 	machine.Labels = map[string]string{"a": "b"}
-	cloud := &ground{machines: map[string]Machine{"a": machine}}
+	cloud := &fakeCloud{machines: map[string]Machine{"a": machine}}
 	library := NewLibrary(cloud, Behaviour{})
 	got, err := library.InstanceMetadata(t.Context(), fresh())
 	want := &cloudprovider.InstanceMetadata{ProviderID: "ground://a", NodeAddresses: machine.Addresses, InstanceType: "small", Zone: "z1", Region: "r1", AdditionalLabels: machine.Labels}
@@ -191,13 +191,13 @@ func TestClassicFind(t *testing.T) {
 
 // TestControllerOfCloudProviderInterface: without metadata nothing is done, and nothing panics; with it the Node is initialised.
 func TestControllerOfCloudProviderInterface(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.register("a", nil)
 		instances := &plainInstances{}
 		r.startWith(Classic("plain", instances), 1)
-		r.pass(2 * keepPeriod)
+		r.pass(2 * resyncPeriod)
 		r.want("writes without metadata", r.written(), "")
-		r.want("events without metadata", len(r.told()), 0)
+		r.want("events without metadata", len(r.warnings()), 0)
 		instances.metadata = &cloudprovider.InstanceMetadata{ProviderID: "plain://1", NodeAddresses: addresses("in 10.0.0.1")}
 		r.change("a", func(n *corev1.Node) { n.Labels["x"] = "y" })
 		r.pass(time.Second)

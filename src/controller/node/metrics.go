@@ -13,7 +13,7 @@ const (
 	librarySubsystem = "node_controller"
 )
 
-// metrics are what Prometheus is told about the initialisation and the truth of Nodes.
+// metrics are those about the initialisation and the update of Nodes.
 type metrics struct {
 	patches *prometheus.CounterVec
 	looked  prometheus.Gauge
@@ -32,7 +32,7 @@ func newMetrics(c *Controller) *metrics {
 			Help: "Number of writes to Nodes, by part: the Node itself or its status."}, []string{"part", "result"}),
 		looked: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "look_timestamp_seconds",
 			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 before the first check."}),
-		shown:     newNodeCensus(c),
+		shown:     newNodeCounts(c),
 		untainted: delay("cloud_provider_taint_removal_delay_seconds", "Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),
 		synced:    delay("initial_node_sync_delay_seconds", "Time from the creation of a Node until it was initialised, in seconds."),
 	}
@@ -60,29 +60,29 @@ func (m *metrics) all() []prometheus.Collector {
 // Described returns the metrics of a Controller without values, to describe them.
 func Described() []prometheus.Collector { return newMetrics(&Controller{}).all() }
 
-// nodeCensus counts Nodes when somebody asks.
-type nodeCensus struct {
+// nodeCounts counts Nodes when its metrics are collected.
+type nodeCounts struct {
 	*Controller
 	uninitialised, problems *prometheus.Desc
 }
 
-func newNodeCensus(c *Controller) nodeCensus {
+func newNodeCounts(c *Controller) nodeCounts {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(subsystem+"_"+name, help, labels, nil)
 	}
-	return nodeCensus{c, desc("uninitialised", "Number of Nodes that are not initialised."),
+	return nodeCounts{c, desc("uninitialised", "Number of Nodes that are not initialised."),
 		desc("problems", "Number of Nodes that could not be updated completely, by the reason of their event.", "reason")}
 }
 
 // Describe implements prometheus.Collector.
-func (c nodeCensus) Describe(descs chan<- *prometheus.Desc) {
+func (c nodeCounts) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.uninitialised
 	descs <- c.problems
 }
 
 // Collect implements prometheus.Collector.
-func (c nodeCensus) Collect(found chan<- prometheus.Metric) {
-	for reason, count := range c.told.Reasons() {
+func (c nodeCounts) Collect(found chan<- prometheus.Metric) {
+	for reason, count := range c.warnings.Reasons() {
 		found <- prometheus.MustNewConstMetric(c.problems, prometheus.GaugeValue, float64(count), reason)
 	}
 	if c.nodes == nil {

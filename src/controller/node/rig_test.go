@@ -21,8 +21,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// ground is a cloud whose machines are called like their Nodes.
-type ground struct {
+// fakeCloud is a cloud whose machines have the names of their Nodes.
+type fakeCloud struct {
 	Provider // what a Controller never calls
 	mu       sync.Mutex
 	machines map[string]Machine
@@ -31,12 +31,12 @@ type ground struct {
 	since    map[string]time.Time // how old the answer for a Node might be at most
 }
 
-const groundScheme = "ground://"
+const fakeScheme = "ground://"
 
-func (g *ground) Owns(id string) bool { return strings.HasPrefix(id, groundScheme) }
+func (g *fakeCloud) Owns(id string) bool { return strings.HasPrefix(id, fakeScheme) }
 
 // Find implements Provider.
-func (g *ground) Find(_ context.Context, node *corev1.Node, notBefore time.Time) (Machine, error) {
+func (g *fakeCloud) Find(_ context.Context, node *corev1.Node, notBefore time.Time) (Machine, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.finds++
@@ -57,16 +57,16 @@ func (g *ground) Find(_ context.Context, node *corev1.Node, notBefore time.Time)
 }
 
 // set changes it while nobody asks.
-func (g *ground) set(change func(*ground)) {
+func (g *fakeCloud) set(change func(*fakeCloud)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	change(g)
 }
 
-// keepRig is a cluster on the ground, in virtual time, with a Controller.
-type keepRig struct {
+// rig is a cluster on a fake cloud, in virtual time, with a Controller.
+type rig struct {
 	*testing.T
-	ground     *ground
+	fakeCloud  *fakeCloud
 	cluster    *cluster.Cluster
 	process    *workerpooltest.Process
 	controller *Controller
@@ -78,24 +78,24 @@ type keepRig struct {
 	refuse func(what string) *http.Response
 }
 
-const keepPeriod = 5 * time.Minute
+const resyncPeriod = 5 * time.Minute
 
-// inKeep runs a test in a synctest bubble.
-func inKeep(t *testing.T, test func(*keepRig)) {
+// inBubble runs a test in a synctest bubble.
+func inBubble(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &keepRig{T: t, ground: &ground{machines: map[string]Machine{}}, cluster: cluster.New(), process: workerpooltest.New(t)}
+		r := &rig{T: t, fakeCloud: &fakeCloud{machines: map[string]Machine{}}, cluster: cluster.New(), process: workerpooltest.New(t)}
 		test(r)
 	})
 }
 
 // start begins a process, after the one before has ended.
-func (r *keepRig) start() {
+func (r *rig) start() {
 	r.Helper()
-	r.startWith(r.ground, 1)
+	r.startWith(r.fakeCloud, 1)
 }
 
-func (r *keepRig) startWith(provider Provider, workers int) {
+func (r *rig) startWith(provider Provider, workers int) {
 	r.Helper()
 	client, err := cluster.Client(r)
 	if err != nil {
@@ -103,14 +103,14 @@ func (r *keepRig) startWith(provider Provider, workers int) {
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		r.controller, err = New(Options{Provider: provider, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
-			Period: keepPeriod, Workers: workers, Lookers: workers, Recorder: r.process.Recorder})
+			Period: resyncPeriod, Workers: workers, Lookers: workers, Recorder: r.process.Recorder})
 		return r.controller.Run, err
 	})
 	r.pass(500 * time.Millisecond)
 }
 
 // RoundTrip is between the controller and the API server.
-func (r *keepRig) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodPatch {
 		what := strings.ReplaceAll(strings.TrimPrefix(request.URL.Path, "/api/v1/nodes/"), "/", " ")
 		r.mu.Lock()
@@ -128,7 +128,7 @@ func (r *keepRig) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // refusing answers patches with that status, and its reason.
-func (r *keepRig) refusing(status int, reason metav1.StatusReason) {
+func (r *rig) refusing(status int, reason metav1.StatusReason) {
 	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"as the test wants","reason":%q,"code":%d}`, reason, status)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,22 +138,22 @@ func (r *keepRig) refusing(status int, reason metav1.StatusReason) {
 }
 
 // accepting lets patches through again.
-func (r *keepRig) accepting() {
+func (r *rig) accepting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse = nil
 }
 
 // pass lets time pass.
-func (r *keepRig) pass(d time.Duration) { workerpooltest.Pass(d) }
+func (r *rig) pass(d time.Duration) { workerpooltest.Pass(d) }
 
 // machine makes a machine, or changes it.
-func (r *keepRig) machine(name string, change func(*Machine)) {
+func (r *rig) machine(name string, change func(*Machine)) {
 	r.Helper()
-	r.ground.set(func(g *ground) {
+	r.fakeCloud.set(func(g *fakeCloud) {
 		m, exists := g.machines[name]
 		if !exists {
-			m = Machine{ProviderID: groundScheme + name, Addresses: addresses("host " + name + ", in 10.0.0." + fmt.Sprint(len(g.machines)+1)),
+			m = Machine{ProviderID: fakeScheme + name, Addresses: addresses("host " + name + ", in 10.0.0." + fmt.Sprint(len(g.machines)+1)),
 				Type: "small", Zone: "z1", Region: "r1"}
 		}
 		if change != nil {
@@ -164,7 +164,7 @@ func (r *keepRig) machine(name string, change func(*Machine)) {
 }
 
 // register makes a Node as its kubelet does.
-func (r *keepRig) register(name string, change func(*corev1.Node)) {
+func (r *rig) register(name string, change func(*corev1.Node)) {
 	r.Helper()
 	r.made++
 	node := fresh()
@@ -179,7 +179,7 @@ func (r *keepRig) register(name string, change func(*corev1.Node)) {
 }
 
 // join makes a machine and its Node.
-func (r *keepRig) join(names ...string) {
+func (r *rig) join(names ...string) {
 	r.Helper()
 	for _, name := range names {
 		r.machine(name, nil)
@@ -188,7 +188,7 @@ func (r *keepRig) join(names ...string) {
 }
 
 // change changes a Node.
-func (r *keepRig) change(name string, change func(*corev1.Node)) {
+func (r *rig) change(name string, change func(*corev1.Node)) {
 	r.Helper()
 	if err := r.cluster.ChangeNode(name, change); err != nil {
 		r.Fatal(err)
@@ -196,7 +196,7 @@ func (r *keepRig) change(name string, change func(*corev1.Node)) {
 }
 
 // node is a Node as it is.
-func (r *keepRig) node(name string) *corev1.Node {
+func (r *rig) node(name string) *corev1.Node {
 	r.Helper()
 	for _, node := range r.cluster.Nodes() {
 		if node.Name == name {
@@ -208,7 +208,7 @@ func (r *keepRig) node(name string) *corev1.Node {
 }
 
 // written are the patches since the last time.
-func (r *keepRig) written() string {
+func (r *rig) written() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := strings.Join(r.patches, ", ")
@@ -216,13 +216,13 @@ func (r *keepRig) written() string {
 	return all
 }
 
-// told returns the events since the last time, as "Type Reason Message".
-func (r *keepRig) told() []string { return r.process.Told() }
+// warnings returns the events since the last time, as "Type Reason Message".
+func (r *rig) warnings() []string { return r.process.Told() }
 
 // toldOf counts the events since the last time by their reasons: "2 MachineNotFound".
-func (r *keepRig) toldOf() string {
+func (r *rig) toldOf() string {
 	count, order := map[string]int{}, []string{}
-	for _, event := range r.told() {
+	for _, event := range r.warnings() {
 		reason := strings.Fields(event)[1]
 		if count[reason]++; count[reason] == 1 {
 			order = append(order, reason)
@@ -234,7 +234,7 @@ func (r *keepRig) toldOf() string {
 	return strings.Join(order, ", ")
 }
 
-func (r *keepRig) want(what string, got, want any) {
+func (r *rig) want(what string, got, want any) {
 	r.Helper()
 	if got != want {
 		r.Errorf("%s: got %v, want %v", what, got, want)
@@ -242,21 +242,21 @@ func (r *keepRig) want(what string, got, want any) {
 }
 
 // initialised wants a Node to say all of its machine.
-func (r *keepRig) initialised(names ...string) {
+func (r *rig) initialised(names ...string) {
 	r.Helper()
 	for _, name := range names {
 		node := r.node(name)
-		r.ground.mu.Lock()
-		d, problem := compare(node, r.ground.machines[name], testDomain)
-		r.ground.mu.Unlock()
-		if waiting(node) || problem != nil || !d.none() || node.Spec.ProviderID != groundScheme+name {
+		r.fakeCloud.mu.Lock()
+		d, problem := compare(node, r.fakeCloud.machines[name], testDomain)
+		r.fakeCloud.mu.Unlock()
+		if waiting(node) || problem != nil || !d.none() || node.Spec.ProviderID != fakeScheme+name {
 			r.Errorf("Node %s is not initialised: %+v, %v; %+v", name, d, problem, node.Spec)
 		}
 	}
 }
 
-// handsOff removes the taint of Nodes that are not initialised, as people do.
-func handsOff(node *corev1.Node) {
+// keptNode removes the taint of Nodes that are not initialised, as people do.
+func keptNode(node *corev1.Node) {
 	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
 }
 

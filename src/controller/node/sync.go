@@ -12,22 +12,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// serve does the work for a Node, and says when it is to be looked at again: an initialised one whose machine cannot be told waits for
-// the next look at all of them.
-func (c *Controller) serve(ctx context.Context, name string) {
+// reconcile reconciles one Node, and queues it again after a failure. An initialised Node whose machine is unknown waits for
+// the next resync.
+func (c *Controller) reconcile(ctx context.Context, name string) {
 	node, err := c.nodes.Get(name)
 	if err != nil || node.DeletionTimestamp != nil || c.foreign(node) {
 		c.release(name)
 		c.queue.Forget(name)
-		c.told.Forget(name)
-		c.newest.forget(name)
+		c.warnings.Forget(name)
+		c.writeCache.forget(name)
 		return
 	}
-	node = c.newest.of(node)
+	node = c.writeCache.of(node)
 	err = c.sync(ctx, node)
 	problem, isProblem := errors.AsType[*Problem](err)
 	switch {
-	case err == nil, apierrors.IsNotFound(err): // of the latter, the watch will tell
+	case err == nil, apierrors.IsNotFound(err): // the watch reports the latter
 		c.queue.Forget(name)
 	case ctx.Err() != nil:
 	case apierrors.IsConflict(err):
@@ -46,8 +46,8 @@ func (c *Controller) foreign(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && !c.provider.Owns(node.Spec.ProviderID)
 }
 
-// guest says that a Node never asked for a cloud. It may still be one of its machines, and has only lost its taint by hand.
-func guest(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiting(node) }
+// unmanaged says that a Node has neither a provider ID nor the taint for uninitialised Nodes. A user may have removed the taint.
+func unmanaged(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiting(node) }
 
 // sync makes one Node what it should be, and tells what stands in the way.
 func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
@@ -56,18 +56,18 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 		return ctx.Err()
 	}
 	if err != nil || d.none() {
-		c.tell(node, err, d.problems)
+		c.warn(node, err, d.problems)
 		return err
 	}
 	after, err := c.writer.write(ctx, node, d, func(node *corev1.Node) (difference, error) { return c.claimed(ctx, node) })
-	c.tell(node, refused(err), d.problems)
+	c.warn(node, refused(err), d.problems)
 	if err != nil {
 		if notWritten(err) {
 			c.release(node.Name)
 		}
 		return err
 	}
-	c.newest.wrote(after)
+	c.writeCache.wrote(after)
 	if waiting(node) && !waiting(after) {
 		c.metrics.initialised(time.Since(node.CreationTimestamp.Time))
 		c.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, "Node synced successfully")
@@ -91,7 +91,7 @@ func notWritten(err error) bool {
 
 // release ends the claim of a Node that was not written: it has the machine that it says, if any.
 func (c *Controller) release(name string) {
-	c.tenants.release(name, func() string {
+	c.claims.release(name, func() string {
 		node, err := c.nodes.Get(name)
 		if err != nil {
 			return ""
@@ -106,7 +106,7 @@ func (c *Controller) claimed(ctx context.Context, node *corev1.Node) (difference
 	if err != nil || d.machine == "" {
 		return d, err
 	}
-	if other := c.tenants.claim(node.Name, d.machine); other != "" {
+	if other := c.claims.claim(node.Name, d.machine); other != "" {
 		return difference{}, taken(d.machine, other)
 	}
 	return d, nil
@@ -134,7 +134,7 @@ func (c *Controller) difference(ctx context.Context, node *corev1.Node) (differe
 	}
 	if d.providerID != "" || waiting(node) {
 		d.machine = machine.ProviderID
-		if other := c.tenants.taken(node.Name, d.machine); other != "" {
+		if other := c.claims.taken(node.Name, d.machine); other != "" {
 			return difference{}, taken(d.machine, other)
 		}
 	}
@@ -146,7 +146,7 @@ func concerns(node *corev1.Node, machine Machine, err error) bool {
 	if errors.Is(err, ErrNotOurs) {
 		return false
 	}
-	return !guest(node) || (err == nil && sameMachine(node, machine))
+	return !unmanaged(node) || (err == nil && sameMachine(node, machine))
 }
 
 // sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same name.
@@ -158,11 +158,11 @@ func sameMachine(node *corev1.Node, machine Machine) bool {
 
 // find asks for the Node's machine, unless the cloud gives no answers now.
 func (c *Controller) find(ctx context.Context, node *corev1.Node) (Machine, error) {
-	if err := c.gate.closed(); err != nil {
+	if err := c.breaker.closed(); err != nil {
 		return Machine{}, err
 	}
-	machine, err := c.provider.Find(ctx, node, c.newcomers.since(node))
-	c.gate.note(err)
+	machine, err := c.provider.Find(ctx, node, c.firstSeen.since(node))
+	c.breaker.note(err)
 	if _, ok := errors.AsType[*Problem](err); err == nil || ok || errors.Is(err, ErrNotOurs) {
 		return machine, err
 	}

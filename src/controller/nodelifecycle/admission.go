@@ -18,12 +18,12 @@ const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
 // What Nodes are told that stay.
 const (
-	dryRunText   = "it would be deleted, but dryRun is set"
-	witnessText  = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if its machine was really deleted, delete the Node by hand, or start a machine of the cluster"
-	replacedText = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If the Node does not become ready, delete it and restart the kubelet of that machine, which registers the Node again"
+	dryRunMessage   = "it would be deleted, but dryRun is set"
+	noCanaryMessage = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if its machine was really deleted, delete the Node by hand, or start a machine of the cluster"
+	replacedMessage = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If the Node does not become ready, delete it and restart the kubelet of that machine, which registers the Node again"
 )
 
-func (c *Controller) keptText() string {
+func (c *Controller) keptMessage() string {
 	return fmt.Sprintf("it has the annotation or label %s/%s", c.behaviour.Domain, optout.Keep)
 }
 
@@ -31,39 +31,39 @@ func (c *Controller) keptText() string {
 // the others are told.
 func (c *Controller) admitted(ctx context.Context, subjects []*subject, witnessed bool) []*subject {
 	missing := c.candidates(ctx, subjects)
-	ripe := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
+	eligible := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.step != due })
 	now := time.Now()
-	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.history.away || farewell(s.node) })
-	admits := c.allowance.admits(uids(subjects), uids(going), now)
+	going := slices.DeleteFunc(slices.Clone(missing), func(s *subject) bool { return s.history.away || drained(s.node) })
+	admits := c.budget.admits(uids(subjects), uids(going), now)
 	switch {
 	case admits:
 		c.common.Forget(string(blockedAllowance))
 	case witnessed:
-		if held := slices.DeleteFunc(slices.Clone(ripe), func(s *subject) bool { return farewell(s.node) && c.allowance.share > 0 }); len(held) > 0 {
+		if held := slices.DeleteFunc(slices.Clone(eligible), func(s *subject) bool { return drained(s.node) && c.budget.share > 0 }); len(held) > 0 {
 			c.halt(held, len(going), now)
 		}
 	}
 	if !witnessed {
-		for _, s := range ripe {
-			c.hold(s, blockedNoWitness, witnessText)
+		for _, s := range eligible {
+			c.hold(s, blockedNoWitness, noCanaryMessage)
 		}
 	}
-	if !witnessed || c.allowance.share == 0 {
+	if !witnessed || c.budget.share == 0 {
 		return nil
 	}
 	if !admits {
-		ripe = slices.DeleteFunc(ripe, func(s *subject) bool { return !farewell(s.node) })
+		eligible = slices.DeleteFunc(eligible, func(s *subject) bool { return !drained(s.node) })
 	}
-	slices.SortStableFunc(ripe, func(a, b *subject) int { return a.history.missing.Compare(b.history.missing) })
+	slices.SortStableFunc(eligible, func(a, b *subject) int { return a.history.missing.Compare(b.history.missing) })
 	if !c.behaviour.Lists {
-		ripe = ripe[:min(len(ripe), soloRemovals)]
+		eligible = eligible[:min(len(eligible), soloRemovals)]
 	}
-	return ripe
+	return eligible
 }
 
-// farewell says that somebody has made the Node ready to go: it was cordoned, or the cluster autoscaler is removing it. That its machine goes
+// drained says whether the Node was cordoned, or the cluster autoscaler is removing it. That its machine goes
 // as well surprises nobody, so it does not count towards the share; everything else that must be known before it is removed must be known.
-func farewell(node *corev1.Node) bool {
+func drained(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == toBeDeleted })
 }
 
@@ -87,17 +87,17 @@ func (c *Controller) candidates(ctx context.Context, subjects []*subject) []*sub
 
 // stays says why a Node whose machine is missing is none that goes; "" for that it is one.
 func (c *Controller) stays(ctx context.Context, s *subject) (why reason, text string) {
-	if s.sight.kept {
-		return blockedKept, c.keptText()
+	if s.observation.kept {
+		return blockedKept, c.keptMessage()
 	}
 	switch id, err := c.provider.Namesake(ctx, s.node); {
 	case err != nil:
 		return blockedNoAnswer, fmt.Sprintf("the cloud did not answer whether another machine has its name: %v", err)
 	case id != "":
-		return blockedReplaced, fmt.Sprintf(replacedText, id)
+		return blockedReplaced, fmt.Sprintf(replacedMessage, id)
 	}
 	if c.behaviour.DryRun && c.records[s.node.UID].blocked == blockedDryRun { // what would be done was done
-		return blockedDryRun, dryRunText
+		return blockedDryRun, dryRunMessage
 	}
 	return "", ""
 }
@@ -111,12 +111,12 @@ func uids(subjects []*subject) []types.UID {
 }
 
 // halt tells that no Node is removed for now: more would go than may. All of them are told together, and again now and then.
-func (c *Controller) halt(ripe []*subject, missing int, now time.Time) {
-	limit := c.allowance.text(now)
-	c.warnOnce(ripe, blockedAllowance, reasonRemovalsStopped, limit, fmt.Sprintf(
+func (c *Controller) halt(eligible []*subject, missing int, now time.Time) {
+	limit := c.budget.text(now)
+	c.warnOnce(eligible, blockedAllowance, reasonRemovalsStopped, limit, fmt.Sprintf(
 		"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer machines are missing: %s. If machines are missing without a reason, check the cloud's API and the credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
-		missing, named(ripe), len(c.allowance.spent), limit))
-	for _, s := range ripe {
+		missing, named(eligible), len(c.budget.removals), limit))
+	for _, s := range eligible {
 		c.hold(s, blockedAllowance, fmt.Sprintf("%s, and more would be deleted", limit))
 	}
 }

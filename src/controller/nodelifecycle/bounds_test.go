@@ -29,15 +29,15 @@ func TestStrangeWitnesses(t *testing.T) {
 }
 
 // strangeWitnesses denies as many of those that are asked for first; a Node is removed after some failures.
-func strangeWitnesses(t *testing.T, witnesses, strange, failures int) {
+func strangeWitnesses(t *testing.T, witnesses, unknownState, failures int) {
 	t.Helper()
 	names := numbered(witnesses + 1)
 	dead := names[witnesses]
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		denied := map[string]bool{}
-		r.sky.set(func(c *sky) {
+		r.fakeCloud.set(func(c *fakeCloud) {
 			c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
-				if id != skyScheme+dead && len(denied) < strange {
+				if id != fakeScheme+dead && len(denied) < unknownState {
 					denied[id] = true
 				}
 				if denied[id] {
@@ -46,23 +46,23 @@ func strangeWitnesses(t *testing.T, witnesses, strange, failures int) {
 				return truth, nil
 			}
 		})
-		r.sky.machine(dead, cloud.Gone)
-		r.silence(dead)
-		r.pass(skyAge + lifeSoon)
+		r.fakeCloud.machine(dead, cloud.Gone)
+		r.silentLimit(dead)
+		r.pass(listAge + removalTime)
 		for range failures {
 			r.want("Nodes when no witness was there", len(r.cluster.Nodes()), witnesses+1)
-			r.pass(lifeSoon)
+			r.pass(removalTime)
 		}
 		r.want("Nodes", len(r.cluster.Nodes()), witnesses)
-		r.want("strange witnesses", len(denied), strange)
+		r.want("strange witnesses", len(denied), unknownState)
 	})
 }
 
-// single is a sky without lists, as k8s.io/cloud-provider sees a cloud.
-type single struct{ sky *sky }
+// single is a fake cloud without lists, through the interface of k8s.io/cloud-provider.
+type single struct{ fakeCloud *fakeCloud }
 
 func (s single) state(node *corev1.Node) (state cloud.State) {
-	s.sky.set(func(c *sky) { state = c.truth(node.Spec.ProviderID) })
+	s.fakeCloud.set(func(c *fakeCloud) { state = c.truth(node.Spec.ProviderID) })
 	return state
 }
 
@@ -81,26 +81,26 @@ func (s single) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.
 // TestAnyCloud that k8s.io/cloud-provider knows is served. One pass removes a few of many Nodes at most, and the next ones the rest.
 func TestAnyCloud(t *testing.T) {
 	names := numbered(31)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		r.behaviour.Lists, r.behaviour.MaxRemovals = false, 100
-		r.provider = cloud.Classic("sky", single{r.sky})
+		r.provider = cloud.Classic("sky", single{r.fakeCloud})
 		r.start()
 		r.settle()
-		r.sky.machine(names[0], cloud.Stopped)
+		r.fakeCloud.machine(names[0], cloud.Stopped)
 		for _, name := range names[1:] {
-			r.sky.machine(name, cloud.Gone)
+			r.fakeCloud.machine(name, cloud.Gone)
 		}
-		r.silence(names[1:]...)
-		r.pass(lifeGrace - lifePeriod)
+		r.silentLimit(names[1:]...)
+		r.pass(grace - period)
 		r.want("Nodes within the grace period", len(r.cluster.Nodes()), 31)
 		for len(r.cluster.Nodes()) == 31 && !r.Failed() {
-			r.pass(lifePeriod)
+			r.pass(period)
 		}
 		r.want("Nodes after the first pass that removes some", len(r.cluster.Nodes()), 31-soloRemovals)
-		r.pass(lifePeriod)
+		r.pass(period)
 		r.want("Nodes after the next one", r.names(), names[0])
-		r.silence(names[0])
-		r.pass(2 * lifePeriod)
+		r.silentLimit(names[0])
+		r.pass(2 * period)
 		r.want("tainted", r.tainted(), names[0])
 	})
 }
@@ -108,15 +108,15 @@ func TestAnyCloud(t *testing.T) {
 // TestManyEvents: of the warnings about many Nodes at once, one pass records some as events, and the next ones the rest.
 func TestManyEvents(t *testing.T) {
 	names := numbered(60)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		for _, name := range names[10:] {
 			r.change(name, func(node *corev1.Node) { node.Labels = map[string]string{"example.com/keep-node": "true"} })
-			r.sky.machine(name, cloud.Gone)
+			r.fakeCloud.machine(name, cloud.Gone)
 		}
-		r.silence(names[10:]...)
+		r.silentLimit(names[10:]...)
 		var recorded []int
-		for range int((skyAge + lifeSoon + 2*time.Minute) / lifePeriod) {
-			r.pass(lifePeriod)
+		for range int((listAge + removalTime + 2*time.Minute) / period) {
+			r.pass(period)
 			if count := len(r.told()); count > 0 {
 				recorded = append(recorded, count)
 			}

@@ -23,7 +23,7 @@ func TestAllowance(t *testing.T) {
 	tests := map[string]struct {
 		share, nodes, wanted int
 		age                  time.Duration // of the process
-		spent                []time.Duration
+		removals             []time.Duration
 		want                 bool
 	}{
 		"a share of the Nodes":            {20, 100, 20, old, nil, true},
@@ -49,9 +49,9 @@ func TestAllowance(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			a := allowance{share: tt.share, window: window, began: now.Add(-tt.age)}
-			for i, ago := range tt.spent {
-				a.spend(idsOf(1000+i, 1)[0], now.Add(-ago))
+			a := budget{share: tt.share, window: window, began: now.Add(-tt.age)}
+			for i, ago := range tt.removals {
+				a.record(idsOf(1000+i, 1)[0], now.Add(-ago))
 			}
 			if got := a.admits(idsOf(0, tt.nodes), idsOf(0, tt.wanted), now); got != tt.want {
 				t.Errorf("admits: %v, want %v", got, tt.want)
@@ -63,10 +63,10 @@ func TestAllowance(t *testing.T) {
 // TestRemovalCountsOnce: one without an answer may not have happened, and its Node is not two.
 func TestRemovalCountsOnce(t *testing.T) {
 	now := time.Now()
-	a := allowance{share: 20, window: time.Minute}
+	a := budget{share: 20, window: time.Minute}
 	ids := idsOf(0, 10)
 	for _, id := range ids[:2] {
-		a.spend(id, now)
+		a.record(id, now)
 	}
 	if !a.admits(ids, ids[:2], now) {
 		t.Error("two Nodes of ten may not be removed after a removal of both that had no answer")
@@ -74,7 +74,7 @@ func TestRemovalCountsOnce(t *testing.T) {
 	if a.admits(ids, ids[2:3], now) {
 		t.Error("a third Node of ten may be removed")
 	}
-	a.refund(ids[0])
+	a.cancel(ids[0])
 	if !a.admits(ids, ids[2:3], now) {
 		t.Error("a second Node may not be removed after a removal that did not happen")
 	}
@@ -82,7 +82,7 @@ func TestRemovalCountsOnce(t *testing.T) {
 
 func TestAllowanceSays(t *testing.T) {
 	now := time.Now()
-	for want, a := range map[string]allowance{
+	for want, a := range map[string]budget{
 		"maxRemovals is 0":         {window: time.Minute},
 		"20 % of the Nodes":        {share: 20, window: time.Minute, began: now.Add(-time.Hour)},
 		"first 1m0s after the pro": {share: 20, window: time.Minute, began: now},

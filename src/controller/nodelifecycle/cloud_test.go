@@ -14,8 +14,8 @@ import (
 	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 )
 
-// sky is a cloud that lists its machines, and lies when it is told to.
-type sky struct {
+// fakeCloud is a cloud that lists its machines. Tests replace its answers.
+type fakeCloud struct {
 	mu       sync.Mutex
 	machines map[string]cloud.State // by provider ID
 	listed   map[string]cloud.State
@@ -33,30 +33,30 @@ type sky struct {
 	lists, confirms, vouches int
 }
 
-const skyScheme = "sky://"
+const fakeScheme = "sky://"
 
-// skyAge is how old its list may be.
-const skyAge = time.Minute
+// listAge is how old its list may be.
+const listAge = time.Minute
 
-func newSky() *sky { return &sky{machines: map[string]cloud.State{}} }
+func newFakeCloud() *fakeCloud { return &fakeCloud{machines: map[string]cloud.State{}} }
 
 // set changes it while nobody asks.
-func (c *sky) set(change func(*sky)) {
+func (c *fakeCloud) set(change func(*fakeCloud)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(c)
 }
 
 // machine gives the machine of a Node a state; Gone deletes it.
-func (c *sky) machine(name string, state cloud.State) {
-	c.set(func(c *sky) {
-		if c.machines[skyScheme+name] = state; state == cloud.Gone {
-			delete(c.machines, skyScheme+name)
+func (c *fakeCloud) machine(name string, state cloud.State) {
+	c.set(func(c *fakeCloud) {
+		if c.machines[fakeScheme+name] = state; state == cloud.Gone {
+			delete(c.machines, fakeScheme+name)
 		}
 	})
 }
 
-func (c *sky) truth(id string) cloud.State {
+func (c *fakeCloud) truth(id string) cloud.State {
 	if state, there := c.machines[id]; there {
 		return state
 	}
@@ -64,21 +64,21 @@ func (c *sky) truth(id string) cloud.State {
 }
 
 // Owns implements Provider.
-func (c *sky) Owns(id string) bool { return strings.HasPrefix(id, skyScheme) }
+func (c *fakeCloud) Owns(id string) bool { return strings.HasPrefix(id, fakeScheme) }
 
 // Find implements Provider.
-func (c *sky) Find(context.Context, *corev1.Node, time.Time) (cloud.Machine, error) {
+func (c *fakeCloud) Find(context.Context, *corev1.Node, time.Time) (cloud.Machine, error) {
 	return cloud.Machine{}, errors.New("not asked for here")
 }
 
 // Look implements Provider.
-func (c *sky) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.State, error) {
+func (c *fakeCloud) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if node.Spec.ProviderID == skyScheme {
+	if node.Spec.ProviderID == fakeScheme {
 		return "", fmt.Errorf("%w: %q", cloud.ErrNamesNone, node.Spec.ProviderID)
 	}
-	if c.listed == nil || time.Since(c.began) > skyAge {
+	if c.listed == nil || time.Since(c.began) > listAge {
 		if err := c.refresh(); err != nil {
 			return "", err
 		}
@@ -98,7 +98,7 @@ func (c *sky) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (c
 }
 
 // Namesake implements Provider.
-func (c *sky) Namesake(_ context.Context, node *corev1.Node) (string, error) {
+func (c *fakeCloud) Namesake(_ context.Context, node *corev1.Node) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if id := c.names[node.Name]; c.listed[id] == cloud.Running {
@@ -108,7 +108,7 @@ func (c *sky) Namesake(_ context.Context, node *corev1.Node) (string, error) {
 }
 
 // refresh wants mu held.
-func (c *sky) refresh() error {
+func (c *fakeCloud) refresh() error {
 	c.lists++
 	began, truth := time.Now(), maps.Clone(c.machines)
 	if c.list != nil {
@@ -123,7 +123,7 @@ func (c *sky) refresh() error {
 }
 
 // Confirm implements Provider.
-func (c *sky) Confirm(_ context.Context, node *corev1.Node) (cloud.State, error) {
+func (c *fakeCloud) Confirm(_ context.Context, node *corev1.Node) (cloud.State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.confirms++
@@ -134,7 +134,7 @@ func (c *sky) Confirm(_ context.Context, node *corev1.Node) (cloud.State, error)
 }
 
 // ask wants mu held.
-func (c *sky) ask(id string) (cloud.State, error) {
+func (c *fakeCloud) ask(id string) (cloud.State, error) {
 	if c.confirm != nil {
 		return c.confirm(id, c.truth(id))
 	}
@@ -142,7 +142,7 @@ func (c *sky) ask(id string) (cloud.State, error) {
 }
 
 // Vouch implements Provider.
-func (c *sky) Vouch(_ context.Context, witnesses []*corev1.Node) error {
+func (c *fakeCloud) Vouch(_ context.Context, witnesses []*corev1.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vouches++
@@ -161,7 +161,7 @@ func (c *sky) Vouch(_ context.Context, witnesses []*corev1.Node) error {
 }
 
 // calls are those since the last time, as text.
-func (c *sky) calls() string {
+func (c *fakeCloud) calls() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text := fmt.Sprintf("%d lists, %d vouches, %d confirms", c.lists, c.vouches, c.confirms)

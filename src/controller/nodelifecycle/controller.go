@@ -44,7 +44,7 @@ type Options struct {
 
 // Controller removes Nodes whose machines are gone, and taints those whose machines are shut down, in one pass after the other:
 //
-//	Nodes of the cache ─► one list of machines ─► judge each ─► taints
+//	Nodes of the cache ─► one list of machines ─► decision for each ─► taints
 //	                                                   └─► due: credentials ─► a newer list ─► the machine itself ─► the Node itself ─► removal
 //
 // Nothing is removed on one answer, nor after an error: the next pass begins anew.
@@ -60,11 +60,11 @@ type Controller struct {
 	metrics   *metrics
 
 	// The rest is used by the goroutine of Run only.
-	records   map[types.UID]*entry
-	allowance allowance
-	proofs    int          // how many were asked for
-	warnings  event.Filter // by the names of Nodes
-	common    event.Filter // warnings that concern several Nodes: blockedAllowance, blockedNoAnswer
+	records  map[types.UID]*entry
+	budget   budget
+	proofs   int          // how many were asked for
+	warnings event.Filter // by the names of Nodes
+	common   event.Filter // warnings that concern several Nodes: blockedAllowance, blockedNoAnswer
 }
 
 // New returns a controller that begins its work with Run. The error is that it can do nothing with these options.
@@ -76,7 +76,7 @@ func New(o Options) (*Controller, error) {
 	return &Controller{
 		provider: o.Provider, behaviour: o.Behaviour, client: o.Client, nodes: o.Nodes.Lister(), synced: informer.HasSynced,
 		period: o.Period, workers: o.Workers, recorder: o.Recorder, metrics: newMetrics(),
-		allowance: allowance{share: o.Behaviour.MaxRemovals, window: o.Behaviour.RemovalWindow},
+		budget: budget{share: o.Behaviour.MaxRemovals, window: o.Behaviour.RemovalWindow},
 	}, nil
 }
 
@@ -88,7 +88,7 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
 		return
 	}
-	c.allowance.began = time.Now()
+	c.budget.began = time.Now()
 	wait.UntilWithContext(ctx, c.pass, c.period)
 }
 
@@ -108,10 +108,10 @@ func (c *Controller) pass(ctx context.Context) {
 	}
 	witnesses := witnessesOf(subjects)
 	for _, s := range subjects {
-		s.history, s.step = judge(s.history, s.sight, c.behaviour.GracePeriod)
+		s.history, s.step = decide(s.history, s.observation, c.behaviour.GracePeriod)
 	}
-	c.remember(subjects)
-	c.calm(subjects)
+	c.store(subjects)
+	c.clearBlocked(subjects)
 	c.remove(ctx, subjects, witnesses) // which takes a bounded time, and taints do not
 	c.retaint(ctx, subjects)
 	c.metrics.passed(time.Since(began), subjects, c.records)

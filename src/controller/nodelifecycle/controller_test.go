@@ -18,19 +18,19 @@ import (
 
 // TestDeadNodeGoes within a grace period and two passes, for two lists, one proof of the credentials and one question about the machine.
 func TestDeadNodeGoes(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
-		r.sky.machine("b", cloud.Gone)
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
+		r.fakeCloud.machine("b", cloud.Gone)
 		r.pass(10 * time.Minute)
 		r.want("a ready Node whose machine is missing", r.names(), "a b c")
 		r.want("Nodes like that in the metric", r.value(r.controller.metrics.nodes, stateReadyGone), 1.0)
-		r.sky.calls()
+		r.fakeCloud.calls()
 
-		r.silence("b")
-		r.pass(lifeGrace - time.Second)
+		r.silentLimit("b")
+		r.pass(grace - time.Second)
 		r.want("before the grace period is over", r.names(), "a b c")
-		r.pass(lifeSoon - lifeGrace + time.Second)
+		r.pass(removalTime - grace + time.Second)
 		r.want("after it", r.names(), "a c")
-		r.want("calls", r.sky.calls(), "2 lists, 1 vouches, 1 confirms")
+		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 vouches, 1 confirms")
 		r.toldOnce("Normal DeletingNode", "sky://b")
 		r.want("removals", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDone)), 1.0)
 		r.want("Nodes in memory", len(r.controller.records), 2)
@@ -39,10 +39,10 @@ func TestDeadNodeGoes(t *testing.T) {
 
 // TestQuiet: nothing happens, and that costs a list a minute and no write.
 func TestQuiet(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		before := r.cluster.Version()
 		r.pass(10 * time.Minute)
-		r.want("calls in ten minutes", r.sky.calls(), "9 lists, 0 vouches, 0 confirms")
+		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 vouches, 0 confirms")
 		r.want("writes", r.cluster.Version()-before, 0)
 		r.want("events", len(r.told()), 0)
 	})
@@ -54,29 +54,29 @@ func TestAllSilentAtOnce(t *testing.T) {
 	for n := range 200 {
 		names = append(names, fmt.Sprintf("n%03d", n))
 	}
-	inLife(t, names, func(r *lifeRig) {
-		r.silence(names...)
+	inBubble(t, names, func(r *rig) {
+		r.silentLimit(names...)
 		before := r.cluster.Version()
 		r.pass(10 * time.Minute)
-		r.want("calls in ten minutes", r.sky.calls(), "9 lists, 0 vouches, 0 confirms")
+		r.want("calls in ten minutes", r.fakeCloud.calls(), "9 lists, 0 vouches, 0 confirms")
 		r.want("writes", r.cluster.Version()-before, 0)
 		r.want("Nodes", len(r.cluster.Nodes()), len(names))
 
-		r.sky.machine("n007", cloud.Gone)
-		r.pass(skyAge + lifeSoon)
+		r.fakeCloud.machine("n007", cloud.Gone)
+		r.pass(listAge + removalTime)
 		r.want("Nodes, one of which is really gone", len(r.cluster.Nodes()), len(names)-1)
 	})
 }
 
 // lies are what the cloud says of the machine of Node b, which runs, and why its Node is not removed then.
 func lies() map[string]struct {
-	lie  func(*sky)
+	lie  func(*fakeCloud)
 	want reason
 } {
 	lacking := func(ids ...string) func(map[string]cloud.State) (map[string]cloud.State, error) {
 		return func(truth map[string]cloud.State) (map[string]cloud.State, error) {
 			for _, id := range ids {
-				delete(truth, skyScheme+id)
+				delete(truth, fakeScheme+id)
 			}
 			return truth, nil
 		}
@@ -84,39 +84,39 @@ func lies() map[string]struct {
 	gone := func(string, cloud.State) (cloud.State, error) { return cloud.Gone, nil }
 	down := errors.New("the cloud is away")
 	return map[string]struct {
-		lie  func(*sky)
+		lie  func(*fakeCloud)
 		want reason
 	}{
-		"partial lists":              {func(c *sky) { c.list = lacking("b") }, blockedContradicted},
-		"empty lists":                {func(c *sky) { c.list = lacking("a", "b", "c", "d") }, blockedNoWitness},
-		"empty lists, nothing by ID": {func(c *sky) { c.list, c.confirm = lacking("a", "b", "c", "d"), gone }, blockedNoWitness},
-		"lists and answers lag": {func(c *sky) {
+		"partial lists":              {func(c *fakeCloud) { c.list = lacking("b") }, blockedContradicted},
+		"empty lists":                {func(c *fakeCloud) { c.list = lacking("a", "b", "c", "d") }, blockedNoWitness},
+		"empty lists, nothing by ID": {func(c *fakeCloud) { c.list, c.confirm = lacking("a", "b", "c", "d"), gone }, blockedNoWitness},
+		"lists and answers lag": {func(c *fakeCloud) {
 			c.list, c.confirm = lacking("b", "c"), func(id string, s cloud.State) (cloud.State, error) {
-				return map[bool]cloud.State{true: cloud.Gone, false: s}[id == skyScheme+"b"], nil
+				return map[bool]cloud.State{true: cloud.Gone, false: s}[id == fakeScheme+"b"], nil
 			}
 		}, blockedList},
-		"no lists": {func(c *sky) {
+		"no lists": {func(c *fakeCloud) {
 			c.list = func(map[string]cloud.State) (map[string]cloud.State, error) { return nil, down }
 		}, blockedNoAnswer},
-		"lists and nothing else": {func(c *sky) {
+		"lists and nothing else": {func(c *fakeCloud) {
 			c.list = lacking("b")
 			c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
-				if id == skyScheme+"b" {
+				if id == fakeScheme+"b" {
 					return "", down
 				}
 				return truth, nil
 			}
 		}, blockedNoAnswer},
-		"credentials that are no good": {func(c *sky) { c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down } }, blockedNotVouched},
-		"every other list": {func(c *sky) {
+		"credentials that are no good": {func(c *fakeCloud) { c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down } }, blockedNotVouched},
+		"every other list": {func(c *fakeCloud) {
 			c.list = func(truth map[string]cloud.State) (map[string]cloud.State, error) {
 				if c.lists%2 == 0 {
-					delete(truth, skyScheme+"b")
+					delete(truth, fakeScheme+"b")
 				}
 				return truth, nil
 			}
 		}, blockedContradicted},
-		"every third list fails": {func(c *sky) {
+		"every third list fails": {func(c *fakeCloud) {
 			c.list = func(truth map[string]cloud.State) (map[string]cloud.State, error) {
 				if c.lists%3 == 0 {
 					return nil, down
@@ -124,7 +124,7 @@ func lies() map[string]struct {
 				return lacking("b")(truth)
 			}
 		}, blockedNoAnswer},
-		"a word nobody knows": {func(c *sky) { c.machines[skyScheme+"b"] = cloud.Unknown }, ""},
+		"a word nobody knows": {func(c *fakeCloud) { c.machines[fakeScheme+"b"] = cloud.Unknown }, ""},
 	}
 }
 
@@ -132,9 +132,9 @@ func lies() map[string]struct {
 func TestLivingNodeStays(t *testing.T) {
 	for name, tt := range lies() {
 		t.Run(name, func(t *testing.T) {
-			inLife(t, []string{"a", "b", "c", "d"}, func(r *lifeRig) {
-				r.sky.set(tt.lie)
-				r.silence("b")
+			inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
+				r.fakeCloud.set(tt.lie)
+				r.silentLimit("b")
 				r.pass(event.Again)
 				r.want("Nodes after an hour", r.names(), "a b c d")
 				if tt.want != "" {
@@ -146,9 +146,9 @@ func TestLivingNodeStays(t *testing.T) {
 						r.Errorf("events %q, want some, and none twice", told)
 					}
 				}
-				r.sky.set(func(c *sky) { c.list, c.confirm, c.vouch = nil, nil, nil })
-				r.sky.machine("b", cloud.Gone)
-				r.pass(skyAge + lifeSoon)
+				r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.vouch = nil, nil, nil })
+				r.fakeCloud.machine("b", cloud.Gone)
+				r.pass(listAge + removalTime)
 				r.want("Nodes when the machine is really gone", r.names(), "a c d")
 			})
 		})
@@ -158,7 +158,7 @@ func TestLivingNodeStays(t *testing.T) {
 // TestAllMissing: when the cloud shows no machine of any Node, it may be the wrong place to look; from the start on, or later.
 func TestAllMissing(t *testing.T) {
 	for _, restarts := range []bool{true, false} {
-		inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+		inBubble(t, []string{"a", "b"}, func(r *rig) {
 			r.lose("a", "b")
 			if restarts {
 				r.start()
@@ -171,7 +171,7 @@ func TestAllMissing(t *testing.T) {
 			for n := range 8 {
 				r.join(fmt.Sprintf("c%d", n))
 			}
-			r.pass(skyAge + lifeSoon)
+			r.pass(listAge + removalTime)
 			r.want("Nodes, when there are some that show that it is the right place", r.names(), "c0 c1 c2 c3 c4 c5 c6 c7")
 		})
 	}
@@ -179,32 +179,32 @@ func TestAllMissing(t *testing.T) {
 
 // TestFreshNode: lists show a new machine late, and its kubelet is not ready yet.
 func TestFreshNode(t *testing.T) {
-	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		late := func(truth map[string]cloud.State) (map[string]cloud.State, error) {
-			delete(truth, skyScheme+"new")
+			delete(truth, fakeScheme+"new")
 			return truth, nil
 		}
-		r.sky.set(func(c *sky) {
+		r.fakeCloud.set(func(c *fakeCloud) {
 			c.list, c.confirm = late, func(id string, s cloud.State) (cloud.State, error) { return cloud.Gone, nil }
 		})
 		r.join("new")
 		r.report("new", corev1.ConditionFalse)
-		r.pass(newcomerGrace - 10*time.Second)
+		r.pass(firstSeenGrace - 10*time.Second)
 		r.want("Nodes while nobody sees the machine", r.names(), "a b new")
-		r.sky.set(func(c *sky) { c.list, c.confirm = nil, nil })
+		r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm = nil, nil })
 		r.pass(time.Hour)
 		r.want("Nodes when it is seen", r.names(), "a b new")
 		r.lose("new")
-		r.pass(skyAge + lifeSoon)
+		r.pass(listAge + removalTime)
 		r.want("Nodes when it is gone", r.names(), "a b")
 	})
 }
 
 // TestReplacedServer: another machine took over the name, and its kubelet uses the Node that names the old one.
 func TestReplacedServer(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
-		r.sky.machine("b", cloud.Gone)
-		r.sky.machine("b-again", cloud.Running)
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
+		r.fakeCloud.machine("b", cloud.Gone)
+		r.fakeCloud.machine("b-again", cloud.Running)
 		for range 60 { // it reports that its network is not ready
 			r.report("b", corev1.ConditionFalse)
 			r.pass(time.Minute)
@@ -214,64 +214,64 @@ func TestReplacedServer(t *testing.T) {
 		r.pass(time.Hour)
 		r.want("Nodes while it is ready", r.names(), "a b c")
 
-		// A strange one like that does not stand in the way of others.
+		// A Node like that does not prevent the removal of others.
 		r.lose("c")
-		r.pass(skyAge + lifeSoon)
+		r.pass(listAge + removalTime)
 		r.want("Nodes when another machine is gone", r.names(), "a b")
-		r.silence("b")
-		r.pass(r.behaviour.RemovalWindow + lifeSoon)
+		r.silentLimit("b")
+		r.pass(r.behaviour.RemovalWindow + removalTime)
 		r.want("Nodes when the new server is gone, too", r.names(), "a")
 	})
 }
 
 // TestOnlyStrangeNodes: when no ready Node has a machine, the cloud is not believed, whatever else it shows.
 func TestOnlyStrangeNodes(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
-		r.sky.machine("a", cloud.Gone)
-		r.sky.machine("c", cloud.Gone)
-		r.silence("b", "c")
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
+		r.fakeCloud.machine("a", cloud.Gone)
+		r.fakeCloud.machine("c", cloud.Gone)
+		r.silentLimit("b", "c")
 		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
 		r.toldOnce("Warning NodeNotRemoved", "correct or delete these Nodes")
 		r.report("b", corev1.ConditionTrue)
-		r.pass(skyAge + lifeSoon)
+		r.pass(listAge + removalTime)
 		r.want("Nodes when one that is ready has a machine", r.names(), "a b")
 	})
 }
 
 // TestShutdownTaint: servers that are shut down get it, and lose it when they run, ready or not.
 func TestShutdownTaint(t *testing.T) {
-	inLife(t, []string{"a", "b", "c", "d"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 		r.change("b", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoExecute}}
 		})
 		r.change("d", func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "true"} })
 		for name, state := range map[string]cloud.State{"b": cloud.Stopped, "c": cloud.Deleting, "d": cloud.Stopped} {
-			r.sky.machine(name, state)
-			r.silence(name)
+			r.fakeCloud.machine(name, state)
+			r.silentLimit(name)
 		}
-		r.pass(skyAge + lifePeriod)
+		r.pass(listAge + period)
 		r.want("tainted", r.tainted(), "b c")
 		before := r.cluster.Version()
 		r.pass(time.Hour)
 		r.want("writes while they stay so", r.cluster.Version()-before, 0)
 		r.want("Nodes", r.names(), "a b c d")
 
-		r.sky.machine("b", cloud.Running)
-		r.pass(skyAge + lifePeriod)
+		r.fakeCloud.machine("b", cloud.Running)
+		r.pass(listAge + period)
 		r.want("tainted, when one runs that is not ready yet", r.tainted(), "c")
 		r.want("other taints", r.cluster.Nodes()[1].Spec.Taints[0].Key, "dedicated")
 		r.want("events", len(r.told()), 0)
 
-		r.sky.machine("c", cloud.Gone) // shut down and deleted is gone in the end
-		r.pass(skyAge + lifeSoon)
+		r.fakeCloud.machine("c", cloud.Gone) // shut down and deleted is gone in the end
+		r.pass(listAge + removalTime)
 		r.want("Nodes when it is deleted", r.names(), "a b d")
 	})
 }
 
 // TestTaintOfAnOldState: somebody else changes the taints at the same moment, and keeps his.
 func TestTaintOfAnOldState(t *testing.T) {
-	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		tries := 0
 		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodPatch {
@@ -283,9 +283,9 @@ func TestTaintOfAnOldState(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-		r.sky.machine("b", cloud.Stopped)
-		r.silence("b")
-		r.pass(skyAge + 3*lifePeriod)
+		r.fakeCloud.machine("b", cloud.Stopped)
+		r.silentLimit("b")
+		r.pass(listAge + 3*period)
 		r.want("tries", tries, 2)
 		r.want("taints", len(r.cluster.Nodes()[1].Spec.Taints), 2)
 		r.want("tainted", r.tainted(), "b")
@@ -294,9 +294,9 @@ func TestTaintOfAnOldState(t *testing.T) {
 
 // TestStateNobodyKnows is told of, once.
 func TestStateNobodyKnows(t *testing.T) {
-	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
-		r.sky.machine("b", cloud.Unknown)
-		r.silence("b")
+	inBubble(t, []string{"a", "b"}, func(r *rig) {
+		r.fakeCloud.machine("b", cloud.Unknown)
+		r.silentLimit("b")
 		r.pass(event.Again)
 		r.toldOnce("Warning MachineStateUnknown")
 		r.want("Nodes with it", r.value(r.controller.metrics.nodes, string(cloud.Unknown)), 1.0)
@@ -305,14 +305,14 @@ func TestStateNobodyKnows(t *testing.T) {
 
 // TestCloudWithoutLists: machines are asked for one by one, those of ready Nodes not at all.
 func TestCloudWithoutLists(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.behaviour.Lists = false
 		r.start()
-		r.sky.calls()
+		r.fakeCloud.calls()
 		r.pass(time.Hour)
-		r.want("calls while all are ready", r.sky.calls(), "0 lists, 0 vouches, 0 confirms")
+		r.want("calls while all are ready", r.fakeCloud.calls(), "0 lists, 0 vouches, 0 confirms")
 		r.lose("b")
-		r.pass(lifeSoon)
+		r.pass(removalTime)
 		r.want("Nodes", r.names(), "a c")
 	})
 }

@@ -12,7 +12,7 @@ import (
 	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 )
 
-// at is a moment of the judge's tests, in seconds.
+// at is a time in the tests of decide, in seconds.
 func at(base time.Time, seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }
 
 // TestTableOfStates is the table in docs/guides/node-removal.md.
@@ -41,9 +41,9 @@ func TestTableOfStates(t *testing.T) {
 		"not ready, stopped, tainted":          {unknown, cloud.Stopped, nil, true, false, leave},
 		"not ready, stopped, opted out":        {unknown, cloud.Stopped, nil, false, true, leave},
 		"not ready, deleting":                  {unknown, cloud.Deleting, nil, false, false, taint},
-		"not ready, unknown":                   {unknown, cloud.Unknown, nil, false, false, strange},
-		"not ready, unknown, tainted":          {unknown, cloud.Unknown, nil, true, false, strange},
-		"not ready, a word nobody knows":       {unknown, "rebooting", nil, false, false, strange},
+		"not ready, unknown":                   {unknown, cloud.Unknown, nil, false, false, unknownState},
+		"not ready, unknown, tainted":          {unknown, cloud.Unknown, nil, true, false, unknownState},
+		"not ready, a word nobody knows":       {unknown, "rebooting", nil, false, false, unknownState},
 		"not ready, gone":                      {unknown, cloud.Gone, nil, false, false, pending},
 		"not ready, gone, tainted":             {unknown, cloud.Gone, nil, true, false, pending},
 		"not ready, no answer":                 {unknown, "", down, false, false, leave},
@@ -53,8 +53,8 @@ func TestTableOfStates(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			base := time.Now()
-			s := sight{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept, looked: true, answered: base, state: tt.state, err: tt.err}
-			h, got := judge(meet(history{}, s), s, time.Minute)
+			s := observation{at: base, providerID: "x://1", ready: tt.ready, tainted: tt.tainted, kept: tt.kept, looked: true, answered: base, state: tt.state, err: tt.err}
+			h, got := decide(meet(history{}, s), s, time.Minute)
 			if got != tt.want {
 				t.Errorf("step %d, want %d", got, tt.want)
 			}
@@ -91,7 +91,7 @@ func TestPatience(t *testing.T) {
 			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, err: down},
 			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
 		"a state nobody knows in between": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, state: cloud.Unknown, want: strange},
+			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, state: cloud.Unknown, want: unknownState},
 			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
 		"ready in between": {
 			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: yes, state: cloud.Gone},
@@ -116,13 +116,13 @@ func TestPatience(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base, h := time.Now(), history{}
 			for _, l := range looks {
-				s := sight{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true, answered: at(base, l.at), state: l.state, err: l.err,
+				s := observation{at: at(base, l.at), providerID: "x://1", ready: l.ready, looked: true, answered: at(base, l.at), state: l.state, err: l.err,
 					reported: metav1.NewTime(time.Unix(int64(l.reported), 0))}
 				if l.other {
 					s.providerID = "x://2"
 				}
 				var got step
-				if h, got = judge(meet(h, s), s, time.Minute); got != l.want {
+				if h, got = decide(meet(h, s), s, time.Minute); got != l.want {
 					t.Errorf("after %d s: step %d, want %d", l.at, got, l.want)
 				}
 			}
@@ -133,12 +133,12 @@ func TestPatience(t *testing.T) {
 // TestSlowAnswer: the grace period begins when the first answer is there, however long it took.
 func TestSlowAnswer(t *testing.T) {
 	base := time.Now()
-	s := sight{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: cloud.Gone}
+	s := observation{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: cloud.Gone}
 	h := history{known: at(base, -1000), seen: true}
-	h, _ = judge(meet(h, s), s, time.Minute)
+	h, _ = decide(meet(h, s), s, time.Minute)
 	for seconds, want := range map[int]step{99: pending, 100: due} {
 		s.at = at(base, seconds)
-		if _, got := judge(meet(h, s), s, time.Minute); got != want {
+		if _, got := decide(meet(h, s), s, time.Minute); got != want {
 			t.Errorf("after %d s: step %d, want %d", seconds, got, want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestClockJumps(t *testing.T) {
 				s := seen(node, "", at(base, moment.seconds))
 				s.looked, s.answered, s.state = true, s.at, cloud.Gone
 				var got step
-				if h, got = judge(meet(h, s), s, time.Minute); got != moment.want {
+				if h, got = decide(meet(h, s), s, time.Minute); got != moment.want {
 					t.Errorf("after %d s: step %d, want %d", moment.seconds, got, moment.want)
 				}
 			}

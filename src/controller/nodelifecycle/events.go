@@ -39,18 +39,18 @@ func (c *Controller) warnOnce(subjects []*subject, why reason, eventReason, topi
 	}
 }
 
-// calm forgets why Nodes were not removed whose machines are not missing any more, and tells of machines in states that are not known.
-func (c *Controller) calm(subjects []*subject) {
-	var dark []*subject
+// clearBlocked deletes the reasons of Nodes whose machines are not missing any more, and warns about machines in unknown states.
+func (c *Controller) clearBlocked(subjects []*subject) {
+	var unknownSince []*subject
 	for _, s := range subjects {
 		known := c.records[s.node.UID]
 		switch {
-		case s.step == strange:
+		case s.step == unknownState:
 			known.blocked = ""
-			c.warn(s, reasonStateUnknown, string(s.sight.state), "The state of this Node's machine is not known to this version, so the Node does not change. Check whether a newer version supports it")
-		case s.sight.err != nil && !s.ready(): // nothing is known now
-			if !s.sight.kept && s.sight.at.Sub(s.history.dark) >= max(darkLimit, c.behaviour.GracePeriod) {
-				dark = append(dark, s)
+			c.warn(s, reasonStateUnknown, string(s.observation.state), "The state of this Node's machine is not known to this version, so the Node does not change. Check whether a newer version supports it")
+		case s.observation.err != nil && !s.ready(): // nothing is known now
+			if !s.observation.kept && s.observation.at.Sub(s.history.unknownSince) >= max(unknownLimit, c.behaviour.GracePeriod) {
+				unknownSince = append(unknownSince, s)
 			}
 		case s.step != pending && s.step != due:
 			known.blocked = ""
@@ -59,25 +59,25 @@ func (c *Controller) calm(subjects []*subject) {
 			}
 		}
 	}
-	c.despair(dark)
+	c.warnUnknown(unknownSince)
 }
 
-// darkLimit is for how long it may not be known how the machine of a Node is that is not ready until somebody is told.
-const darkLimit = 10 * time.Minute
+// unknownLimit is how long the state of the machine of a Node that is not ready may be unknown before there is an event.
+const unknownLimit = 10 * time.Minute
 
-// despair notes that nobody can say how the machines of these Nodes are. They have that in common, so one event tells of all.
-func (c *Controller) despair(dark []*subject) {
-	if len(dark) == 0 {
+// warnUnknown records one event about all Nodes whose machines are in an unknown state.
+func (c *Controller) warnUnknown(unknownSince []*subject) {
+	if len(unknownSince) == 0 {
 		c.common.Forget(string(blockedNoAnswer))
 		return
 	}
-	for _, s := range dark {
+	for _, s := range unknownSince {
 		c.note(s, blockedNoAnswer)
 	}
-	since := time.Since(dark[0].history.dark).Round(time.Minute)
-	c.warnOnce(dark, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(
+	since := time.Since(unknownSince[0].history.unknownSince).Round(time.Minute)
+	c.warnOnce(unknownSince, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(
 		"These Nodes are not ready, and the state of their machines has been unknown for %s, so the Nodes do not change: %s. The cloud's answer: %v",
-		since, named(dark), dark[0].sight.err))
+		since, named(unknownSince), unknownSince[0].observation.err))
 }
 
 // note counts why the Node is not removed now.

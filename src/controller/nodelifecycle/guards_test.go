@@ -22,27 +22,27 @@ import (
 
 // TestNodeRegisteredAgain at the very moment at which it would be removed.
 func TestNodeRegisteredAgain(t *testing.T) {
-	for name, happens := range map[string]func(*lifeRig){
-		"another Node of that name": func(r *lifeRig) {
+	for name, happens := range map[string]func(*rig){
+		"another Node of that name": func(r *rig) {
 			r.made++
-			again := skyNode("b")
+			again := fakeNode("b")
 			again.UID = types.UID(fmt.Sprintf("uid-%d", r.made))
 			r.want("replacing it", r.cluster.Replace(again), nil)
 		},
-		"the Node is ready": func(r *lifeRig) { r.report("b", corev1.ConditionTrue); r.silence("b") },
-		"the Node changes":  func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
-		"the Node is ready within the same second": func(r *lifeRig) {
+		"the Node is ready": func(r *rig) { r.report("b", corev1.ConditionTrue); r.silentLimit("b") },
+		"the Node changes":  func(r *rig) { r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} }) },
+		"the Node is ready within the same second": func(r *rig) {
 			r.change("b", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
 		},
-		"the kubelet reports": func(r *lifeRig) { r.report("b", corev1.ConditionFalse); r.silence("b") },
-		"it is to be kept": func(r *lifeRig) {
+		"the kubelet reports": func(r *rig) { r.report("b", corev1.ConditionFalse); r.silentLimit("b") },
+		"it is to be kept": func(r *rig) {
 			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} })
 		},
-		"it names another one": func(r *lifeRig) { r.change("b", func(n *corev1.Node) { n.Spec.ProviderID = "sky://c" }) },
+		"it names another one": func(r *rig) { r.change("b", func(n *corev1.Node) { n.Spec.ProviderID = "sky://c" }) },
 	} {
 		for when, method := range map[string]string{"before it is read": http.MethodGet, "before it is deleted": http.MethodDelete} {
 			t.Run(name+" "+when, func(t *testing.T) {
-				inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+				inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 					happened := 0
 					r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 						if strings.HasSuffix(request.URL.Path, "/nodes/b") && request.Method == method && happened == 0 {
@@ -52,7 +52,7 @@ func TestNodeRegisteredAgain(t *testing.T) {
 						return next.RoundTrip(request)
 					})
 					r.lose("b")
-					r.pass(skyAge + lifeSoon)
+					r.pass(listAge + removalTime)
 					r.want("times that it happened", happened, 1)
 					if name == "the Node changes" && method == http.MethodGet { // as it was read, it is as dead as before
 						r.want("Nodes", r.names(), "a c")
@@ -60,8 +60,8 @@ func TestNodeRegisteredAgain(t *testing.T) {
 					}
 					r.want("Nodes", r.names(), "a b c")
 					r.change("b", func(n *corev1.Node) { n.Labels, n.Spec.ProviderID = nil, "sky://b" })
-					r.silence("b")
-					r.pass(2*newcomerGrace + lifeSoon)
+					r.silentLimit("b")
+					r.pass(2*firstSeenGrace + removalTime)
 					r.want("Nodes later", r.names(), "a c")
 				})
 			})
@@ -71,7 +71,7 @@ func TestNodeRegisteredAgain(t *testing.T) {
 
 // TestOnlyOurs: foreign Nodes, and those that say nothing, are not touched; those that are opted out are not removed.
 func TestOnlyOurs(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		strangers := map[string]func(*corev1.Node){
 			"foreign":    func(n *corev1.Node) { n.Spec.ProviderID = "metal://1" },
 			"unnamed":    func(n *corev1.Node) { n.Spec.ProviderID = "" },
@@ -80,17 +80,17 @@ func TestOnlyOurs(t *testing.T) {
 			"unlabelled": func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "false"} },
 		}
 		for name, change := range strangers {
-			node := skyNode(name)
+			node := fakeNode(name)
 			change(node)
 			r.register(node)
-			r.silence(name)
+			r.silentLimit(name)
 		}
-		leaving := skyNode("leaving")
+		leaving := fakeNode("leaving")
 		leaving.Finalizers = []string{"example.com/theirs"}
 		r.register(leaving)
-		r.silence("leaving")
+		r.silentLimit("leaving")
 		r.want("deleting it", r.cluster.Delete(leaving), nil)
-		r.pass(newcomerGrace + lifeSoon + time.Hour/2)
+		r.pass(firstSeenGrace + removalTime + time.Hour/2)
 		r.want("Nodes", r.names(), "a annotated b c foreign labelled leaving unnamed")
 		r.want("opted out", r.blocked(blockedKept), 2.0)
 		told := strings.Join(r.told(), "\n")
@@ -103,37 +103,37 @@ func TestOnlyOurs(t *testing.T) {
 			r.Errorf("%d events about Nodes that stay, want 2:\n%s", count, told)
 		}
 		r.change("labelled", func(n *corev1.Node) { n.Labels = nil })
-		r.pass(lifeSoon)
+		r.pass(removalTime)
 		r.want("Nodes when one is not opted out any more", r.names(), "a annotated b c foreign leaving unnamed")
 	})
 }
 
 // TestDryRun says what would be removed, once, and removes nothing.
 func TestDryRun(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.behaviour.DryRun = true
 		r.start()
 		r.lose("b")
 		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
-		r.want("calls in an hour", strings.HasSuffix(r.sky.calls(), "1 vouches, 1 confirms"), true)
+		r.want("calls in an hour", strings.HasSuffix(r.fakeCloud.calls(), "1 vouches, 1 confirms"), true)
 		r.want("would be removed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalDryRun)), 1.0)
 		r.want("blocked", r.blocked(blockedDryRun), 1.0)
 		r.toldOnce("dryRun is set")
-		r.pass(skyAge + lifeSoon)
+		r.pass(listAge + removalTime)
 		r.toldOnce("dryRun is set")
 	})
 }
 
 // TestDryRunCounts as a removal would, so that it says what would be done.
 func TestDryRunCounts(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.behaviour.DryRun = true
 		r.start()
 		r.settle()
 		for _, name := range []string{"b", "c"} {
 			r.lose(name)
-			r.pass(skyAge + lifeSoon)
+			r.pass(listAge + removalTime)
 		}
 		r.want("would be removed", r.blocked(blockedDryRun), 1.0)
 		r.want("would not be", r.blocked(blockedAllowance), 1.0)
@@ -145,7 +145,7 @@ func TestDryRunCounts(t *testing.T) {
 
 // TestNotPermitted: a chart that lost a right is told of, and the Node goes when it has it again.
 func TestNotPermitted(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "b", errors.New("no such right"))
 		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete {
@@ -154,20 +154,20 @@ func TestNotPermitted(t *testing.T) {
 			return next.RoundTrip(request)
 		})
 		r.lose("b")
-		r.pass(skyAge + lifeSoon)
+		r.pass(listAge + removalTime)
 		r.want("Nodes", r.names(), "a b c")
 		r.want("blocked", r.blocked(blockedKubernetes), 1.0)
 		r.want("failed", testutil.ToFloat64(r.controller.metrics.removals.WithLabelValues(removalFailed)), 1.0)
 		r.toldOnce("DeletingNodeFailed", "no such right")
 		r.between(nil)
-		r.pass(r.behaviour.RemovalWindow + lifeSoon)
+		r.pass(r.behaviour.RemovalWindow + removalTime)
 		r.want("Nodes when it is permitted", r.names(), "a c")
 	})
 }
 
 // TestToldAnewAfterRecovery: a Node that was ready in between is told again at once what it was told before.
 func TestToldAnewAfterRecovery(t *testing.T) {
-	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		r.settle()
 		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodDelete {
@@ -175,9 +175,9 @@ func TestToldAnewAfterRecovery(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-		r.sky.machine("b", cloud.Gone)
+		r.fakeCloud.machine("b", cloud.Gone)
 		for range 2 {
-			r.silence("b")
+			r.silentLimit("b")
 			r.pass(event.Anew)
 			if told := r.told(); len(told) != 1 || !strings.Contains(told[0], "DeletingNodeFailed") {
 				t.Errorf("told %q, want once that deleting failed", told)
@@ -193,7 +193,7 @@ func TestNotPermittedForMany(t *testing.T) {
 	names := numbered(50)
 	for _, method := range []string{http.MethodDelete, http.MethodGet} {
 		t.Run(method, func(t *testing.T) {
-			inLife(t, names, func(r *lifeRig) {
+			inBubble(t, names, func(r *rig) {
 				r.settle()
 				var tries atomic.Int64
 				r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
@@ -224,7 +224,7 @@ func TestNotPermittedForMany(t *testing.T) {
 
 // TestHangingServer: an API server that does not answer stands in the way of the one call only.
 func TestHangingServer(t *testing.T) {
-	inLife(t, []string{"a", "b", "c"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		hung := map[string]int{}
 		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			once := request.Method == http.MethodPatch || hung[request.Method] == 0 && strings.HasSuffix(request.URL.Path, "/nodes/b")
@@ -235,14 +235,14 @@ func TestHangingServer(t *testing.T) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		})
-		r.sky.machine("c", cloud.Stopped) // whose taint is never written
-		r.sky.machine("b", cloud.Gone)
-		r.silence("b", "c")
-		r.pass(4*(lifeGrace+2*(patch.Timeout+lifePeriod)) + r.behaviour.RemovalWindow)
+		r.fakeCloud.machine("c", cloud.Stopped) // whose taint is never written
+		r.fakeCloud.machine("b", cloud.Gone)
+		r.silentLimit("b", "c")
+		r.pass(4*(grace+2*(patch.Timeout+period)) + r.behaviour.RemovalWindow)
 		r.want("Nodes", r.names(), "a c")
 		r.want("reads that hung", hung[http.MethodGet], 1)
 		r.want("deletions that hung", hung[http.MethodDelete], 1)
-		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.controller.metrics.looked); age > 2*(patch.Timeout+lifePeriod).Seconds() {
+		if age := float64(time.Now().Unix()) - testutil.ToFloat64(r.controller.metrics.looked); age > 2*(patch.Timeout+period).Seconds() {
 			r.Errorf("the latest pass ended %v s ago", age)
 		}
 	})
@@ -251,13 +251,13 @@ func TestHangingServer(t *testing.T) {
 // TestRemovalsBeforeTaints: many taints, written slowly, do not delay a removal.
 func TestRemovalsBeforeTaints(t *testing.T) {
 	names := numbered(30)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		for _, name := range names[1:] {
-			r.sky.machine(name, cloud.Stopped)
+			r.fakeCloud.machine(name, cloud.Stopped)
 		}
-		r.sky.machine(names[0], cloud.Gone)
-		r.pass(skyAge + 2*lifePeriod)
-		r.silence(names[0])
+		r.fakeCloud.machine(names[0], cloud.Gone)
+		r.pass(listAge + 2*period)
+		r.silentLimit(names[0])
 		removed, patched := time.Time{}, time.Time{}
 		r.between(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 			switch request.Method {
@@ -271,8 +271,8 @@ func TestRemovalsBeforeTaints(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-		r.pass(lifeGrace + time.Second) // the next pass removes it
-		r.silence(names[1:20]...)
+		r.pass(grace + time.Second) // the next pass removes it
+		r.silentLimit(names[1:20]...)
 		r.pass(time.Hour)
 		r.want("removed first", !removed.IsZero() && !patched.Before(removed), true)
 	})

@@ -23,11 +23,11 @@ func numbered(count int) []string {
 // TestRemovalsStop: when more Nodes would go than may, none does, until there are fewer; somebody is told, once, and again after an hour.
 func TestRemovalsStop(t *testing.T) {
 	names := numbered(50)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		r.settle()
 		lost := names[:11]
 		r.lose(lost...)
-		r.pass(skyAge + lifeSoon + time.Minute)
+		r.pass(listAge + removalTime + time.Minute)
 		r.want("Nodes, when 22 % would go", len(r.cluster.Nodes()), 50)
 		r.want("blocked", r.blocked(blockedAllowance), 11.0)
 		told := strings.Join(r.told(), "\n")
@@ -36,24 +36,24 @@ func TestRemovalsStop(t *testing.T) {
 				r.Errorf("%d events %s, want %d:\n%s", count, part, want, told)
 			}
 		}
-		r.sky.calls()
+		r.fakeCloud.calls()
 		r.pass(30 * time.Minute)
 		r.want("Nodes three windows later", len(r.cluster.Nodes()), 50)
 		r.want("events meanwhile", len(r.told()), 0)
-		r.want("calls meanwhile", r.sky.calls(), "27 lists, 0 vouches, 0 confirms")
+		r.want("calls meanwhile", r.fakeCloud.calls(), "27 lists, 0 vouches, 0 confirms")
 		r.pass(30 * time.Minute)
 		r.toldOnce("NodeRemovalsStopped")
 		r.want("Nodes after an hour", len(r.cluster.Nodes()), 50)
 
-		r.sky.machine(lost[0], cloud.Running)
-		r.sky.calls()
-		r.pass(skyAge + lifeSoon)
+		r.fakeCloud.machine(lost[0], cloud.Running)
+		r.fakeCloud.calls()
+		r.pass(listAge + removalTime)
 		r.want("Nodes, when 20 % would go", len(r.cluster.Nodes()), 40)
-		r.want("calls for ten of them", r.sky.calls(), "2 lists, 1 vouches, 10 confirms")
+		r.want("calls for ten of them", r.fakeCloud.calls(), "2 lists, 1 vouches, 10 confirms")
 		r.told()
 
 		r.lose(names[20])
-		r.pass(skyAge + lifeSoon)
+		r.pass(listAge + removalTime)
 		r.want("Nodes, when one more would go in the same window", len(r.cluster.Nodes()), 40)
 		r.toldOnce("NodeRemovalsStopped The machines of 1 Nodes are missing", "10 Nodes were deleted recently")
 		r.pass(r.behaviour.RemovalWindow)
@@ -64,7 +64,7 @@ func TestRemovalsStop(t *testing.T) {
 // TestExpectedRemovalsDoNotCount: Nodes that were cordoned, or that the autoscaler removes, go although they are many, and others may go beside them.
 func TestExpectedRemovalsDoNotCount(t *testing.T) {
 	names := numbered(10)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		r.settle()
 		for i, name := range names[:8] {
 			r.change(name, func(node *corev1.Node) {
@@ -72,18 +72,18 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 					node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule})
 				}
 			})
-			r.sky.machine(name, cloud.Gone)
+			r.fakeCloud.machine(name, cloud.Gone)
 		}
-		r.silence(names[:8]...)
-		r.pass(skyAge + lifeSoon + time.Minute)
+		r.silentLimit(names[:8]...)
+		r.pass(listAge + removalTime + time.Minute)
 		r.want("Nodes, when eight were made ready to go", len(r.cluster.Nodes()), 2)
 	})
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
 		r.change(names[0], func(node *corev1.Node) { node.Spec.Unschedulable = true })
 		r.lose(names[0])
-		r.pass(skyAge + lifeSoon + time.Hour)
+		r.pass(listAge + removalTime + time.Hour)
 		r.want("Nodes, when none may go", len(r.cluster.Nodes()), 10)
 	})
 }
@@ -91,21 +91,21 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 // TestSomebodyAllowsMore: who knows that so many machines are really gone allows more, or deletes Nodes by hand.
 func TestSomebodyAllowsMore(t *testing.T) {
 	names := numbered(10)
-	for name, allow := range map[string]func(*lifeRig){
-		"a larger share": func(r *lifeRig) { r.behaviour.MaxRemovals = 30; r.start() },
-		"fewer Nodes": func(r *lifeRig) {
+	for name, allow := range map[string]func(*rig){
+		"a larger share": func(r *rig) { r.behaviour.MaxRemovals = 30; r.start() },
+		"fewer Nodes": func(r *rig) {
 			for _, name := range names[:2] {
-				r.want("deleting one", r.cluster.Delete(skyNode(name)), nil)
+				r.want("deleting one", r.cluster.Delete(fakeNode(name)), nil)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inLife(t, names, func(r *lifeRig) {
+			inBubble(t, names, func(r *rig) {
 				r.lose(names[:3]...)
 				r.pass(time.Hour)
 				r.want("Nodes", len(r.cluster.Nodes()), 10)
 				allow(r)
-				r.pass(r.behaviour.RemovalWindow + lifeSoon)
+				r.pass(r.behaviour.RemovalWindow + removalTime)
 				r.want("Nodes then", len(r.cluster.Nodes()), 7)
 			})
 		})
@@ -115,19 +115,19 @@ func TestSomebodyAllowsMore(t *testing.T) {
 // TestNewProcess does not know what was removed before it began, so that no more than one Node goes within its first window.
 func TestNewProcess(t *testing.T) {
 	names := numbered(10)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		r.lose(names[:2]...)
 		r.pass(r.behaviour.RemovalWindow - time.Minute)
 		r.want("Nodes in the first window", len(r.cluster.Nodes()), 10)
 		r.toldOnce("NodeRemovalsStopped", "in the first 10m0s after the program starts")
-		r.pass(time.Minute + lifePeriod)
+		r.pass(time.Minute + period)
 		r.want("Nodes after it", len(r.cluster.Nodes()), 8)
 	})
 }
 
 // TestNoRemovalsEver: a share of nothing is nothing.
 func TestNoRemovalsEver(t *testing.T) {
-	inLife(t, []string{"a", "b"}, func(r *lifeRig) {
+	inBubble(t, []string{"a", "b"}, func(r *rig) {
 		r.behaviour.MaxRemovals = 0
 		r.start()
 		r.lose("b")
@@ -141,27 +141,27 @@ func TestNoRemovalsEver(t *testing.T) {
 // TestManyRemovals cost one proof of the credentials and one list, not one for each few of them.
 func TestManyRemovals(t *testing.T) {
 	names := numbered(500)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		r.settle()
 		r.lose(names[:100]...)
-		r.sky.calls()
-		r.pass(skyAge + lifeSoon)
+		r.fakeCloud.calls()
+		r.pass(listAge + removalTime)
 		r.want("Nodes", len(r.cluster.Nodes()), 400)
-		r.want("calls", r.sky.calls(), "2 lists, 1 vouches, 100 confirms")
+		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 vouches, 100 confirms")
 	})
 }
 
 // TestProofGrowsOld: when machines are asked for slowly, the rest is removed after another proof.
 func TestProofGrowsOld(t *testing.T) {
 	names := numbered(50)
-	inLife(t, names, func(r *lifeRig) {
+	inBubble(t, names, func(r *rig) {
 		r.settle()
 		r.lose(names[:10]...)
-		r.sky.set(func(c *sky) { c.before = func() { <-time.After(20 * time.Second) } })
-		r.sky.calls()
-		r.pass(skyAge + lifeSoon + 5*time.Minute)
+		r.fakeCloud.set(func(c *fakeCloud) { c.before = func() { <-time.After(20 * time.Second) } })
+		r.fakeCloud.calls()
+		r.pass(listAge + removalTime + 5*time.Minute)
 		r.want("Nodes", len(r.cluster.Nodes()), 40)
-		if calls := r.sky.calls(); !strings.Contains(calls, " 3 vouches, 10 confirms") {
+		if calls := r.fakeCloud.calls(); !strings.Contains(calls, " 3 vouches, 10 confirms") {
 			r.Errorf("calls %s, want a proof for each four", calls)
 		}
 	})

@@ -120,8 +120,8 @@ func (s *subject) called() string {
 		return stateReadyGone
 	case s.ready():
 		return stateReady
-	case s.sight.err != nil:
+	case s.observation.err != nil:
 		return stateNoAnswer
 	}
-	return string(s.sight.state)
+	return string(s.observation.state)
 }

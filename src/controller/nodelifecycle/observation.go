@@ -18,33 +18,33 @@ import (
 
 // subject is a Node of ours during one pass.
 type subject struct {
-	node    *corev1.Node // of the cache, so nobody changes it
-	sight   sight
-	history history
-	step    step
+	node        *corev1.Node // of the cache, so nobody changes it
+	observation observation
+	history     history
+	step        step
 }
 
-func (s *subject) ready() bool { return s.sight.ready == corev1.ConditionTrue }
+func (s *subject) ready() bool { return s.observation.ready == corev1.ConditionTrue }
 
 // there says that its machine was looked for and found.
 func (s *subject) there() bool {
-	return s.sight.looked && s.sight.err == nil && s.sight.state != cloud.Gone
+	return s.observation.looked && s.observation.err == nil && s.observation.state != cloud.Gone
 }
 
 // absent says that its machine was looked for, and the cloud says that it is gone.
 func (s *subject) absent() bool {
-	return s.sight.looked && s.sight.err == nil && s.sight.state == cloud.Gone
+	return s.observation.looked && s.observation.err == nil && s.observation.state == cloud.Gone
 }
 
 // namesNone says that its provider ID can never name a machine. So it says nothing about machines, neither of itself nor of others.
-func (s *subject) namesNone() bool { return errors.Is(s.sight.err, cloud.ErrNamesNone) }
+func (s *subject) namesNone() bool { return errors.Is(s.observation.err, cloud.ErrNamesNone) }
 
 // errNoTime is why a machine was not looked at.
 var errNoTime = errors.New("the process ends")
 
 // seen is what the Node itself shows.
-func seen(node *corev1.Node, domain string, at time.Time) sight {
-	s := sight{at: at, providerID: node.Spec.ProviderID, ready: corev1.ConditionUnknown, tainted: hasShutdownTaint(node), kept: optout.Kept(node, domain)}
+func seen(node *corev1.Node, domain string, at time.Time) observation {
+	s := observation{at: at, providerID: node.Spec.ProviderID, ready: corev1.ConditionUnknown, tainted: hasShutdownTaint(node), kept: optout.Kept(node, domain)}
 	if _, condition := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); condition != nil {
 		s.ready, s.reported = condition.Status, condition.LastHeartbeatTime
 	}
@@ -58,11 +58,11 @@ func (c *Controller) subjects(nodes []*corev1.Node, began time.Time) []*subject 
 		if node.Spec.ProviderID == "" || node.DeletionTimestamp != nil || !c.provider.Owns(node.Spec.ProviderID) {
 			continue
 		}
-		s := &subject{node: node, sight: seen(node, c.behaviour.Domain, began)}
+		s := &subject{node: node, observation: seen(node, c.behaviour.Domain, began)}
 		if known := c.records[node.UID]; known != nil {
 			s.history = known.history
 		}
-		s.history = meet(s.history, s.sight)
+		s.history = meet(s.history, s.observation)
 		subjects = append(subjects, s)
 	}
 	slices.SortFunc(subjects, func(a, b *subject) int { return strings.Compare(a.node.Name, b.node.Name) })
@@ -74,18 +74,18 @@ func (c *Controller) look(ctx context.Context, subjects []*subject) {
 	var wanted []*subject
 	for _, s := range subjects {
 		if !s.ready() || c.behaviour.Lists {
-			s.sight.looked, s.sight.err = true, errNoTime
+			s.observation.looked, s.observation.err = true, errNoTime
 			wanted = append(wanted, s)
 		}
 	}
 	workqueue.ParallelizeUntil(ctx, c.workers, len(wanted), func(i int) {
-		c.lookAt(ctx, wanted[i], wanted[i].history.since())
+		c.observe(ctx, wanted[i], wanted[i].history.since())
 	})
 }
 
-func (c *Controller) lookAt(ctx context.Context, s *subject, notBefore time.Time) {
-	s.sight.state, s.sight.err = c.provider.Look(ctx, s.node, notBefore)
-	s.sight.looked, s.sight.answered = true, time.Now()
+func (c *Controller) observe(ctx context.Context, s *subject, notBefore time.Time) {
+	s.observation.state, s.observation.err = c.provider.Look(ctx, s.node, notBefore)
+	s.observation.looked, s.observation.answered = true, time.Now()
 }
 
 // witnessesOf are those of the Nodes whose machines are certainly there: the ready ones, or, when there is none, those that the cloud shows.
@@ -93,7 +93,7 @@ func witnessesOf(subjects []*subject) []*subject {
 	var witnesses, others []*subject
 	for _, s := range subjects {
 		switch {
-		case s.ready() && (s.there() || !s.sight.looked):
+		case s.ready() && (s.there() || !s.observation.looked):
 			witnesses = append(witnesses, s)
 		case s.there():
 			others = append(others, s)
@@ -108,7 +108,7 @@ func witnessesOf(subjects []*subject) []*subject {
 // maxWitnesses is how many Nodes the provider may choose from: one of them may have lost its machine just now.
 const maxWitnesses = 3
 
-// called are the witnesses that the provider is given: for each proof others, so that strange ones do not stand in the way for ever.
+// called are the witnesses that the provider is given: for each proof others, so that Nodes without a machine do not block removals for ever.
 func called(witnesses []*subject, proof int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for n := range min(maxWitnesses, len(witnesses)) {
@@ -123,8 +123,8 @@ type entry struct {
 	blocked reason // why it is not removed although its machine is missing; "" for nothing
 }
 
-// remember keeps what is known of the Nodes that there are, and forgets the others.
-func (c *Controller) remember(subjects []*subject) {
+// store stores the histories of the Nodes that exist, and deletes the others.
+func (c *Controller) store(subjects []*subject) {
 	records := make(map[types.UID]*entry, len(subjects))
 	for _, s := range subjects {
 		kept := c.records[s.node.UID]

@@ -22,12 +22,12 @@ func TestTrials(t *testing.T) {
 	const seeds = 25
 	removed := 0
 	for seed := range uint64(seeds) {
-		inLife(t, []string{"m000", "m001", "m002", "m003"}, func(r *lifeRig) {
+		inBubble(t, []string{"m000", "m001", "m002", "m003"}, func(r *rig) {
 			if seed%2 == 0 { // else nothing goes for long, because too much would
 				r.behaviour.MaxRemovals = 100
 				r.start()
 			}
-			trial := &lifeTrial{lifeRig: r, dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, born: map[string]time.Time{}, next: 4}
+			trial := &randomRun{rig: r, dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, born: map[string]time.Time{}, next: 4}
 			trial.run()
 			removed += trial.removed
 		})
@@ -37,9 +37,9 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// lifeTrial is one of them.
-type lifeTrial struct {
-	*lifeRig
+// randomRun is one random run.
+type randomRun struct {
+	*rig
 	dice    *rand.Rand
 	seed    uint64
 	next    int                      // of the next machine
@@ -48,33 +48,33 @@ type lifeTrial struct {
 	removed int
 }
 
-func (t *lifeTrial) run() {
+func (t *randomRun) run() {
 	t.Helper()
 	t.between(t.watch)
 	const minutes = 90
 	for range minutes {
-		t.sky.set(func(c *sky) { t.past = append(t.past, maps.Clone(c.machines)) })
+		t.fakeCloud.set(func(c *fakeCloud) { t.past = append(t.past, maps.Clone(c.machines)) })
 		if t.dice.IntN(6) == 0 {
 			t.lie()
 		}
 		t.live()
 		t.pass(time.Minute)
 	}
-	t.sky.set(func(c *sky) { c.list, c.confirm, c.vouch = nil, nil, nil })
+	t.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.vouch = nil, nil, nil })
 	t.join("rescue") // there is something to be seen
 	t.kubelets(0)
 	t.behaviour.MaxRemovals = 100 // somebody has looked
 	t.start()
 	t.pass(time.Hour)
 	for _, node := range t.cluster.Nodes() {
-		if t.sky.truth(node.Spec.ProviderID) == cloud.Gone {
+		if t.fakeCloud.truth(node.Spec.ProviderID) == cloud.Gone {
 			t.Errorf("seed %d: Node %s is still there in the end: %+v", t.seed, node.Name, *t.controller.records[node.UID])
 		}
 	}
 }
 
 // watch sees Nodes go.
-func (t *lifeTrial) watch(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+func (t *randomRun) watch(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 	name, deletes := strings.CutPrefix(request.URL.Path, "/api/v1/nodes/")
 	id := ""
 	for _, node := range t.cluster.Nodes() {
@@ -86,7 +86,7 @@ func (t *lifeTrial) watch(next http.RoundTripper, request *http.Request) (*http.
 	if deletes && request.Method == http.MethodDelete && err == nil && response.StatusCode == http.StatusOK {
 		t.removed++
 		var state cloud.State
-		t.sky.set(func(c *sky) { state = c.truth(id) })
+		t.fakeCloud.set(func(c *fakeCloud) { state = c.truth(id) })
 		if state != cloud.Gone {
 			t.Errorf("seed %d: Node %s was deleted, and its machine is %s; events %q", t.seed, name, state, t.told())
 		}
@@ -95,19 +95,19 @@ func (t *lifeTrial) watch(next http.RoundTripper, request *http.Request) (*http.
 }
 
 // machines are those that there are, in an order that stays the same.
-func (t *lifeTrial) machines() (ids []string) {
-	t.sky.set(func(c *sky) { ids = slices.Sorted(maps.Keys(c.machines)) })
+func (t *randomRun) machines() (ids []string) {
+	t.fakeCloud.set(func(c *fakeCloud) { ids = slices.Sorted(maps.Keys(c.machines)) })
 	return ids
 }
 
 // live is what people, machines and kubelets do in a minute.
-func (t *lifeTrial) live() {
+func (t *randomRun) live() {
 	t.Helper()
 	switch ids := t.machines(); t.dice.IntN(8) {
 	case 0:
 		name := fmt.Sprintf("m%03d", t.next)
 		t.next++
-		t.born[skyScheme+name] = time.Now()
+		t.born[fakeScheme+name] = time.Now()
 		t.join(name)
 	case 1, 2:
 		if len(ids) > 1 {
@@ -128,17 +128,17 @@ func (t *lifeTrial) live() {
 }
 
 // machine makes one of the machines something else.
-func (t *lifeTrial) machine(ids []string, state cloud.State) {
-	t.sky.machine(strings.TrimPrefix(ids[t.dice.IntN(len(ids))], skyScheme), state)
+func (t *randomRun) machine(ids []string, state cloud.State) {
+	t.fakeCloud.machine(strings.TrimPrefix(ids[t.dice.IntN(len(ids))], fakeScheme), state)
 }
 
 // kubelets report, those of machines that run; but one in some, or all of them, cannot. Of 0 all can.
-func (t *lifeTrial) kubelets(some int) {
+func (t *randomRun) kubelets(some int) {
 	t.Helper()
 	outage := some > 0 && t.dice.IntN(10) == 0
 	for _, node := range t.cluster.Nodes() {
 		var state cloud.State
-		t.sky.set(func(c *sky) { state = c.truth(node.Spec.ProviderID) })
+		t.fakeCloud.set(func(c *fakeCloud) { state = c.truth(node.Spec.ProviderID) })
 		status := corev1.ConditionTrue
 		switch {
 		case state != cloud.Running || outage || some > 0 && t.dice.IntN(some) == 0:
@@ -152,7 +152,7 @@ func (t *lifeTrial) kubelets(some int) {
 
 // lie lets the cloud say something else from now on. What it may not do is lie in every way at once about a machine whose Node it
 // could see before, while it shows all others: nobody could tell.
-func (t *lifeTrial) lie() {
+func (t *randomRun) lie() {
 	down := errors.New("the cloud is away")
 	lists := []func(map[string]cloud.State) (map[string]cloud.State, error){
 		nil,
@@ -183,7 +183,7 @@ func (t *lifeTrial) lie() {
 		},
 	}
 	vouches := []func() error{nil, nil, func() error { return down }}
-	t.sky.set(func(c *sky) {
+	t.fakeCloud.set(func(c *fakeCloud) {
 		c.list, c.confirm, c.vouch = lists[t.dice.IntN(len(lists))], confirms[t.dice.IntN(len(confirms))], vouches[t.dice.IntN(len(vouches))]
 		if t.dice.IntN(8) == 0 { // the wrong place, with good credentials
 			c.list = lists[2]
@@ -197,7 +197,7 @@ func (t *lifeTrial) lie() {
 }
 
 // some are a random part of the machines.
-func (t *lifeTrial) some(truth map[string]cloud.State) map[string]cloud.State {
+func (t *randomRun) some(truth map[string]cloud.State) map[string]cloud.State {
 	for _, id := range slices.Sorted(maps.Keys(truth)) {
 		if t.dice.IntN(2) == 0 {
 			delete(truth, id)
@@ -207,7 +207,7 @@ func (t *lifeTrial) some(truth map[string]cloud.State) map[string]cloud.State {
 }
 
 // without leaves out what is younger.
-func (t *lifeTrial) without(truth map[string]cloud.State, age time.Duration) map[string]cloud.State {
+func (t *randomRun) without(truth map[string]cloud.State, age time.Duration) map[string]cloud.State {
 	maps.DeleteFunc(truth, func(id string, _ cloud.State) bool { return time.Since(t.born[id]) < age })
 	return truth
 }

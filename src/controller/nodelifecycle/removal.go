@@ -50,7 +50,7 @@ const (
 // remove removes those of the Nodes that are due and about which all agree.
 func (c *Controller) remove(ctx context.Context, subjects, witnesses []*subject) {
 	batch := c.admitted(ctx, subjects, len(witnesses) > 0)
-	if len(batch) == 0 || c.doubted(ctx, batch, subjects) {
+	if len(batch) == 0 || c.rejectsList(ctx, batch, subjects) {
 		return
 	}
 	c.proofs++
@@ -59,18 +59,18 @@ func (c *Controller) remove(ctx context.Context, subjects, witnesses []*subject)
 		return
 	}
 	second := time.Now() // and no sooner: a list that began before the credentials were found good proves nothing
-	batch = c.secondLook(ctx, batch, second)
+	batch = c.confirmMissing(ctx, batch, second)
 	if len(batch) == 0 {
 		return
 	}
-	if c.lookAtReady(ctx, subjects); !c.doubted(ctx, batch, subjects) {
+	if c.observeReady(ctx, subjects); !c.rejectsList(ctx, batch, subjects) {
 		c.removeAll(ctx, batch, second)
 	}
 }
 
-// secondLook returns those of the Nodes whose machines are missing in a list, too, that began after the credentials were found good, and
+// confirmMissing returns those of the Nodes whose machines are missing in a list, too, that began after the credentials were found good, and
 // for which no other machine stands in.
-func (c *Controller) secondLook(ctx context.Context, batch []*subject, second time.Time) []*subject {
+func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, second time.Time) []*subject {
 	var missing []*subject
 	for _, s := range batch {
 		state, err := c.provider.Look(ctx, s.node, second)
@@ -140,14 +140,14 @@ func (c *Controller) conclude(ctx context.Context, s *subject) error {
 		c.block(s, blockedKubernetes, fmt.Sprintf("reading the Node once more: %v", err))
 		return err
 	case optout.Kept(fresh, c.behaviour.Domain):
-		c.block(s, blockedKept, c.keptText())
+		c.block(s, blockedKept, c.keptMessage())
 	case differs(s, fresh):
 		c.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")
 	case c.behaviour.DryRun:
-		c.spend(fresh)
+		c.record(fresh)
 		c.metrics.removed(removalDryRun)
 		klog.FromContext(ctx).Info("Node would be removed, but this is a dry run", "node", klog.KObj(fresh), "providerID", fresh.Spec.ProviderID)
-		c.hold(s, blockedDryRun, dryRunText)
+		c.hold(s, blockedDryRun, dryRunMessage)
 	default:
 		return c.delete(ctx, s, fresh)
 	}
@@ -156,21 +156,21 @@ func (c *Controller) conclude(ctx context.Context, s *subject) error {
 
 // differs says that the Node, read just now, is not the one that was judged, or that a kubelet has reported since.
 func differs(s *subject, fresh *corev1.Node) bool {
-	now := seen(fresh, "", s.sight.at)
-	return fresh.UID != s.node.UID || fresh.DeletionTimestamp != nil || now.providerID != s.sight.providerID ||
-		now.ready == corev1.ConditionTrue || !now.reported.Equal(&s.sight.reported)
+	now := seen(fresh, "", s.observation.at)
+	return fresh.UID != s.node.UID || fresh.DeletionTimestamp != nil || now.providerID != s.observation.providerID ||
+		now.ready == corev1.ConditionTrue || !now.reported.Equal(&s.observation.reported)
 }
 
-// spend counts a removal, unless it was to be expected.
-func (c *Controller) spend(node *corev1.Node) {
-	if !farewell(node) {
-		c.allowance.spend(node.UID, time.Now())
+// record counts a removal, unless the Node was drained.
+func (c *Controller) record(node *corev1.Node) {
+	if !drained(node) {
+		c.budget.record(node.UID, time.Now())
 	}
 }
 
 // delete deletes this very Node, as it was read. The error is the API server's.
 func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node) error {
-	c.spend(fresh) // also when there is no answer
+	c.record(fresh) // also when there is no answer
 	err := c.erase(ctx, fresh)
 	switch {
 	case err == nil:
@@ -180,13 +180,13 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 		c.metrics.removed(removalDone)
 		delete(c.records, fresh.UID)
 	case apierrors.IsNotFound(err): // somebody else was faster
-		c.allowance.refund(fresh.UID)
+		c.budget.cancel(fresh.UID)
 	case apierrors.IsConflict(err):
-		c.allowance.refund(fresh.UID)
+		c.budget.cancel(fresh.UID)
 		c.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")
 	default:
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown { // it was refused
-			c.allowance.refund(fresh.UID)
+			c.budget.cancel(fresh.UID)
 		}
 		c.metrics.removed(removalFailed)
 		c.anew(s)

@@ -23,11 +23,11 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// lifeRig is a cluster on a sky, in virtual time, with a Controller.
-type lifeRig struct {
+// rig is a cluster on a fake cloud, in virtual time, with a Controller.
+type rig struct {
 	*testing.T
-	sky        *sky
-	provider   cloud.Provider // the sky, unless a test has another one
+	fakeCloud  *fakeCloud
+	provider   cloud.Provider // the fake cloud, unless a test has another one
 	cluster    *cluster.Cluster
 	behaviour  cloud.Behaviour
 	process    *workerpooltest.Process
@@ -38,40 +38,40 @@ type lifeRig struct {
 }
 
 const (
-	lifePeriod = 5 * time.Second
-	lifeGrace  = time.Minute
-	// lifeSoon is within which a Node goes whose machine is gone, as promised: a grace period and two passes.
-	lifeSoon = lifeGrace + 2*lifePeriod + time.Second
+	period = 5 * time.Second
+	grace  = time.Minute
+	// removalTime is the longest time until a Node without a machine is deleted: a grace period and two passes.
+	removalTime = grace + 2*period + time.Second
 )
 
-// inLife runs a test in a synctest bubble with Nodes that are ready, on machines that run, and a controller that knows them.
-func inLife(t *testing.T, names []string, test func(*lifeRig)) {
+// inBubble runs a test in a synctest bubble with Nodes that are ready, on machines that run, and a controller that knows them.
+func inBubble(t *testing.T, names []string, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &lifeRig{T: t, sky: newSky(), cluster: cluster.New(), process: workerpooltest.New(t),
-			behaviour: cloud.Behaviour{Domain: "example.com", Lists: true, GracePeriod: lifeGrace, MaxRemovals: 20, RemovalWindow: 10 * time.Minute}}
-		r.provider = r.sky
+		r := &rig{T: t, fakeCloud: newFakeCloud(), cluster: cluster.New(), process: workerpooltest.New(t),
+			behaviour: cloud.Behaviour{Domain: "example.com", Lists: true, GracePeriod: grace, MaxRemovals: 20, RemovalWindow: 10 * time.Minute}}
+		r.provider = r.fakeCloud
 		for _, name := range names {
 			r.join(name)
 		}
 		r.start()
 		r.told()
-		r.sky.calls()
+		r.fakeCloud.calls()
 		test(r)
 	})
 }
 
 // start begins a process, after the one before has ended, and lets it make a pass.
-func (r *lifeRig) start() {
+func (r *rig) start() {
 	r.Helper()
 	client, err := cluster.Client(r)
 	if err != nil {
 		r.Fatal(err)
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		r.sky.set(func(c *sky) { c.listed = nil }) // what the one before knew
+		r.fakeCloud.set(func(c *fakeCloud) { c.listed = nil }) // what the one before knew
 		r.controller, err = New(Options{Provider: r.provider, Behaviour: r.behaviour, Client: client, Nodes: factory.Core().V1().Nodes(),
-			Period: lifePeriod, Workers: 1, Recorder: r.process.Recorder})
+			Period: period, Workers: 1, Recorder: r.process.Recorder})
 		return r.controller.Run, err
 	})
 	r.pass(2 * time.Second)
@@ -81,10 +81,10 @@ func (r *lifeRig) start() {
 type exchange func(next http.RoundTripper, request *http.Request) (*http.Response, error)
 
 // between puts something between the controller and the API server; nil takes it away.
-func (r *lifeRig) between(network exchange) { r.network.Store(&network) }
+func (r *rig) between(network exchange) { r.network.Store(&network) }
 
 // RoundTrip is between the controller and the API server.
-func (r *lifeRig) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r *rig) RoundTrip(request *http.Request) (*http.Response, error) {
 	if network := r.network.Load(); network != nil && *network != nil {
 		return (*network)(r.cluster.Transport(), request)
 	}
@@ -92,28 +92,28 @@ func (r *lifeRig) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // settle lets the first window of the process pass, in which only one Node may go.
-func (r *lifeRig) settle() {
+func (r *rig) settle() {
 	r.pass(r.behaviour.RemovalWindow)
 	r.told()
-	r.sky.calls()
+	r.fakeCloud.calls()
 }
 
 // pass lets time pass.
-func (r *lifeRig) pass(d time.Duration) { workerpooltest.Pass(d) }
+func (r *rig) pass(d time.Duration) { workerpooltest.Pass(d) }
 
-func skyNode(name string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: skyScheme + name}}
+func fakeNode(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: fakeScheme + name}}
 }
 
 // join starts a machine, whose Node is ready.
-func (r *lifeRig) join(name string) {
+func (r *rig) join(name string) {
 	r.Helper()
-	r.sky.machine(name, cloud.Running)
-	r.register(skyNode(name))
+	r.fakeCloud.machine(name, cloud.Running)
+	r.register(fakeNode(name))
 }
 
 // register makes a Node, that is ready.
-func (r *lifeRig) register(node *corev1.Node) {
+func (r *rig) register(node *corev1.Node) {
 	r.Helper()
 	r.made++
 	node.UID = types.UID(fmt.Sprintf("uid-%d", r.made))
@@ -124,7 +124,7 @@ func (r *lifeRig) register(node *corev1.Node) {
 }
 
 // change changes a Node.
-func (r *lifeRig) change(name string, change func(*corev1.Node)) {
+func (r *rig) change(name string, change func(*corev1.Node)) {
 	r.Helper()
 	if err := r.cluster.ChangeNode(name, change); err != nil {
 		r.Fatal(err)
@@ -132,7 +132,7 @@ func (r *lifeRig) change(name string, change func(*corev1.Node)) {
 }
 
 // report is what the kubelet, or for Unknown kube-controller-manager, does.
-func (r *lifeRig) report(name string, status corev1.ConditionStatus) {
+func (r *rig) report(name string, status corev1.ConditionStatus) {
 	r.Helper()
 	r.change(name, func(node *corev1.Node) {
 		condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Now()}
@@ -143,8 +143,8 @@ func (r *lifeRig) report(name string, status corev1.ConditionStatus) {
 	})
 }
 
-// silence lets the kubelets of Nodes fall silent.
-func (r *lifeRig) silence(names ...string) {
+// silentLimit stops the reports of kubelets.
+func (r *rig) silentLimit(names ...string) {
 	r.Helper()
 	for _, name := range names {
 		r.report(name, corev1.ConditionUnknown)
@@ -152,16 +152,16 @@ func (r *lifeRig) silence(names ...string) {
 }
 
 // lose deletes the machines of Nodes, whose kubelets fall silent.
-func (r *lifeRig) lose(names ...string) {
+func (r *rig) lose(names ...string) {
 	r.Helper()
 	for _, name := range names {
-		r.sky.machine(name, cloud.Gone)
+		r.fakeCloud.machine(name, cloud.Gone)
 	}
-	r.silence(names...)
+	r.silentLimit(names...)
 }
 
 // names are the Nodes that there are.
-func (r *lifeRig) names() string {
+func (r *rig) names() string {
 	var names []string
 	for _, node := range r.cluster.Nodes() {
 		names = append(names, node.Name)
@@ -170,7 +170,7 @@ func (r *lifeRig) names() string {
 }
 
 // tainted are the Nodes with the shutdown taint.
-func (r *lifeRig) tainted() string {
+func (r *rig) tainted() string {
 	var names []string
 	for _, node := range r.cluster.Nodes() {
 		if hasShutdownTaint(node) {
@@ -181,10 +181,10 @@ func (r *lifeRig) tainted() string {
 }
 
 // told returns the events since the last time, as "Type Reason Message".
-func (r *lifeRig) told() []string { return r.process.Told() }
+func (r *rig) told() []string { return r.process.Told() }
 
 // toldOnce checks that there was one event like that since the last time, and forgets all.
-func (r *lifeRig) toldOnce(parts ...string) {
+func (r *rig) toldOnce(parts ...string) {
 	r.Helper()
 	told := r.told()
 	like := slices.DeleteFunc(slices.Clone(told), func(event string) bool {
@@ -196,18 +196,18 @@ func (r *lifeRig) toldOnce(parts ...string) {
 }
 
 // value is that of a metric with one label.
-func (r *lifeRig) value(metric interface {
+func (r *rig) value(metric interface {
 	WithLabelValues(...string) prometheus.Gauge
 }, label string) float64 {
 	return testutil.ToFloat64(metric.WithLabelValues(label))
 }
 
 // blocked is for how many Nodes the reason stands in the way now.
-func (r *lifeRig) blocked(why reason) float64 {
+func (r *rig) blocked(why reason) float64 {
 	return r.value(r.controller.metrics.waiting, string(why))
 }
 
-func (r *lifeRig) want(what string, got, want any) {
+func (r *rig) want(what string, got, want any) {
 	r.Helper()
 	if got != want {
 		r.Errorf("%s: got %v, want %v", what, got, want)

@@ -38,7 +38,7 @@ func (c *Controller) retaint(ctx context.Context, subjects []*subject) {
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Shutdown taint not changed; it is retried", "node", klog.KObj(s.node))
 		default:
-			klog.FromContext(ctx).Info("Shutdown taint changed", "node", klog.KObj(s.node), "tainted", s.step == taint, "machine", s.sight.state)
+			klog.FromContext(ctx).Info("Shutdown taint changed", "node", klog.KObj(s.node), "tainted", s.step == taint, "machine", s.observation.state)
 		}
 	})
 }

@@ -16,18 +16,18 @@ import (
 func TestClaimOfANodeThatIsGone(t *testing.T) {
 	tests := map[string]func(*corev1.Node){
 		"in its turn":              nil,
-		"in a look at all of them": handsOff,
+		"in a look at all of them": keptNode,
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			inKeep(t, func(r *keepRig) {
+			inBubble(t, func(r *rig) {
 				if change != nil { // it is nobody's concern before its machine shows its address
 					r.register("a", func(n *corev1.Node) { change(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
 					r.start()
-					r.told()
+					r.warnings()
 				}
 				r.machine("a", nil)
-				r.ground.set(func(g *ground) {
+				r.fakeCloud.set(func(g *fakeCloud) {
 					g.err = func(name string) error {
 						if name == "a" {
 							if err := r.cluster.Delete(r.node("a")); err != nil {
@@ -43,12 +43,12 @@ func TestClaimOfANodeThatIsGone(t *testing.T) {
 					r.register("a", nil)
 					r.start()
 				}
-				r.pass(keepPeriod + 10*time.Second)
+				r.pass(resyncPeriod + 10*time.Second)
 				r.want("the Node was deleted", len(r.cluster.Nodes()), 0)
-				r.machine("b", func(m *Machine) { m.ProviderID = groundScheme + "a" })
+				r.machine("b", func(m *Machine) { m.ProviderID = fakeScheme + "a" })
 				r.register("b", nil)
 				r.pass(time.Minute)
-				r.want("provider ID", r.node("b").Spec.ProviderID, groundScheme+"a")
+				r.want("provider ID", r.node("b").Spec.ProviderID, fakeScheme+"a")
 			})
 		})
 	}
@@ -56,25 +56,25 @@ func TestClaimOfANodeThatIsGone(t *testing.T) {
 
 // TestLookClaimsNothing: a look at all Nodes writes nothing, so no machine belongs to a Node because of it.
 func TestLookClaimsNothing(t *testing.T) {
-	inKeep(t, func(r *keepRig) {
+	inBubble(t, func(r *rig) {
 		r.machine("a", nil)
-		r.register("a", func(n *corev1.Node) { handsOff(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
+		r.register("a", func(n *corev1.Node) { keptNode(n); n.Status.Addresses = addresses("host a, in 10.0.0.1") })
 		client, err := cluster.Client(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-			r.controller, err = New(Options{Provider: r.ground, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
-				Period: keepPeriod, Workers: 1, Lookers: 1, Recorder: r.process.Recorder})
+			r.controller, err = New(Options{Provider: r.fakeCloud, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
+				Period: resyncPeriod, Workers: 1, Lookers: 1, Recorder: r.process.Recorder})
 			return func(ctx context.Context) {
 				defer r.controller.queue.ShutDown()
 				<-time.After(time.Second) // until the Node is in the cache
-				r.controller.look(ctx)
+				r.controller.resync(ctx)
 				<-ctx.Done()
 			}, err
 		})
 		r.pass(2 * time.Second)
-		r.want("Nodes that were asked about", r.ground.finds, 1)
-		r.want("machines that Nodes have", len(r.controller.tenants.machines), 0)
+		r.want("Nodes that were asked about", r.fakeCloud.finds, 1)
+		r.want("machines that Nodes have", len(r.controller.claims.machines), 0)
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// gate keeps all Nodes waiting while the cloud gives no answer: one of them tries from time to time, and so a thousand cost no more
+// breaker is a circuit breaker: while the cloud does not answer, one Node tries from time to time, and so a thousand cost no more
 // than one. The zero value is open.
-type gate struct {
+type breaker struct {
 	mu    sync.Mutex
 	err   error // why it is closed; nil: it is open
 	until time.Time
@@ -16,7 +16,7 @@ type gate struct {
 }
 
 // closed is why a Node is not to be asked for now. A caller that may try must say with note how that ended.
-func (g *gate) closed() error {
+func (g *breaker) closed() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err == nil || time.Now().Before(g.until) {
@@ -27,14 +27,14 @@ func (g *gate) closed() error {
 }
 
 // open says whether the latest answer was one.
-func (g *gate) open() bool {
+func (g *breaker) open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err == nil
 }
 
 // note opens it after an answer, and closes it, for longer each time, when the cloud gave none.
-func (g *gate) note(err error) {
+func (g *breaker) note(err error) {
 	problem, ok := errors.AsType[*Problem](err)
 	g.mu.Lock()
 	defer g.mu.Unlock()

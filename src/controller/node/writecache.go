@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// newest are Nodes as our writes left them, as long as the cache does not show that: comparing an older one would write the same again.
+// writeCache contains Nodes as this controller wrote them, until the informer shows the write. Otherwise it would write the same again.
 // The zero value is ready to use.
-type newest struct {
+type writeCache struct {
 	mu    sync.Mutex
 	nodes map[string]*corev1.Node
 }
 
 // of is the newer of what the cache has and what was written.
-func (l *newest) of(cached *corev1.Node) *corev1.Node {
+func (l *writeCache) of(cached *corev1.Node) *corev1.Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	written, exists := l.nodes[cached.Name]
@@ -30,7 +30,7 @@ func (l *newest) of(cached *corev1.Node) *corev1.Node {
 	return written
 }
 
-func (l *newest) wrote(node *corev1.Node) {
+func (l *writeCache) wrote(node *corev1.Node) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.nodes == nil {
@@ -39,7 +39,7 @@ func (l *newest) wrote(node *corev1.Node) {
 	l.nodes[node.Name] = node
 }
 
-func (l *newest) forget(name string) {
+func (l *writeCache) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.nodes, name)

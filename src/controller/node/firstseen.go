@@ -8,24 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// newcomers are Nodes without a provider ID, and when this process met them: what the cloud showed before may be another machine of the
+// firstSeen contains when this process first saw each Node without a provider ID: what the cloud showed before may be another machine of the
 // same name. The zero value is ready to use.
-type newcomers struct {
+type firstSeen struct {
 	mu    sync.Mutex
-	known map[string]newcomer
+	known map[string]sighting
 }
 
-// newcomer is a Node of that identity, and not another one of its name.
-type newcomer struct {
+// sighting is a Node of that identity, and not another one of its name.
+type sighting struct {
 	uid types.UID
 	at  time.Time
 }
 
 // met notes a Node as the watch shows it.
-func (n *newcomers) met(node *corev1.Node) { n.since(node) }
+func (n *firstSeen) met(node *corev1.Node) { n.since(node) }
 
 // since is when the Node was met first; now if it was not, and no time at all if its provider ID says what machine it is.
-func (n *newcomers) since(node *corev1.Node) time.Time {
+func (n *firstSeen) since(node *corev1.Node) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if node.Spec.ProviderID != "" {
@@ -34,16 +34,16 @@ func (n *newcomers) since(node *corev1.Node) time.Time {
 	}
 	one, exists := n.known[node.Name]
 	if !exists || one.uid != node.UID {
-		one = newcomer{node.UID, time.Now()}
+		one = sighting{node.UID, time.Now()}
 		if n.known == nil {
-			n.known = map[string]newcomer{}
+			n.known = map[string]sighting{}
 		}
 		n.known[node.Name] = one
 	}
 	return one.at
 }
 
-func (n *newcomers) forget(name string) {
+func (n *firstSeen) forget(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.known, name)

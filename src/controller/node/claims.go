@@ -4,22 +4,22 @@ import (
 	"sync"
 )
 
-// tenants know which Nodes say that they run on which machine, so that no two are told so. The zero value is ready to use.
-type tenants struct {
+// claims is an index of Nodes by machine and of machines by Node, so that no two get the same one. The zero value is ready to use.
+type claims struct {
 	mu       sync.Mutex
 	machines map[string]string          // Node -> provider ID
 	nodes    map[string]map[string]bool // provider ID -> Nodes
 }
 
 // settle notes where a Node says it runs; "" is nowhere.
-func (t *tenants) settle(node, machine string) {
+func (t *claims) settle(node, machine string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.move(node, machine)
 }
 
 // claim notes that a Node is about to say where it runs, unless another one says so already: that one is returned.
-func (t *tenants) claim(node, machine string) (other string) {
+func (t *claims) claim(node, machine string) (other string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if other = t.otherOf(node, machine); other == "" {
@@ -29,21 +29,21 @@ func (t *tenants) claim(node, machine string) (other string) {
 }
 
 // taken returns another Node that says that it runs on the machine, "" if there is none. It claims nothing.
-func (t *tenants) taken(node, machine string) (other string) {
+func (t *claims) taken(node, machine string) (other string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.otherOf(node, machine)
 }
 
 // release ends a claim that came to nothing: what counts is what the Node says, which is read while nobody else notes anything.
-func (t *tenants) release(node string, says func() string) {
+func (t *claims) release(node string, says func() string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.move(node, says())
 }
 
 // otherOf wants mu held.
-func (t *tenants) otherOf(node, machine string) (other string) {
+func (t *claims) otherOf(node, machine string) (other string) {
 	for name := range t.nodes[machine] {
 		if name != node && (other == "" || name < other) {
 			other = name
@@ -53,7 +53,7 @@ func (t *tenants) otherOf(node, machine string) (other string) {
 }
 
 // move wants mu held.
-func (t *tenants) move(node, machine string) {
+func (t *claims) move(node, machine string) {
 	before, known := t.machines[node]
 	if known && before == machine {
 		return

@@ -9,7 +9,7 @@ import (
 // TestNewcomers: what counts is when a Node was met first, and another one of its name is another one, also when nobody saw the first go.
 func TestNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var n newcomers
+		var n firstSeen
 		node := fresh()
 		first := time.Now()
 		n.met(node)
