@@ -137,6 +137,9 @@ type Owned struct {
 	Kind, Name, Identity string
 	// State is the cloud's word for how it is, "" for what has none.
 	State string
+	// Unlabelled says that it lost the labels of its Service and is known by other means. It is reported, and never
+	// deleted.
+	Unlabelled bool
 	// Kept says that its Service wanted it, and everything it uses, to be left in the cloud.
 	Kept bool
 }

@@ -51,7 +51,11 @@ func (d desired) openable(o observed) ([]cloud.Port, error) {
 		problems = append(problems, fmt.Errorf("a load balancer of Thalassa Cloud has at most %d ports, and Service %s has %d: %d of them are not opened; distribute the ports over several Services",
 			maxListeners, d.Owner, len(d.Ports), tooMany))
 	}
-	return inOrder(d.Ports, open), errors.Join(problems...)
+	err := errors.Join(problems...)
+	if len(unreadable) > 0 && len(problems) == len(unreadable) && d.failed == nil && d.missing == nil {
+		err = cloud.UntilChanged(err) // nothing else keeps the ports closed
+	}
+	return inOrder(d.Ports, open), err
 }
 
 // inOrder returns those that are open, in the order of all.

@@ -1,15 +1,18 @@
 package thalassa
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -114,6 +117,50 @@ func TestClosing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnreadableSourcesLast until the Service changes, unless something else is in the way, too, which may pass by
+// itself.
+func TestUnreadableSourcesLast(t *testing.T) {
+	for name, tt := range map[string]struct {
+		failed, missing error
+		closed          []string
+		lasts           bool
+	}{
+		"nothing else":                 {lasts: true},
+		"something could not be read":  {failed: errors.New("no answer")},
+		"something is missing":         {missing: errors.New("no such reserved IP")},
+		"its groups do not exist, too": {closed: []string{"its security groups do not exist"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := service("web", 80, 443)
+			annotated("acl-allowed-sources", "nobody")(web)
+			d := desiring(web)
+			d.failed, d.missing, d.closed = tt.failed, tt.missing, tt.closed
+			_, err := d.openable(observed{})
+			if _, lasts := errors.AsType[cloud.Lasting](err); err == nil || lasts != tt.lasts {
+				t.Errorf("error %v lasts: %t, want %t", err, lasts, tt.lasts)
+			}
+		})
+	}
+}
+
+// TestNewServiceWithUnreadableSources: its owner is told once, and it is not tried again before it changes.
+func TestNewServiceWithUnreadableSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := service("web", 80), l.nodes("a")
+		annotated("acl-allowed-sources", "nobody")(web)
+		_, err := l.ensure(web, nodes)
+		if _, lasts := errors.AsType[cloud.Lasting](err); !lasts {
+			t.Errorf("error %v, want one that lasts", err)
+		}
+		if told := l.eventsAbout(reasonAnnotation); len(told) != 1 {
+			t.Errorf("told %q, want one event about the annotation", told)
+		}
+		annotated("acl-allowed-sources", "10.0.0.0/8")(web)
+		l.settle(web, nodes)
+	})
 }
 
 func TestUnservable(t *testing.T) {

@@ -206,6 +206,7 @@ func (b *balancers) Owned(ctx context.Context) ([]cloud.Owned, error) {
 		one.Kept = tracesOf(balancer.Annotations).has(settingKeep)
 		owned = append(owned, one)
 	}
+	owned = append(owned, b.unlabelled(groups)...)
 	for _, group := range groups {
 		owned = append(owned, owner(group.Labels, kindGroup, group.Name, group.ID, ""))
 	}

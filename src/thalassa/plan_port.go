@@ -45,8 +45,8 @@ func (d *difference) targetGroup(p *port) {
 	if why := d.groupChanges(group, update); len(why) > 0 {
 		d.add(cloud.Update, kindGroup, group.Name, why.String(), func(ctx context.Context) error {
 			err := d.inventory.UpdateTargetGroup(ctx, group, update)
-			if err == nil && group.HealthCheck != nil && update.HealthCheck == nil {
-				d.removals.note(group)
+			if err == nil {
+				d.removals.wrote(group, update)
 			}
 			return err
 		})

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -280,6 +282,29 @@ func (b *balancers) securityGroupsWithoutLabels(
 // namesService says whether labels that are not complete still name the owner's Service.
 func namesService(labels, owner inventory.Labels) bool {
 	return labels[labelName] == owner[labelName] && labels[labelNamespace] == owner[labelNamespace]
+}
+
+// unlabelled returns the load balancers that lost labels and are certainly a Service's, whether that is there or not:
+// they lead to a target group with the Service's labels, and have the name that is made from its UID.
+func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.Owned {
+	labels := map[string]inventory.Labels{} // by identity of a target group
+	for _, group := range groups {
+		labels[group.ID] = group.Labels
+	}
+	var found []cloud.Owned
+	for _, balancer := range b.inventory.Unlabelled() {
+		for _, listener := range balancer.Listeners {
+			of := labels[listener.TargetGroup]
+			former := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: types.UID(of[labelUID])}}
+			if former.UID != "" && balancer.Name == cloudprovider.DefaultLoadBalancerName(former) {
+				one := owner(of, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
+				one.Unlabelled = true
+				found = append(found, one)
+				break
+			}
+		}
+	}
+	return found
 }
 
 // legacyGroupName is what the existing CCM calls a Service's security group.

@@ -28,7 +28,19 @@ type removal struct {
 	times int
 }
 
-// note counts a removal that the cloud answered with success.
+// wrote remembers what an update did to a group's health check, which the cloud answered with success: a removal
+// counts, and with another health check nothing is known of the former one any more.
+func (r *removals) wrote(from, to inventory.TargetGroup) {
+	switch {
+	case healthCheckText(from.HealthCheck) == healthCheckText(to.HealthCheck):
+	case to.HealthCheck == nil:
+		r.note(from)
+	default:
+		r.forget(from.ID)
+	}
+}
+
+// note counts a removal.
 func (r *removals) note(group inventory.TargetGroup) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +63,7 @@ func (r *removals) inVain(group inventory.TargetGroup) bool {
 	return latest.times >= removalTries && group.HealthCheck != nil && latest.check == healthCheckText(group.HealthCheck)
 }
 
-// forget is for a group that is to have a health check, or is gone.
+// forget is for a group that has another health check, or is gone.
 func (r *removals) forget(group string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,10 +85,8 @@ func (r *removals) kept(d desired, o observed) []cloud.Notice {
 	for _, port := range d.Ports {
 		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 		switch {
-		case group == nil:
-		case d.healthCheck(port).aim(memoOf(group.Annotations, d.free), port, group.HealthCheck) != nil:
-			r.forget(group.ID)
-		case r.inVain(*group):
+		case group == nil || !r.inVain(*group):
+		case d.healthCheck(port).aim(memoOf(group.Annotations, d.free), port, group.HealthCheck) == nil:
 			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
 				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete the port's listener and this target group there: new ones are then created automatically.",
 				group.Name, healthCheckText(group.HealthCheck))))

@@ -9,6 +9,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -107,6 +108,33 @@ func TestHealthCheckThatWasPutBack(t *testing.T) {
 	})
 }
 
+// TestComparisonForgetsNoRemoval: a comparison for a Service that wants the health check writes nothing, and changes
+// nothing of what is known.
+func TestComparisonForgetsNoRemoval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: emulator.Merge}})
+		nodes, web := l.nodes("a"), service("web", 80)
+		annotated("health-check-enabled", "false")(web)
+		local(web, true)
+		l.settle(web, nodes)
+		wanted := web.DeepCopy()
+		local(web, false)
+		for range removalTries {
+			l.settle(web, nodes)
+			<-time.After(time.Hour)
+		}
+		targets := cloud.ChooseTargets(nodes, l.cloud.balancers.Identify)
+		if _, err := l.cloud.balancers.Compare(t.Context(), wanted, targets); err != nil {
+			t.Fatal(err)
+		}
+		l.emulator.ResetCounters()
+		l.settle(web, nodes)
+		if writes := l.writes(); len(writes) > 0 {
+			t.Errorf("writes %v, want none", writes)
+		}
+	})
+}
+
 func TestRemovals(t *testing.T) {
 	with := func(port int32) inventory.TargetGroup {
 		return inventory.TargetGroup{ID: "tg-1", HealthCheck: &iaas.BackendHealthCheck{Port: port}}
@@ -121,8 +149,10 @@ func TestRemovals(t *testing.T) {
 	if !r.inVain(with(1)) || r.inVain(with(2)) || r.inVain(inventory.TargetGroup{ID: "tg-1"}) || r.inVain(inventory.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
 		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
 	}
-	r.forget("tg-1")
-	if r.inVain(with(1)) {
-		t.Error("a group that was forgotten is known")
+	if r.wrote(with(1), with(1)); !r.inVain(with(1)) {
+		t.Error("a write that leaves the health check as it is forgets it")
+	}
+	if r.wrote(with(1), with(2)); r.inVain(with(1)) {
+		t.Error("what is known of a health check outlasts it")
 	}
 }

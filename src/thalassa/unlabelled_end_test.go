@@ -2,12 +2,15 @@ package thalassa
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -183,6 +186,53 @@ func TestWhatIsLeftByPartsOfADeletion(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOrphanWithoutLabels: a load balancer lost its labels, and then its Service was gone. It is reported with the
+// target groups that it leads to, and nothing of it is deleted. One whose Service is there is not reported.
+func TestOrphanWithoutLabels(t *testing.T) {
+	for _, loss := range []string{"all", "all, and all annotations", "the UID"} {
+		t.Run(loss, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				l.config.LoadBalancer.RemoveOrphans = true
+				l.restart()
+				web, nodes := l.labelled(true)
+				other := service("other", 80)
+				l.settle(other, nodes)
+				balancer := l.balancerOf(web)
+				before := l.identities()
+				labels, annotations := maps.Clone(balancer.Labels), maps.Clone(balancer.Annotations)
+				losses[loss](labels, annotations)
+				l.request(http.MethodPut, "/v1/loadbalancers/"+balancer.Identity, map[string]any{
+					"name": balancer.Name, "labels": labels, "annotations": annotations,
+				})
+				l.restart()
+				l.watching(other)
+				<-time.After(5 * driftPeriod)
+				told := l.eventsAbout("LoadBalancerOrphaned")
+				if len(told) != 1 || !strings.Contains(told[0], balancer.Identity+"), target group") ||
+					!strings.Contains(told[0], "It lost its labels") {
+					t.Errorf("told %q, want once that there is %s without its labels", told, balancer.Identity)
+				}
+				if after := l.identities(); !slices.Equal(after, before) {
+					t.Errorf("the cloud has %v, want %v", after, before)
+				}
+			})
+		})
+	}
+}
+
+// balancerOf is the load balancer that has the Service's labels.
+func (l *lab) balancerOf(service *corev1.Service) shown {
+	l.Helper()
+	for _, balancer := range l.list("/v1/loadbalancers") {
+		if balancer.Labels[labelUID] == string(service.UID) {
+			return balancer
+		}
+	}
+	l.Fatalf("Service %s has no load balancer", service.Name)
+	return shown{}
 }
 
 // TestListThatLacksWhatHasNoLabels: a Service ends whose target groups or security group lost their labels, and lists

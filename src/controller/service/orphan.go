@@ -96,7 +96,9 @@ func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, mos
 	former := formerOf(uid, one)
 	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(former), "uid", uid)
 	kept := slices.ContainsFunc(one.parts, func(part cloud.Owned) bool { return part.Kept })
-	remove := c.behaviour.RemoveOrphans && !most && !one.served && !kept && former.Name != "" && former.Namespace != ""
+	unlabelled := slices.ContainsFunc(one.parts, func(part cloud.Owned) bool { return part.Unlabelled })
+	remove := c.behaviour.RemoveOrphans && !most && !one.served && !kept && !unlabelled &&
+		former.Name != "" && former.Namespace != ""
 	if !one.told {
 		one.told = true
 		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
@@ -105,6 +107,8 @@ func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, mos
 			advice = "Another controller that is now responsible for that Service may use it. If none does, delete it in the cloud."
 		case kept:
 			advice = "It is kept, because its Service had the annotation on-delete: keep. Adopt it with another Service, or delete it in the cloud."
+		case unlabelled:
+			advice = "It lost its labels, so nothing of this Service is deleted. Delete all of it in the cloud."
 		case remove:
 			advice = "It is being deleted, as configured."
 		case c.behaviour.RemoveOrphans:

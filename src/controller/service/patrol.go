@@ -74,6 +74,7 @@ func (c *Controller) inspect(ctx context.Context) error {
 		switch service, exists := known[part.UID]; {
 		case !exists || ofOthers(c.behaviour, service):
 			lost[part.UID] = append(lost[part.UID], part)
+		case part.Unlabelled: // a comparison recognises it
 		default:
 			living[part.UID] = true
 			c.reclaim(service)

@@ -2,9 +2,13 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/http/httptrace"
 	"sync"
+	"time"
 )
 
 // errDraining refuses a call that has not been sent when the process is told to stop.
@@ -47,6 +51,49 @@ func (s *stage) begin() error {
 	}
 	s.sending++
 	return nil
+}
+
+// whileConnecting returns a context for one attempt of a write. It ends with open for as long as the attempt waits for
+// a connection, because nothing has been sent then, and with ctx afterwards. Release frees what it needs.
+func whileConnecting(ctx, open context.Context) (attempt context.Context, release func()) {
+	attempt, cancel := context.WithCancelCause(ctx)
+	var mu sync.Mutex
+	waits := false // for a connection
+	closed := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if waits {
+			cancel(context.Cause(open))
+		}
+	}
+	stop := context.AfterFunc(open, closed)
+	trace := &httptrace.ClientTrace{
+		GetConn: func(string) {
+			mu.Lock()
+			waits = true
+			mu.Unlock()
+			if open.Err() != nil {
+				closed()
+			}
+		},
+		GotConn: func(got httptrace.GotConnInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			if waits = false; attempt.Err() != nil {
+				mute(got.Conn)
+			}
+		},
+	}
+	return httptrace.WithClientTrace(attempt, trace), func() { stop(); cancel(nil) }
+}
+
+// mute keeps an attempt that has ended from being written to its connection, which HTTP/1 does nevertheless. HTTP/2
+// does not, and its connection carries other calls.
+func mute(conn net.Conn) {
+	secured, ok := conn.(*tls.Conn)
+	if !ok || secured.ConnectionState().NegotiatedProtocol != "h2" {
+		_ = conn.SetWriteDeadline(time.Unix(1, 0)) // its error says that it is closed already
+	}
 }
 
 func (s *stage) end() {

@@ -1,10 +1,16 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
+	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +121,108 @@ func TestDrainWhileCallsAreMade(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// wire is a network to a cloud that reads calls and answers each after 10 seconds. Its connections are pipes.
+type wire struct {
+	dials, secured bool          // it waits with the connection, or with the handshake on it
+	released       chan struct{} // until then
+	read           atomic.Int32  // calls
+}
+
+func (w *wire) transport() *http.Transport {
+	return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		if w.dials {
+			<-w.released
+		}
+		near, far := net.Pipe()
+		go w.serve(far)
+		return near, nil
+	}}
+}
+
+func (w *wire) serve(conn net.Conn) {
+	defer conn.Close()
+	if w.secured {
+		<-w.released
+		return
+	}
+	for from := bufio.NewReader(conn); ; {
+		request, err := http.ReadRequest(from)
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, request.Body)
+		w.read.Add(1)
+		<-time.After(10 * time.Second)
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+	}
+}
+
+// TestDrainWhileConnecting: a write that waits for a connection, or for the handshake on it, has not been sent, is not
+// waited for, and is not sent once there is a connection.
+func TestDrainWhileConnecting(t *testing.T) {
+	tests := map[string]struct {
+		wire     *wire
+		endpoint string
+		want     error // nil: the write succeeds
+		sent     int32
+		took     time.Duration
+	}{
+		"dials":               {&wire{dials: true}, "http://cloud.test", ErrShutdown, 0, 0},
+		"makes the handshake": {&wire{secured: true}, "https://cloud.test", ErrShutdown, 0, 0},
+		"is sent":             {&wire{}, "http://cloud.test", nil, 1, 9 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.wire.released = make(chan struct{})
+				network := tt.wire.transport()
+				secrets := Secrets{Credentials: Credentials{PersonalAccessToken: "pat"}}
+				c, err := New(Options{Endpoint: tt.endpoint, Secrets: secrets, Network: network})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var all sync.WaitGroup
+				all.Go(func() {
+					if err := change(t.Context(), c); !errors.Is(err, tt.want) {
+						t.Errorf("the write ends with %v, want %v", err, tt.want)
+					}
+				})
+				<-time.After(time.Second)
+				took := drained(t, c)
+				all.Wait()
+				close(tt.wire.released)
+				<-time.After(time.Minute)
+				if sent := tt.wire.read.Load(); took != tt.took || sent != tt.sent {
+					t.Errorf("Drain took %s, %d calls were sent; want %s and %d", took, sent, tt.took, tt.sent)
+				}
+				network.CloseIdleConnections()
+			})
+		})
+	}
+}
+
+// TestConnectionThatComesTooLate: an attempt that ended while it got its connection is not written to it, unless calls
+// share it.
+func TestConnectionThatComesTooLate(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	open, cancel := context.WithCancelCause(t.Context())
+	attempt, release := whileConnecting(t.Context(), open)
+	defer release()
+	trace := httptrace.ContextClientTrace(attempt)
+	trace.GetConn("cloud.test:80")
+	cancel(errDraining)
+	<-attempt.Done()
+	trace.GotConn(httptrace.GotConnInfo{Conn: near})
+	if _, err := near.Write([]byte("PUT")); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("writing ends with %v, want that nothing is written", err)
+	}
+	if ended := context.Cause(attempt); !errors.Is(ended, errDraining) {
+		t.Errorf("the attempt ends with %v, want %v", ended, errDraining)
 	}
 }
 

@@ -113,6 +113,9 @@ func (t *transport) exchange(ctx, open context.Context, c *call, via *access) *E
 	if err == nil && c.write() {
 		if err = t.stage.begin(); err == nil {
 			defer t.stage.end()
+			connected, release := whileConnecting(ctx, open)
+			defer release()
+			ctx = connected
 		}
 	}
 	if err != nil {

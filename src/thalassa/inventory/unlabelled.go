@@ -132,6 +132,12 @@ func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([
 	return all, nil
 }
 
+// Unlabelled returns the load balancers in the copy, as it is, that lack labels of an owner, and have none of another
+// cluster.
+func (i *Inventory) Unlabelled() []LoadBalancer {
+	return i.balancers.where(func(lb LoadBalancer) bool { return !i.labelled(lb.Labels) && !i.ofOthers(lb.Labels) })
+}
+
 // UserOf returns a load balancer in the copy, as it is, that is not being deleted, is not one of the excepted, and uses the target group or
 // security group with that identity.
 func (i *Inventory) UserOf(group string, except func(LoadBalancer) bool) (user LoadBalancer, used bool) {
@@ -157,6 +163,19 @@ func (k *kind[T]) having(keys []string) []T {
 	found := make([]T, 0, len(ids))
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		found = append(found, k.objects[id])
+	}
+	return found
+}
+
+// where returns the objects of the copy, as it is, for which the condition holds, sorted by identity.
+func (k *kind[T]) where(holds func(T) bool) []T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var found []T
+	for _, id := range slices.Sorted(maps.Keys(k.objects)) {
+		if object := k.objects[id]; holds(object) {
+			found = append(found, object)
+		}
 	}
 	return found
 }
