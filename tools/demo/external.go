@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
 const (
@@ -35,6 +37,9 @@ func (s *stage) preflight(ctx context.Context) (*cluster, error) {
 	config, err := userConfig(s.options.Cluster)
 	if err != nil {
 		return nil, err
+	}
+	if _, _, err := virtualnode.APIServer(config); err != nil {
+		return nil, fmt.Errorf("this cluster cannot have the demo's nodes: %w", err)
 	}
 	c, err := newCluster(config)
 	if err != nil {

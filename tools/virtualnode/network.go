@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -47,7 +48,7 @@ func NewNetwork(config *rest.Config, logger *slog.Logger) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	host, port, err := hostPort(config.Host)
+	host, port, err := APIServer(config)
 	if err != nil {
 		return nil, err
 	}
@@ -69,21 +70,21 @@ func newNetwork(client kubernetes.Interface, logger *slog.Logger) (*Network, err
 	return n, nil
 }
 
-// hostPort reads the host of a client configuration, a URL.
-func hostPort(host string) (string, int, error) {
-	u, err := url.Parse(host)
-	if err != nil || u.Hostname() == "" {
-		return "", 0, fmt.Errorf("the API server's address %q is not a URL such as https://host:port", host)
+// APIServer is the host and the port of the API server that a client configuration names, as pods find it. The error says that the
+// address is not a URL of scheme and host, or has a path, for which pods have no environment variable.
+func APIServer(config *rest.Config) (host string, port int, err error) {
+	u, err := url.Parse(config.Host)
+	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
+		return "", 0, fmt.Errorf("the API server's address %q is not a URL such as https://host:port, without a path", config.Host)
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	text := u.Port()
+	if text == "" {
+		text = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return "", 0, fmt.Errorf("reading the port of the API server's address %q: %w", host, err)
+	if port, err = strconv.Atoi(text); err != nil {
+		return "", 0, fmt.Errorf("reading the port of the API server's address %q: %w", config.Host, err)
 	}
-	return u.Hostname(), number, nil
+	return u.Hostname(), port, nil
 }
 
 // Close ends the watches. Nodes must have been stopped before.

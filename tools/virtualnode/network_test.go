@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestHostPort(t *testing.T) {
+func TestAPIServer(t *testing.T) {
 	tests := []struct {
 		in   string
 		host string
@@ -17,19 +17,19 @@ func TestHostPort(t *testing.T) {
 		{"https://127.0.0.1:6443", "127.0.0.1", 6443},
 		{"https://api.example.com", "api.example.com", 443},
 		{"http://127.0.0.1", "127.0.0.1", 80},
-		{"https://[::1]:6443/prefix", "::1", 6443},
+		{"https://[::1]:6443/", "::1", 6443},
 	}
 	for _, tt := range tests {
 		t.Run(tt.in, func(t *testing.T) {
-			host, port, err := hostPort(tt.in)
+			host, port, err := APIServer(&rest.Config{Host: tt.in})
 			if err != nil || host != tt.host || port != tt.port {
-				t.Errorf("hostPort = %q, %d, %v; want %q, %d", host, port, err, tt.host, tt.port)
+				t.Errorf("APIServer = %q, %d, %v; want %q, %d", host, port, err, tt.host, tt.port)
 			}
 		})
 	}
-	for _, bad := range []string{"", "https://:6443", "127.0.0.1:6443", "https://a:x"} {
-		if host, port, err := hostPort(bad); err == nil {
-			t.Errorf("hostPort(%q) = %q, %d; want an error", bad, host, port)
+	for _, bad := range []string{"", "https://:6443", "127.0.0.1:6443", "https://a:x", "https://a/k8s/clusters/c-1"} {
+		if host, port, err := APIServer(&rest.Config{Host: bad}); err == nil {
+			t.Errorf("APIServer(%q) = %q, %d; want an error", bad, host, port)
 		}
 	}
 }
