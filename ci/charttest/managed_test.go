@@ -203,7 +203,7 @@ func TestProfilesAreToldApart(t *testing.T) {
 		"kubeconfig of its own":    {[]string{"tenant.kubeconfig.existingSecret=a"}, "tenant.kubeconfig.existingSecret is only for profile managed: "},
 		"subject of its own":       {[]string{"tenant.subject.name=a"}, "tenant.subject.name is only for profile managed: "},
 		"a pod on every host":      {hosting("kind=DaemonSet"), "kind=DaemonSet is only for profile self-managed: "},
-		"two addresses":            {hosting("kubernetesServiceHost=a"), "kubernetesServiceHost and kubernetesServicePort belong to profile self-managed: "},
+		"two addresses":            {hosting("kubernetesServiceHost=a"), "kubernetesServiceHost and kubernetesServicePort are only for profile self-managed: "},
 		"policy on host network":   {[]string{"networkPolicy.enabled=true"}, "networkPolicy.enabled and hostNetwork exclude each other: "},
 		"token for the tenant":     {hosting("serviceMonitor.enabled=true"), "scrape.clientCertificate.existingSecret is required with profile managed while serviceMonitor.enabled is true: "},
 		"pod monitor's token":      {[]string{"podMonitor.enabled=true"}, "scrape.token.existingSecret is required while podMonitor.enabled is true: "},
@@ -212,7 +212,7 @@ func TestProfilesAreToldApart(t *testing.T) {
 		"a label twice":            {[]string{"commonLabels.k8s-app=a"}, "commonLabels contains k8s-app, a label that the chart sets itself: "},
 		"a pod's label twice":      {[]string{`podLabels.app\.kubernetes\.io/name=a`}, "podLabels contains app.kubernetes.io/name, a label that the chart sets itself: "},
 		"an annotation twice":      {[]string{"podAnnotations.checksum/config=a"}, "podAnnotations contains checksum/config, an annotation that the chart sets itself: "},
-		"created without enabling": {[]string{"credentials.create.personalAccessToken=a"}, "credentials.create.enabled is false, but credentials are given beside it: "},
+		"created without enabling": {[]string{"credentials.create.personalAccessToken=a"}, "credentials.create.enabled is false, but credentials are set under credentials.create: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := sentences(t, refusal(t, minimal(t, test.sets...))); len(got) != 1 || !strings.HasPrefix(got[0], test.want) {
