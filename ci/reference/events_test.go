@@ -17,7 +17,7 @@ import (
 
 const (
 	page       = "../../docs/reference/events.md"
-	statusFile = "../../src/service/status.go"
+	statusFile = "../../src/controller/service/status.go"
 )
 
 // rows are the cells of the page's table with the given heading, without the table's own heading.
@@ -64,7 +64,7 @@ func named(t *testing.T, heading string) []string {
 func eventReasons(t *testing.T) []string {
 	t.Helper()
 	var reasons []string
-	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/service/*.go", "../../src/node/*.go", "../../src/route/*.go", "../../src/podcidr/*.go"} {
+	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/controller/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("files %v, error %v", files, err)
@@ -77,7 +77,7 @@ func eventReasons(t *testing.T) []string {
 	}
 	// What a cloud says of a Node has the reason of its event in the interface itself.
 	for _, prefix := range []string{"Machine", "Invalid", "Cloud"} {
-		reasons = append(reasons, constants(t, "../../src/node/provider.go", prefix)...)
+		reasons = append(reasons, constants(t, "../../src/controller/node/provider.go", prefix)...)
 	}
 	slices.Sort(reasons)
 	return reasons
@@ -124,7 +124,7 @@ func topics(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, name := range []string{"Settings", "Nodes"} {
-		found = append(found, constants(t, "../../src/cloud/provider.go", name)...)
+		found = append(found, constants(t, "../../src/cloud/loadbalancers.go", name)...)
 	}
 	return found
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 // exceptions are the breaks that are meant. One that nothing needs has to go.
 func exceptions() []Exception {
 	return []Exception{{
-		From: "0.1.0-alpha.1", Values: "full", Refused: "kubernetesServicePort is 6443, which is not among networkPolicy.apiServer.ports",
+		From: "0.1.0-alpha.1", Values: "full", Refused: "kubernetesServicePort is 6443, which is not in networkPolicy.apiServer.ports",
 		Instead: "{networkPolicy: {apiServer: {ports: [6443, 8443]}}, cloudConfig: {inventory: null, api: {burst: null}}, " +
 			"advanced: {inventory: {machineAge: 120, balancerAge: 600}, api: {burst: 20}}}",
 		Reason: "the NetworkPolicy kept such pods from the API server; keys that are rarely set are under advanced",
