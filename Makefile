@@ -64,7 +64,6 @@ lives: bin/lives ## run random fault tests of clusters with new seeds (LIVES_TIM
 stage_demo := demo
 stage_test := test TESTFLAGS=-count=1
 stage_build := build
-stage_image := image
 stage_verify := verify
 stage_bench := bench BENCHTIME=1x
 stage_lives := lives LIVES_TIME=60s

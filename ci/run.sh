@@ -165,7 +165,7 @@ else
 	stage demo "${fresh[@]}"
 	stage test "${fresh[@]}"
 fi
-for name in build image verify bench lives fuzz; do
+for name in build verify bench lives fuzz; do
 	stage "$name"
 done
 if [[ $(id -u) == 0 ]]; then
