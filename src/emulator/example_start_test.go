@@ -9,21 +9,23 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// startCloud is the three lines with which a test of another project starts a cloud. A test checks the error with t.Fatal.
+// startCloud is how a test of another project starts a cloud: it makes one, checks the error, and serves it.
 func startCloud() (*httptest.Server, error) {
 	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
-	server := httptest.NewServer(cloud)
-	return server, err
+	if err != nil {
+		return nil, err
+	}
+	return httptest.NewServer(cloud), nil
 }
 
 // Every client of the API works with the address of the server and the token.
 func Example() {
 	server, err := startCloud()
-	defer server.Close()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	defer server.Close()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, server.URL+"/v1/vpcs", http.NoBody)
 	if err != nil {
 		fmt.Println(err)

@@ -7,26 +7,43 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
-// The parts of a seed, see package seed.
 type (
-	Seed                  = seed.Seed
-	RegionSeed            = seed.Region
-	MachineTypeSeed       = seed.MachineType
-	MachineImageSeed      = seed.MachineImage
-	OrganisationSeed      = seed.Organisation
-	ProjectSeed           = seed.Project
-	ClientSeed            = seed.Client
-	ServiceAccountSeed    = seed.ServiceAccount
+	// Seed is what a cloud starts with, see [seed.Seed].
+	Seed = seed.Seed
+	// RegionSeed is a region, see [seed.Region].
+	RegionSeed = seed.Region
+	// MachineTypeSeed is a type of machines, see [seed.MachineType].
+	MachineTypeSeed = seed.MachineType
+	// MachineImageSeed is an image of machines, see [seed.MachineImage].
+	MachineImageSeed = seed.MachineImage
+	// OrganisationSeed is an organisation and all that it has, see [seed.Organisation].
+	OrganisationSeed = seed.Organisation
+	// ProjectSeed is a project, see [seed.Project].
+	ProjectSeed = seed.Project
+	// ClientSeed is an OIDC client, see [seed.Client].
+	ClientSeed = seed.Client
+	// ServiceAccountSeed is a service account, see [seed.ServiceAccount].
+	ServiceAccountSeed = seed.ServiceAccount
+	// FederatedIdentitySeed is a federated identity, see [seed.FederatedIdentity].
 	FederatedIdentitySeed = seed.FederatedIdentity
-	AudienceMatch         = seed.AudienceMatch
-	VPCSeed               = seed.VPC
-	SubnetSeed            = seed.Subnet
-	RouteTableSeed        = seed.RouteTable
-	RouteSeed             = seed.Route
-	SecurityGroupSeed     = seed.SecurityGroup
-	RuleSeed              = seed.Rule
-	ReservedIPSeed        = seed.ReservedIP
-	MachineSpec           = seed.Machine
+	// AudienceMatch is how audiences are compared, see [seed.AudienceMatch].
+	AudienceMatch = seed.AudienceMatch
+	// VPCSeed is a VPC, see [seed.VPC].
+	VPCSeed = seed.VPC
+	// SubnetSeed is a subnet, see [seed.Subnet].
+	SubnetSeed = seed.Subnet
+	// RouteTableSeed is a route table, see [seed.RouteTable].
+	RouteTableSeed = seed.RouteTable
+	// RouteSeed is a route, see [seed.Route].
+	RouteSeed = seed.Route
+	// SecurityGroupSeed is a security group, see [seed.SecurityGroup].
+	SecurityGroupSeed = seed.SecurityGroup
+	// RuleSeed is a rule of a security group, see [seed.Rule].
+	RuleSeed = seed.Rule
+	// ReservedIPSeed is a reserved IP address, see [seed.ReservedIP].
+	ReservedIPSeed = seed.ReservedIP
+	// MachineSpec is a machine, see [seed.Machine].
+	MachineSpec = seed.Machine
 )
 
 // What the default seeds contain, see package seed.
