@@ -1,43 +1,13 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/lab/multicall/multicalltest"
 )
 
-// asAgents makes the test binary behave as the agents, with the arguments it was given.
-const asAgents = "AGENTS_TEST_RUN"
+func TestMain(m *testing.M) { multicalltest.Main(m, main) }
 
-func TestMain(m *testing.M) {
-	if _, ok := os.LookupEnv(asAgents); ok {
-		main()
-	}
-	os.Exit(m.Run())
-}
+func TestComponentsAreThemselves(t *testing.T) { multicalltest.Components(t, components()) }
 
-func TestComponentsAreThemselves(t *testing.T) {
-	for name := range components() {
-		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], name, "--help")
-			cmd.Env = append(os.Environ(), asAgents+"=1")
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if !strings.Contains(string(out), "\n  "+name+" [flags]\n") {
-				t.Errorf("the help does not describe %s:\n%.500s", name, out)
-			}
-		})
-	}
-}
-
-func TestFlagErrorsEndWithAStatus(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "kube-proxy", "--no-such-flag")
-	cmd.Env = append(os.Environ(), asAgents+"=1")
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "unknown flag: --no-such-flag") {
-		t.Errorf("got %v and %q, want a failure that names the flag", err, out)
-	}
-}
+func TestFlagErrorsEndWithAStatus(t *testing.T) { multicalltest.FlagErrors(t, "kube-proxy") }
