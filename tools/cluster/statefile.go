@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/google/renameio/v2"
 )
 
 const (
@@ -82,16 +84,16 @@ func caller(user, group int, environment func(string) string) owner {
 
 // write makes a file that its owner alone reads. It is complete, or is not there, and never goes where a link leads.
 func (o owner) write(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600))
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chown(o.user, o.group), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	defer func() { _ = f.Cleanup() }() // does nothing once the file is in its place
+	if _, err := f.Write(content); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if err := f.Chown(o.user, o.group); err != nil {
+		return err
 	}
-	return nil
+	return f.CloseAtomicallyReplace()
 }

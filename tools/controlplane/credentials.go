@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/pki"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -131,7 +132,7 @@ func (c *credentials) config(server netip.AddrPort, user string, groups ...strin
 }
 
 // WriteKubeconfig writes a kubeconfig to path that stands alone, so that it can be copied anywhere on
-// the machine.
+// the machine. It replaces the file in one step: a program that reads the file meanwhile sees the old or the new content.
 func WriteKubeconfig(path string, c *rest.Config) error {
 	const name = "lab"
 	k := clientcmdapi.NewConfig()
@@ -139,7 +140,11 @@ func WriteKubeconfig(path string, c *rest.Config) error {
 	k.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
 	k.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	k.CurrentContext = name
-	if err := clientcmd.WriteToFile(*k, path); err != nil {
+	content, err := clientcmd.Write(*k)
+	if err != nil {
+		return fmt.Errorf("encoding the kubeconfig %q: %w", path, err)
+	}
+	if err := renameio.WriteFile(path, content, 0o600); err != nil {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 func TestDefaults(t *testing.T) {
@@ -109,5 +112,36 @@ func TestElsewhere(t *testing.T) {
 	given.Port, given.Dial = 6443, dial
 	if _, err := given.complete(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestKubeconfigIsReplacedInOneStep: several nodes of a cluster write the kubeconfig of one user, while programs of others read it.
+func TestKubeconfigIsReplacedInOneStep(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	config := &rest.Config{Host: "https://127.0.0.1:1"}
+	if err := WriteKubeconfig(path, config); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 500)
+	go func() {
+		defer close(written)
+		for range 500 {
+			if err := WriteKubeconfig(path, config); err != nil {
+				written <- err
+			}
+		}
+	}()
+	for {
+		select {
+		case err, more := <-written:
+			if !more {
+				return
+			}
+			t.Error(err)
+		default:
+			if got, err := clientcmd.LoadFromFile(path); err != nil || len(got.Clusters) != 1 {
+				t.Fatalf("a reader sees %d clusters, %v; want 1", len(got.Clusters), err)
+			}
+		}
 	}
 }

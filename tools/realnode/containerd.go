@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/google/renameio/v2"
 )
 
 // Where things are on a machine. /var/lib and /run are its own, and so these are the places where
@@ -158,15 +160,12 @@ func cniConfiguration(cidrs []string) ([]byte, error) {
 	}, "", "  ")
 }
 
-// replace puts a file in place all at once: containerd watches the folder.
+// replace writes a file in one step, because containerd watches the folder.
 func replace(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", content, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return renameio.WriteFile(path, content, 0o644)
 }
 
 // cniFolder finds the programs of CNI.
