@@ -160,12 +160,13 @@ func cniConfiguration(cidrs []string) ([]byte, error) {
 	}, "", "  ")
 }
 
-// replace writes a file in one step, because containerd watches the folder.
+// replace writes a file in one step. The temporary file is in the same folder, because containerd, which watches the folder of CNI's
+// configuration, ignores files that are created there, and reads it again when one is renamed there.
 func replace(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, content, 0o644)
+	return renameio.WriteFile(path, content, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
 // cniFolder finds the programs of CNI.
