@@ -56,7 +56,7 @@ type village struct {
 	met       func() error
 	recorder  *record.FakeRecorder
 	// doubtful says that something may have been made twice: a process ended before a write of it arrived, or the answer to a creation was
-	// lost, and lists may be old as well. A look for drift removes what there is too much.
+	// lost, and lists may be old as well; or that a list was old, which may hide a difference. A look for drift repairs both.
 	doubtful atomic.Bool
 	// lag is by how much the caches of processes are behind.
 	lag time.Duration
@@ -145,7 +145,7 @@ func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
 		m.village.calls.Add(1)
 	}
 	response, err := m.next.RoundTrip(request)
-	if trial.Overtaken(err) || request.Method == http.MethodPost && !readable(response, err) {
+	if trial.Overtaken(err) || trial.Repeated(response) || request.Method == http.MethodPost && !readable(response, err) {
 		m.village.doubtful.Store(true)
 	}
 	if request.Method == http.MethodPost {

@@ -42,10 +42,12 @@ func TestLives(t *testing.T) {
 // TestLivesThatFailed repeats the lives that once found a defect. What a seed means changes with what is drawn, so each defect also has a test
 // of its own, which needs no seed: see TestTypeChangesBackWhileItIsRemoved (7000235, 9100004) and
 // TestConditionsOfAServiceThatNeverHadTheFinalizer (7000079) in the package service. These lives keep the draw of their time, see life.first.
+// In 110000746 a list from before a write hides that another write is needed, until the next check for drift.
 func TestLivesThatFailed(t *testing.T) {
 	for _, seed := range []uint64{7000079, 7000235, 9100004} {
 		trial.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
 	}
+	trial.Chaos(t, life{seed: 110000746}.scenario(), lifeDisturbances)
 }
 
 // spot is one of the two clusters in a cloud.

@@ -194,6 +194,21 @@ func overtake(request *http.Request, forward func(*http.Request) (answer, error)
 // that the cloud does later what the call asks for.
 func Overtaken(err error) bool { return errors.Is(err, errOvertaken) }
 
+// ageHeader is in answers that were not made for their request: RFC 9111, section 5.1.
+const ageHeader = "Age"
+
+// repeated is the answer once more, marked as an old one.
+func (a answer) repeated() answer {
+	a.header = a.header.Clone()
+	a.header.Set(ageHeader, "1")
+	return a
+}
+
+// Repeated reports whether a response is the answer to an earlier request, so that it may lack what was written since.
+func Repeated(response *http.Response) bool {
+	return response != nil && response.Header.Get(ageHeader) != ""
+}
+
 // befall makes the call, which goes wrong. Earlier is what the same question was
 // answered the last time; nil when it was not asked yet.
 func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*http.Request) (answer, error)) (answer, error) {
@@ -207,7 +222,7 @@ func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*ht
 		return overtake(request, forward)
 	}
 	if m.repeats && earlier != nil {
-		return *earlier, nil
+		return earlier.repeated(), nil
 	}
 	if m.effect.Kind != "" {
 		request = request.WithContext(fault.With(request.Context(), m.effect, m.seed))

@@ -186,6 +186,33 @@ func TestStaleListIsTheOneBefore(t *testing.T) {
 	}
 }
 
+// TestRepeated: a reader can tell an answer to an earlier request from one that was made for its own.
+func TestRepeated(t *testing.T) {
+	_, p := disturbed(t, nil)
+	stale := known(t, "stale")
+	p.disturb = func(n int, _ call) *mishap {
+		if n == 2 {
+			return stale
+		}
+		return nil
+	}
+	for n, want := range []bool{false, true, false} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://cloud.test"+balancers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
+		response, err := p.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if got := Repeated(response); response.StatusCode != http.StatusOK || got != want {
+			t.Errorf("answer %d has status %d, repeated %t; want %t", n+1, response.StatusCode, got, want)
+		}
+	}
+}
+
 func TestFaultsBefallCallsTheyMatterTo(t *testing.T) {
 	var names []string
 	const one = balancers + "/lb-0123456789abcdefghij"
