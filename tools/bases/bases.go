@@ -1,5 +1,6 @@
-// Package bases makes the folders below kustomize/ that nobody writes by hand from the Helm chart: one base per profile of the
-// chart, and components. Chart and Kustomize then cannot drift apart: `make verify` finds what is not as the chart renders it.
+// Package bases generates files below kustomize/ from the Helm chart: one base per profile of the chart, and the objects
+// of components. `make verify` finds files that differ from what the chart renders. The kustomizations of components,
+// with their patches, are written by hand: ci/kustomizetest proves that overlays with components equal the chart.
 //
 // A base is what the chart renders with the values file of its profile, kustomize/values/<profile>.yaml, without what has no
 // place in Kustomize:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,12 +53,21 @@ func TestReasonsAreKept(t *testing.T) {
 	}
 }
 
-// TestSurplusIsMarked: the component with the specification's permissions says of each rule beyond it which code needs it.
+// TestSurplusIsMarked: the component with the specification's permissions has the rules and the reasons of the chart.
 func TestSurplusIsMarked(t *testing.T) {
-	component := string(files(t)["kustomize/components/spec-rbac/kustomization.yaml"])
-	rules, sources := strings.Count(component, "- apiGroups: ["), strings.Count(component, "# Specification, ")+strings.Count(component, "Needed by ")
-	if rules == 0 || rules != sources {
-		t.Errorf("%d rules, and %d that say whether the specification has them or who needs them:\n%s", rules, sources, component)
+	objects, err := Profile{"self-managed"}.render(t.Context(), repotest.Root(t), "spec-rbac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := objects[slices.IndexFunc(objects, func(o object) bool { return o.GetKind() == "ClusterRole" })]
+	_, want, _ := strings.Cut(role.MustString(), "\nrules:\n")
+	component, err := os.ReadFile(filepath.Join(repotest.Root(t), "kustomize/components/spec-rbac/kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(string(component), "- op: replace\n      path: /rules\n      value:\n")
+	if diff := cmp.Diff(want, strings.ReplaceAll("\n"+got, "\n      ", "\n")[1:]); want == "" || diff != "" {
+		t.Errorf("rules (-chart +component):\n%s", diff)
 	}
 }
 
@@ -140,5 +150,17 @@ func TestUnsaid(t *testing.T) {
 	got, err := unsaid("cluster: a\nendpoint: https://b\norganisation: c\nvpcIdentity: d\n")
 	if want := "cluster: \"\"\nendpoint: https://b\norganisation: \"\"\nvpcIdentity: \"\"\n"; got != want || err != nil {
 		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+}
+
+// TestComponentsForSeveralProfilesAreOne: a folder cannot hold two.
+func TestComponentsForSeveralProfilesAreOne(t *testing.T) {
+	c := Component{"monitoring-managed-tenant", map[string][]string{"self-managed": nil, "managed-tenant": nil}}
+	if files, err := c.files(t.Context(), repotest.Root(t)); err != nil || len(files) != 2 {
+		t.Errorf("the same in both: %d files, %v", len(files), err)
+	}
+	c = Component{"monitoring", map[string][]string{"self-managed": nil, "managed-tenant": nil}}
+	if _, err := c.files(t.Context(), repotest.Root(t)); err == nil || !strings.Contains(err.Error(), "make two components of it") {
+		t.Errorf("another in each: %v", err)
 	}
 }

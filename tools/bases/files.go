@@ -3,6 +3,7 @@ package bases
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -17,22 +18,18 @@ func baseFiles(p Profile, objects []object) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	mark := fmt.Sprintf(header, chartDir+" and "+p.valuesFile())
 	kustomization := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-	var resources []string
-	for _, o := range objects {
-		if o.isConfig() {
-			config, err := unsaid(o.GetDataMap()[configKey])
-			if err != nil {
-				return nil, err
-			}
-			files[path.Join(p.baseDir(), configKey)] = []byte(mark + config)
-			kustomization["configMapGenerator"] = []any{generator(o)}
-			continue
-		}
-		text, err := o.String()
+	if i := slices.IndexFunc(objects, object.isConfig); i >= 0 {
+		config, err := unsaid(objects[i].GetDataMap()[configKey])
 		if err != nil {
-			return nil, fmt.Errorf("writing %s %s: %w", o.GetKind(), o.GetName(), err)
+			return nil, err
 		}
-		resources = add(files, p.baseDir(), strings.ToLower(o.GetKind())+".yaml", mark, text, resources)
+		files[path.Join(p.baseDir(), configKey)] = []byte(mark + config)
+		kustomization["configMapGenerator"] = []any{generator(objects[i])}
+		objects = slices.Delete(slices.Clone(objects), i, i+1)
+	}
+	resources, err := writeObjects(files, p.baseDir(), mark, objects)
+	if err != nil {
+		return nil, err
 	}
 	kustomization["resources"] = resources
 	text, err := yaml.Marshal(kustomization)
@@ -43,15 +40,23 @@ func baseFiles(p Profile, objects []object) (map[string][]byte, error) {
 	return files, nil
 }
 
-// add puts an object into the file of its kind and returns the names of all files.
-func add(files map[string][]byte, dir, name, mark, text string, names []string) []string {
-	file := path.Join(dir, name)
-	if _, more := files[file]; more {
-		files[file] = append(files[file], "---\n"+text...)
-		return names
+// writeObjects adds a file per kind of object to files, each beginning with mark, and returns the names of the files.
+func writeObjects(files map[string][]byte, dir, mark string, objects []object) (names []string, err error) {
+	for _, o := range objects {
+		text, err := o.String()
+		if err != nil {
+			return nil, fmt.Errorf("writing %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		name := strings.ToLower(o.GetKind()) + ".yaml"
+		file := path.Join(dir, name)
+		if slices.Contains(names, name) {
+			files[file] = append(files[file], "---\n"+text...)
+			continue
+		}
+		files[file] = []byte(mark + text)
+		names = append(names, name)
 	}
-	files[file] = []byte(mark + text)
-	return append(names, name)
+	return names, nil
 }
 
 // generator makes the ConfigMap of the configuration. An overlay merges its own file into it.

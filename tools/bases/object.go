@@ -43,6 +43,15 @@ func (o object) isConfig() bool {
 	return o.GetKind() == "ConfigMap" && o.GetDataMap()[configKey] != ""
 }
 
+// identity is the kind and the name. It is the same for both kinds of workload: a component may change one into the other.
+func (o object) identity() string {
+	kind := o.GetKind()
+	if kind == "DaemonSet" || kind == "Deployment" {
+		kind = "DaemonSet|Deployment"
+	}
+	return kind + " " + o.GetName()
+}
+
 // adapt leaves out what has no place in Kustomize; see the package's comment.
 // A subject of that name, unless it is empty, gets none: an overlay says it.
 func (o object) adapt(subject string) error {
