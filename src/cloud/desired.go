@@ -49,13 +49,14 @@ type Desired struct {
 	Ports []Port // sorted by port, then protocol
 	// Unserved are the ports that cannot be served, of which those in the cloud stay as they are.
 	Unserved []Key
-	// HealthCheckNodePort answers HTTP on every node with 200 where the Service has a ready endpoint; 0 unless the Service's
-	// externalTrafficPolicy is Local.
+	// HealthCheckNodePort answers HTTP on every node with 200 where the Service has a ready endpoint; 0 unless the
+	// Service's externalTrafficPolicy is Local.
 	HealthCheckNodePort int32
 	Targets             Targets
 }
 
-// Desire returns what the Service should have, with the given targets, and sentences for its owner about the ports that cannot be served.
+// Desire returns what the Service should have, with the given targets, and sentences for its owner about the ports
+// that cannot be served.
 func Desire(owner Owner, service *corev1.Service, targets Targets) (desired Desired, problems []string) {
 	desired = Desired{Owner: owner, Targets: targets}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {

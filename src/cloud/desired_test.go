@@ -82,8 +82,8 @@ func TestTargetsOn(t *testing.T) {
 	}{
 		{"one of two", all, []string{"b"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}}},
 		{"one is not identified", all, []string{"b", "c"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"c"}}},
-		{"no endpoint", all, nil, Targets{Incomplete: true, Endless: true}},
-		{"all on nodes that are not there", all, []string{"x"}, Targets{Incomplete: true, Elsewhere: true}},
+		{"no endpoint", all, nil, Targets{Incomplete: true, NoEndpoints: true}},
+		{"all on nodes that are not there", all, []string{"x"}, Targets{Incomplete: true, EndpointsElsewhere: true}},
 		{"one on a node that is excluded", withExcluded, []string{"b", "x"}, Targets{Identities: []string{"id-2"}, Names: []string{"b"}}},
 		{"all on nodes that are excluded", withExcluded, []string{"x", "z"}, Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
 		{"on one that is excluded, and one that is joining", withExcluded, []string{"x", "j"},
@@ -93,11 +93,11 @@ func TestTargetsOn(t *testing.T) {
 		{"every node is excluded, and the endpoint is on none", Targets{Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"y"}, Targets{}},
 		{"only nodes match that are excluded", Targets{Incomplete: true, Unmatched: true, Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"x"},
 			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
-		{"no endpoint and no node", Targets{}, nil, Targets{Endless: true}},
+		{"no endpoint and no node", Targets{}, nil, Targets{NoEndpoints: true}},
 		{"no node", Targets{}, []string{"x"}, Targets{}},
 		{"nobody knows the nodes", Targets{Incomplete: true}, []string{"x"}, Targets{Incomplete: true}},
 		{"no node matches", Targets{Incomplete: true, Unmatched: true}, []string{"x"}, Targets{Incomplete: true, Unmatched: true}},
-		{"no node matches, and no endpoint", Targets{Incomplete: true, Unmatched: true}, nil, Targets{Incomplete: true, Unmatched: true, Endless: true}},
+		{"no node matches, and no endpoint", Targets{Incomplete: true, Unmatched: true}, nil, Targets{Incomplete: true, Unmatched: true, NoEndpoints: true}},
 		{"one is joining", Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-2", "id-3"}, JoiningNames: []string{"b", "c"}}, []string{"a", "c"},
 			Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-3"}, JoiningNames: []string{"c"}, Incomplete: true}},
 	}
@@ -156,7 +156,7 @@ func TestTargetsOnly(t *testing.T) {
 		t.Errorf("one that joins is missing (-want +got):\n%s", diff)
 	}
 	unsure := all.Only([]string{"id-2"}, []string{"id-1"})
-	want = Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Unsure: []string{"id-1"}, UnsureNames: []string{"b"}, Incomplete: true}
+	want = Targets{Identities: []string{"id-2"}, Names: []string{"a"}, Unknown: []string{"id-1"}, UnknownNames: []string{"b"}, Incomplete: true}
 	if diff := cmp.Diff(want, unsure); diff != "" {
 		t.Errorf("one is not known (-want +got):\n%s", diff)
 	}

@@ -9,80 +9,83 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// LoadBalancers has the load balancers of one cloud. It compares and reads; all that it would write is in the plans it returns, and when
-// to apply them is decided by its caller, who works on one Service at a time in one goroutine.
+// LoadBalancers plans the load balancers of one cloud. It reads and compares; all writes are in the plans that it
+// returns. The caller decides when to apply a plan, and works on one Service in one goroutine at a time.
 //
-// It never waits for the cloud to finish something: a comparison says what there is to wait for.
+// It never waits until the cloud has finished something: a Comparison contains what to wait for.
 type LoadBalancers interface {
-	// Identify says which machine a node is.
+	// Identify returns which machine a Node is.
 	Identify(node *corev1.Node) (identity string, ours bool)
-	// NodeSelector returns which nodes the Service chooses as targets; nil chooses every node. The error is that its setting cannot be used:
-	// then nobody knows which, and the targets stay as they are. It is a notice of Compare, too.
+	// NodeSelector returns which Nodes the Service chooses as targets; nil chooses every Node. The error is that the
+	// setting cannot be used: then the targets are not known, and do not change. Diff reports the error as a notice,
+	// too.
 	NodeSelector(service *corev1.Service) (labels.Selector, error)
-	// Compare returns how what the Service has in the cloud differs from what it should have with these targets. The error is that
-	// this is not known, or that the Service cannot be served at all.
-	Compare(ctx context.Context, service *corev1.Service, targets Targets) (Comparison, error)
-	// Remaining returns what there is of the Service in the cloud, and in Plan the writes that are possible now to remove it: none
-	// while the cloud is still busy with earlier ones. Written says that the caller has just applied such a plan, so that only newer
-	// answers count.
-	Remaining(ctx context.Context, service *corev1.Service, written bool) (Comparison, error)
-	// Refresh makes everything be compared with what the cloud has now, read in lists that all Services share.
+	// Diff compares the actual state of a Service with its desired state with these targets. The error is that one of
+	// them is not known, or that the Service cannot have a load balancer at all.
+	Diff(ctx context.Context, service *corev1.Service, targets Targets) (Comparison, error)
+	// PlanDelete returns the actual state of the Service, and in Plan the writes that are possible now to remove it:
+	// none while the cloud is busy with earlier writes. Written means that the caller has just applied such a plan, so
+	// that only newer data counts.
+	PlanDelete(ctx context.Context, service *corev1.Service, written bool) (Comparison, error)
+	// Refresh requests new data, which all Services share, so that the next comparisons use the actual state of now.
 	Refresh(ctx context.Context) error
-	// Judge says of an error of this provider whether it is about the cloud's state at the moment, so that it passes by itself and
-	// nobody has to do anything, and in how long the cloud asked to come back; 0 when it did not.
-	Judge(err error) (passing bool, after time.Duration)
-	// Owned returns who owns the load balancers, and parts of them, that this cluster has in the cloud, from the lists that are there.
-	Owned(ctx context.Context) ([]Owned, error)
+	// ClassifyError reports whether an error of this provider is transient: it is about the present state of the cloud,
+	// ends by itself, and requires no action. After is the time in which the cloud asks to retry; 0 if it does not.
+	ClassifyError(err error) (transient bool, after time.Duration)
+	// ListManaged returns the objects of this cluster in the cloud, with the Services that they belong to, from the
+	// data that is there.
+	ListManaged(ctx context.Context) ([]ManagedObject, error)
 }
 
-// Comparison is what a Service should have in the cloud beside what it has.
+// Comparison is the result of comparing the actual with the desired state of a Service.
 type Comparison struct {
-	// Plan is what differs and may be put right now.
+	// Plan contains the differences that can be written now.
 	Plan Plan
-	// Refused is why something that differs is not in the plan; nil when nothing is left out.
+	// Refused is the reason why a difference is not in the plan; nil if the plan contains all.
 	Refused error
-	// Wait is what the cloud is busy with; nil when nothing is waited for. Only meaningful with an empty plan.
+	// Wait is what the cloud is busy with; nil if there is nothing to wait for. It matters only with an empty plan.
 	Wait *Wait
-	// Exists says that there is anything of the Service in the cloud, or that it is not certain that there is nothing.
+	// Exists means that the cloud has objects of the Service, or that it is not certain that there are none.
 	Exists bool
-	// HandsOver says, in a sentence for the Service's owner, that the load balancer is not deleted but left to others, and to whom; "" when
-	// it is deleted. It is only meaningful in what Remaining returns.
-	HandsOver string
-	// Left says, in sentences for the Service's owner, what stays in the cloud when the load balancer is removed,
-	// because it may belong to others; "" when nothing does. What a write leaves there, the operation says. It is only
-	// meaningful in what Remaining returns.
+	// Retains is a sentence for the owner of the Service: the load balancer is retained, and why. It is "" if the load
+	// balancer is deleted. Only PlanDelete sets it.
+	Retains string
+	// Left is a message for the owner of the Service: the objects that stay in the cloud when the load balancer is
+	// deleted, because they may be unmanaged. It is "" if there are none. An Operation describes what its write leaves
+	// behind. Only PlanDelete sets it.
 	Left string
-	// Status is the addresses under which the load balancer serves; without any while it does not.
+	// Status contains the addresses of the load balancer; none while it does not serve.
 	Status corev1.LoadBalancerStatus
-	// Health is what is known about the health of targets behind a load balancer that is ready, in a sentence for people that changes only
-	// when something of that is not as it was; "" says nothing.
+	// Health describes, in a sentence for people, the health of the targets behind a load balancer that is ready. It
+	// changes only if the health changes. It is "" if there is nothing to report.
 	Health string
-	// State is the cloud's word for how the load balancer is ("ready"); "" when there is none.
+	// State is the cloud's state of the load balancer ("ready"); "" if there is no load balancer.
 	State string
-	// Machines are the identities of the machines that the load balancer is to lead to, sorted: the targets that are usable.
+	// Machines are the identities of the machines that are usable targets, sorted.
 	Machines []string
-	// LeftOut says that a target is not usable now, so that it is worth looking again.
+	// LeftOut means that a target is not usable now, so that it has to be checked again.
 	LeftOut bool
-	// Notices are what the Service's owner should know, in an order that stays the same.
+	// Notices are for the owner of the Service. Their order is stable.
 	Notices []Notice
 }
 
-// Told is why something that differs is not in a plan, where the comparison's notices say that already: no other event needs to.
-type Told struct{ error }
+// Reported is the reason why a difference is not in a plan, if the notices of the comparison contain it already: it
+// needs no event of its own.
+type Reported struct{ error }
 
 // Unwrap returns the reason.
-func (t Told) Unwrap() error { return t.error }
+func (r Reported) Unwrap() error { return r.error }
 
-// AlreadyTold marks an error as one that notices tell; nil stays nil.
-func AlreadyTold(err error) error {
+// AlreadyReported marks an error as one that notices report; nil stays nil.
+func AlreadyReported(err error) error {
 	if err == nil {
 		return nil
 	}
-	return Told{err}
+	return Reported{err}
 }
 
-// Lasting is why something that differs is not in a plan, where only a change of the Service can end that. The Service is not tried again
-// before it changes.
+// Lasting is the reason why a difference is not in a plan, if only a change of the Service can solve it. The Service is
+// not retried before it changes.
 type Lasting struct{ error }
 
 // Unwrap returns the reason.
@@ -91,83 +94,85 @@ func (l Lasting) Unwrap() error { return l.error }
 // UntilChanged marks an error as one that lasts until the Service changes.
 func UntilChanged(err error) error { return Lasting{err} }
 
-// Wait is something that the cloud is busy with, or has failed at.
+// Wait is an action of the cloud that has not finished, or has failed.
 type Wait struct {
-	// Object is the identity of what is waited for: with another one, the time begins anew. It may be empty.
+	// Object is the identity of the object; with another one, the time starts again. It may be empty.
 	Object string
-	// Name is what people call it: "load balancer web".
+	// Name describes the object for people: "load balancer web".
 	Name string
-	// Status is the cloud's word for what it does with it: "creating".
+	// Status is the cloud's state of the object: "creating".
 	Status string
-	// Going says that it is waited for the object's end.
-	Going bool
-	// Failed says that the cloud has given up.
+	// Deleting means that the object is being deleted.
+	Deleting bool
+	// Failed means that the cloud does not continue.
 	Failed bool
-	// Patient says that nobody expects the end soon, so that looking may become rarer from the beginning.
-	Patient bool
-	// Within is when it is over at the latest, so that nobody needs to look before; 0 when that is not known.
+	// Slow means that the action takes long, so that the polling interval can grow from the beginning.
+	Slow bool
+	// Within is the time after which the action has certainly finished, so that it need not be checked before; 0 if it
+	// is not known.
 	Within time.Duration
-	// Message is one sentence for logs and conditions: what is waited for, and how it is now.
+	// Message is one sentence for logs and conditions: what has to finish, and its present state.
 	Message string
 }
 
-// Topic is what a notice is about. Its condition on the Service is False as long as there is a notice.
+// Topic is the subject of a notice. Its condition on the Service is False as long as there is a notice.
 type Topic string
 
 // The topics of notices, which are also the types of the conditions.
 const (
-	// Settings: what the Service asks for is not all applied, because it cannot be understood or the cloud cannot do it.
+	// Settings means that a part of what the Service requests is not applied, because it is invalid or the cloud does
+	// not support it.
 	Settings Topic = "LoadBalancerConfigValid"
-	// Nodes: not all nodes get the traffic that they should.
+	// Nodes means that not all Nodes get the traffic that they should.
 	Nodes Topic = "LoadBalancerTargetsComplete"
 )
 
-// Notice is something that the Service's owner should know and can change. It is the same value as long as nothing changes.
+// Notice reports something that the owner of the Service can change. It is the same value as long as nothing changes.
 type Notice struct {
 	Topic   Topic
 	Reason  string // of the event and the condition: "InvalidAnnotation"
 	Message string // what is wrong, and what to do about it
 }
 
-// Owned is something in the cloud that belongs to a Service of this cluster.
-type Owned struct {
+// ManagedObject is an object in the cloud that belongs to a Service of this cluster.
+type ManagedObject struct {
 	Service types.NamespacedName
 	UID     types.UID
-	// Kind and Name say what it is: "load balancer", "a0a1b2c3d". Identity is the cloud's own name for it.
+	// Kind and Name describe it for people: "load balancer", "a0a1b2c3d". Identity identifies it in the cloud.
 	Kind, Name, Identity string
-	// State is the cloud's word for how it is, "" for what has none.
+	// State is the cloud's state of the object; "" if it has none.
 	State string
-	// Unlabelled says that it lost the labels of its Service and is known by other means. It is reported, and never
-	// deleted.
+	// Unlabelled means that the object has lost the labels of its Service and was recognised by other properties. It is
+	// reported, and never deleted.
 	Unlabelled bool
-	// Kept says that its Service wanted it, and everything it uses, to be left in the cloud.
-	Kept bool
+	// Retained means that the deletion policy of its Service was to retain it, and everything that it uses.
+	Retained bool
 }
 
-// LoadBalancerBehaviour is how Services are looked after, as the provider is configured.
+// LoadBalancerBehaviour configures how Services are reconciled.
 type LoadBalancerBehaviour struct {
-	// PollInterval is the time between two looks at what the cloud is busy with.
+	// PollInterval is the time between two checks of an action that the cloud has not finished.
 	PollInterval time.Duration
-	// SlowAfter is after how long the owner is told that it takes long.
+	// SlowAfter is the time after which an event reports that an action takes long.
 	SlowAfter time.Duration
-	// DriftPeriod is the time between two looks for what was changed in the cloud by hand, and for orphans; 0 never looks.
+	// DriftPeriod is the time between two checks for drift and orphans; 0 never checks.
 	DriftPeriod time.Duration
-	// Drift says what is done about it.
+	// Drift is the action for drift.
 	Drift DriftMode
-	// RemoveOrphans deletes what belongs to a Service that is not in the cluster any more; otherwise it is reported.
+	// RemoveOrphans deletes orphans; otherwise they are reported.
 	RemoveOrphans bool
-	// Class is the loadBalancerClass that is served; "" serves none.
+	// Class is the loadBalancerClass that is reconciled in addition; "" reconciles none.
 	Class string
-	// OnlyClass leaves Services without a class to others.
+	// OnlyClass does not reconcile Services without a class.
 	OnlyClass bool
 }
 
-// DriftMode says what is done about what was changed in the cloud by hand.
+// DriftMode is the action for drift.
 type DriftMode string
 
 // The modes.
 const (
-	Repair DriftMode = "repair" // put it right and say so
-	Report DriftMode = "report" // say so, and put it right with the next change of the Service or its nodes
-	Off    DriftMode = "off"    // leave it and say nothing, until the Service or its nodes change
+	Repair DriftMode = "repair" // write the desired state and report it
+	Report DriftMode = "report" // report it; the next change of the Service or its nodes writes the desired state
+	Off    DriftMode = "off"    // do nothing until the Service or its nodes change
 )

@@ -26,9 +26,11 @@ type Operation struct {
 	// Leaves says, in a sentence for the Service's owner, what stays in the cloud once the write is made; "" when
 	// nothing does.
 	Leaves string
-	// Closes says that the write only takes away what nobody should reach any more, so that it is safe whatever became of those before it.
+	// Closes says that the write only takes away what nobody should reach any more, so that it is safe whatever
+	// became of those before it.
 	Closes bool
-	// Do makes the write. It is called at most once, after all operations before it have succeeded, or, if it closes, have been tried.
+	// Do makes the write. It is called at most once, after all operations before it have succeeded, or, if it closes,
+	// have been tried.
 	Do func(ctx context.Context) error
 }
 
@@ -58,8 +60,9 @@ func (p Plan) String() string {
 // Begin is the first n writes of the plan, or all when there are not more: as safe to stop after as any other.
 func (p Plan) Begin(n int) Plan { return p[:min(n, len(p))] }
 
-// Apply makes the writes one after the other, and stops before the next one when ctx is done. After one that fails only those are made that
-// close something. A write that has begun is never cut off by ctx: whether it happened would not be known.
+// Apply makes the writes one after the other, and stops before the next one when ctx is done. After one that fails
+// only those are made that close something. A write that has begun is never cut off by ctx: whether it happened would
+// not be known.
 func (p Plan) Apply(ctx context.Context) error {
 	var failed error
 	for i, operation := range p {

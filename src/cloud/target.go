@@ -12,48 +12,51 @@ import (
 // (k8s.io/autoscaler, cluster-autoscaler/utils/taints).
 const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// Identify returns the cloud's identity of the machine behind a node, and false when the node does not (yet) say which
-// machine it is or says it is somebody else's.
+// Identify returns the identity of the machine of a Node in the cloud. It returns false if the Node does not say (yet)
+// which machine it is, or is of another cloud.
 type Identify func(node *corev1.Node) (identity string, ours bool)
 
-// Targets is the set of machines that should receive traffic.
+// Targets is the set of machines that should receive traffic. All lists are sorted.
 type Targets struct {
-	Identities []string // of machines, sorted, without duplicates
-	// Names are the nodes on the machines, in the order of Identities.
+	Identities []string // of machines, without duplicates
+	// Names are the Nodes on the machines, in the order of Identities.
 	Names []string
-	// Joining are machines of nodes whose network is not there yet, with the nodes in JoiningNames: they are not added, and not taken
-	// away where they are, because it may be gone for a moment only. Sorted.
+	// Joining are machines of Nodes that have no network yet, with the Nodes in JoiningNames. They are not added, and
+	// not removed if they are targets already, because the network may be missing for a moment only.
 	Joining, JoiningNames []string
-	// Unsure are machines of which nobody knows now whether they are there, with the nodes in UnsureNames: like those that are joining, they
-	// stay where they are. Sorted.
-	Unsure, UnsureNames []string
-	// Incomplete says that it is not the whole set: an eligible node has no usable identity yet, or no node was asked for at all. An
-	// empty set that is incomplete means "not known", never "none".
+	// Unknown are machines that may or may not exist, with the Nodes in UnknownNames. As with Joining, they stay if
+	// they are targets already.
+	Unknown, UnknownNames []string
+	// Incomplete means that this is not the whole set: an eligible Node has no usable identity yet, or no Node was
+	// examined at all. An empty set that is incomplete means "not known", never "none".
 	Incomplete bool
-	// Unidentified are the names of the eligible nodes that do not say which machine they are, sorted.
+	// Unidentified are the names of the eligible Nodes that do not say which machine they are.
 	Unidentified []string
-	// Unmatched says that the Service chooses its nodes by their labels, and chooses none of those that could be targets. The set is
-	// incomplete then: an empty one would replace one that serves.
+	// Unmatched means that the Service chooses its Nodes by their labels, and chooses none of the possible targets. The
+	// set is incomplete then: an empty set would replace one that serves.
 	Unmatched bool
-	// Endless says that the Service wants only nodes with an endpoint that is ready, and there is no such endpoint.
-	Endless bool
-	// Excluded are machines of nodes that are excluded, marked for removal or being deleted, with the nodes in ExcludedNames. They are no
-	// targets, but for a Service that wants only nodes with a ready endpoint and has ready endpoints on no others. Sorted.
+	// NoEndpoints means that only Nodes with a ready endpoint can be targets, and there is no ready endpoint.
+	NoEndpoints bool
+	// Excluded are machines of Nodes that are excluded, marked for removal or being deleted, with the Nodes in
+	// ExcludedNames. They are targets only if the Service requires Nodes with a ready endpoint and no other Node has
+	// one.
 	Excluded, ExcludedNames []string
-	// LastResort says that the targets are such machines.
+	// LastResort means that the targets are such machines.
 	LastResort bool
-	// Elsewhere says that all ready endpoints of such a Service are on nodes that the cluster does not have, so that the set is not known.
-	Elsewhere bool
-	// Unread says that the Service wants only nodes with an endpoint that is ready, and nobody can read where endpoints are. The set is
-	// empty and incomplete then.
-	Unread bool
+	// EndpointsElsewhere means that all ready endpoints of such a Service are on Nodes that do not exist in the
+	// cluster, so that the set is not known.
+	EndpointsElsewhere bool
+	// EndpointsUnknown means that only Nodes with a ready endpoint can be targets, and endpoints cannot be read. The
+	// set is empty and incomplete then.
+	EndpointsUnknown bool
 }
 
-// ChooseTargets returns the machines of all nodes that may receive traffic: those not excluded by the standard label, not
-// marked for removal by the autoscaler, and not being deleted.
+// ChooseTargets returns the machines of all Nodes that may receive traffic: those that are not excluded by the standard
+// label, not marked for removal by the autoscaler, and not being deleted.
 //
-// Conditions remove nobody: removing every node that is NotReady would empty all load balancers when it is the control plane that has
-// the trouble. A node that does not answer is for health checks to notice, where there are any. Only a node that never had a network is not added.
+// Conditions remove no Node: if the control plane has a failure, all Nodes may be NotReady, and all load balancers
+// would lose all targets. Health checks, where there are any, detect Nodes that do not answer. Only a Node that never
+// had a network is not added.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	for _, node := range nodes {
@@ -105,12 +108,12 @@ func order(identities, names []string) (sortedIdentities, sortedNames []string) 
 	return sortedIdentities, sortedNames
 }
 
-// On returns the targets of a Service whose externalTrafficPolicy is Local: those on the nodes with an endpoint that is ready. Where all
-// ready endpoints are on excluded nodes, these are the targets: no other node answers. Where there is no ready endpoint, no node is better
-// than another, and the set is not known.
+// On returns the targets of a Service whose externalTrafficPolicy is Local: those on the nodes with an endpoint that
+// is ready. Where all ready endpoints are on excluded nodes, these are the targets: no other node answers. Where
+// there is no ready endpoint, no node is better than another, and the set is not known.
 func (t Targets) On(ready map[string]bool) Targets {
 	if len(ready) == 0 {
-		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, Endless: true}
+		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, NoEndpoints: true}
 	}
 	excluded, excludedNames := on(ready, t.Excluded, t.ExcludedNames)
 	if t.None() && len(excluded) == 0 { // no endpoint makes known what is not
@@ -124,8 +127,8 @@ func (t Targets) On(ready map[string]bool) Targets {
 	if len(local.Identities) == 0 {
 		local.Identities, local.Names, local.LastResort = excluded, excludedNames, len(excluded) > 0
 	}
-	local.Elsewhere = local.None() && len(t.Identities) > 0
-	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || local.Elsewhere
+	local.EndpointsElsewhere = local.None() && len(t.Identities) > 0
+	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || local.EndpointsElsewhere
 	return local
 }
 
@@ -167,8 +170,8 @@ func (t Targets) Only(there, unsure []string) Targets {
 	only.Incomplete = true
 	only.Identities, only.Names = kept(there, t.Identities, t.Names)
 	only.Joining, only.JoiningNames = kept(there, t.Joining, t.JoiningNames)
-	only.Unsure, only.UnsureNames = kept(unsure, slices.Concat(t.Identities, t.Joining), slices.Concat(t.Names, t.JoiningNames))
-	only.Unsure, only.UnsureNames = order(only.Unsure, only.UnsureNames)
+	only.Unknown, only.UnknownNames = kept(unsure, slices.Concat(t.Identities, t.Joining), slices.Concat(t.Names, t.JoiningNames))
+	only.Unknown, only.UnknownNames = order(only.Unknown, only.UnknownNames)
 	return only
 }
 
@@ -182,11 +185,11 @@ func (t Targets) Machines() []string {
 	return slices.Compact(all)
 }
 
-// Over returns the set to aim at, given the one observed in the cloud, which is sorted: an empty set that is incomplete replaces
-// nothing, and who is joining, or not known, stays where it is.
+// Over returns the set to aim at, given the one observed in the cloud, which is sorted: an empty set that is
+// incomplete replaces nothing, and who is joining, or not known, stays where it is.
 func (t Targets) Over(observed []string) []string {
-	if len(t.Joining)+len(t.Unsure) > 0 {
-		stays := slices.DeleteFunc(slices.Concat(t.Joining, t.Unsure), func(one string) bool {
+	if len(t.Joining)+len(t.Unknown) > 0 {
+		stays := slices.DeleteFunc(slices.Concat(t.Joining, t.Unknown), func(one string) bool {
 			_, there := slices.BinarySearch(observed, one)
 			return !there
 		})

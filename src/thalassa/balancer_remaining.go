@@ -14,8 +14,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Remaining implements cloud.LoadBalancers.
-func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
+// PlanDelete implements cloud.LoadBalancers.
+func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
 	o, err := b.observeLast(ctx, service, written)
 	if err != nil {
 		return cloud.Comparison{}, err
@@ -37,12 +37,12 @@ func (b *balancers) Remaining(ctx context.Context, service *corev1.Service, writ
 	left := written && !keeps && b.onlyUsedByOthers(o)
 	found := cloud.Comparison{Exists: !o.empty() && !left || doubtful > 0}
 	if keeps {
-		found.Plan, found.HandsOver = b.planner.handover(d, o), handoverText(o)
+		found.Plan, found.Retains = b.planner.handover(d, o), handoverText(o)
 	} else {
 		found.Plan = b.planner.deletion(d, o)
 	}
 	found.Left = o.leftBehind()
-	wait := cloud.Wait{Going: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
+	wait := cloud.Wait{Deleting: true, Name: "what the Service had", Message: "the cloud is still deleting " + o.String()}
 	if balancer := o.balancer(); balancer != nil {
 		found.State, found.Status = balancer.Status, d.statusOf(service, *balancer)
 		wait.Object, wait.Name, wait.Status = balancer.ID, kindBalancer+" "+balancer.Name, balancer.Status

@@ -61,8 +61,8 @@ func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, erro
 	}
 }
 
-// Compare implements cloud.LoadBalancers.
-func (b *balancers) Compare(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+// Diff implements cloud.LoadBalancers.
+func (b *balancers) Diff(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	o, err := b.observeSteady(ctx, service)
 	if err != nil {
 		return cloud.Comparison{}, err
@@ -121,7 +121,7 @@ func (b *balancers) compareWith(service *corev1.Service, balancer inventory.Load
 	found.State, found.Status, found.Health = balancer.Status, d.statusOf(service, balancer), healthUnknown
 	if balancer.Deleting() {
 		found.Refused = nil
-		found.Wait = &cloud.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Going: true, Patient: true,
+		found.Wait = &cloud.Wait{Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status, Deleting: true, Slow: true,
 			Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted", balancer.Name)}
 		return
 	}
@@ -143,7 +143,7 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", annotationPrefix))
 	}
 	if d.failed == nil && d.missing != nil {
-		found.Refused = cloud.AlreadyTold(d.missing)
+		found.Refused = cloud.AlreadyReported(d.missing)
 	}
 	if d.failed != nil || d.missing != nil || len(d.Ports) == 0 {
 		found.Refused = cmp.Or(found.Refused, noPort(service, d))
@@ -151,7 +151,7 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 	}
 	if uncertain := o.like.refusal(d.labels); uncertain != nil && adopts.Value == "" {
 		found.Notices = append(found.Notices, settingNotice(reasonUncertain, sentence(uncertain.Error())))
-		found.Refused, found.Exists, found.Plan = cloud.AlreadyTold(uncertain), true, b.planner.retarget(d, o)
+		found.Refused, found.Exists, found.Plan = cloud.AlreadyReported(uncertain), true, b.planner.retarget(d, o)
 		return
 	}
 	b.inherit(service)
@@ -172,7 +172,7 @@ func (b *balancers) compareWithNone(ctx context.Context, service *corev1.Service
 
 // noPort is why a Service none of whose ports is opened has no load balancer; notices say the reason for each port.
 func noPort(service *corev1.Service, d desired) error {
-	err := cloud.AlreadyTold(errors.New("no port of the Service can be opened"))
+	err := cloud.AlreadyReported(errors.New("no port of the Service can be opened"))
 	if len(d.Unserved) == len(service.Spec.Ports) {
 		return cloud.UntilChanged(err) // because of its node ports and protocols
 	}
@@ -194,16 +194,16 @@ func doubt(within time.Duration, message string) *cloud.Wait {
 // Refresh implements cloud.LoadBalancers.
 func (b *balancers) Refresh(ctx context.Context) error { return b.inventory.Refresh(ctx) }
 
-// Owned implements cloud.LoadBalancers.
-func (b *balancers) Owned(ctx context.Context) ([]cloud.Owned, error) {
+// ListManaged implements cloud.LoadBalancers.
+func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, error) {
 	all, groups, securityGroups, err := b.inventory.All(ctx, b.config.Inventory.balancerAge())
 	if err != nil {
 		return nil, err
 	}
-	owned := make([]cloud.Owned, 0, len(all)+len(groups)+len(securityGroups))
+	owned := make([]cloud.ManagedObject, 0, len(all)+len(groups)+len(securityGroups))
 	for _, balancer := range all {
 		one := owner(balancer.Labels, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
-		one.Kept = tracesOf(balancer.Annotations).has(settingKeep)
+		one.Retained = tracesOf(balancer.Annotations).has(settingKeep)
 		owned = append(owned, one)
 	}
 	owned = append(owned, b.unlabelled(groups)...)
@@ -213,19 +213,19 @@ func (b *balancers) Owned(ctx context.Context) ([]cloud.Owned, error) {
 	for _, group := range securityGroups {
 		owned = append(owned, owner(group.Labels, kindSecurityGroup, group.Name, group.ID, group.Status))
 	}
-	return slices.DeleteFunc(owned, func(one cloud.Owned) bool { return one.UID == "" }), nil
+	return slices.DeleteFunc(owned, func(one cloud.ManagedObject) bool { return one.UID == "" }), nil
 }
 
 // owner says which Service an object with these labels belongs to.
-func owner(labels inventory.Labels, kind, name, identity, state string) cloud.Owned {
-	return cloud.Owned{
+func owner(labels inventory.Labels, kind, name, identity, state string) cloud.ManagedObject {
+	return cloud.ManagedObject{
 		Service: types.NamespacedName{Namespace: labels[labelNamespace], Name: labels[labelName]}, UID: types.UID(labels[labelUID]),
 		Kind: kind, Name: name, Identity: identity, State: state,
 	}
 }
 
-// Judge implements cloud.LoadBalancers.
-func (b *balancers) Judge(err error) (passing bool, after time.Duration) {
+// ClassifyError implements cloud.LoadBalancers.
+func (b *balancers) ClassifyError(err error) (passing bool, after time.Duration) {
 	passing = errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrThrottled) || errors.Is(err, client.ErrMalformed) ||
 		errors.Is(err, client.ErrShutdown) || errors.Is(err, context.Canceled)
 	return passing, client.RetryAfter(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -233,8 +232,8 @@ func (c LoadBalancerConfig) behaviour() cloud.LoadBalancerBehaviour {
 }
 
 // behaviour is how nodes are looked after.
-func (c InstancesConfig) behaviour() node.Behaviour {
-	return node.Behaviour{
+func (c InstancesConfig) behaviour() cloud.MachineBehaviour {
+	return cloud.MachineBehaviour{
 		Domain: strings.TrimSuffix(labelReserved, "/"), GracePeriod: seconds(c.RemovalGracePeriod),
 		Lists: true, MaxRemovals: c.MaxRemovals, RemovalWindow: seconds(c.RemovalWindow), DryRun: c.DryRun,
 	}

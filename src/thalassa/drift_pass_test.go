@@ -30,7 +30,7 @@ func TestPassSharesLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two", "three"} {
-		found, err := l.cloud.balancers.Compare(t.Context(), service(name, 80), cloud.ChooseTargets(nodes, identify))
+		found, err := l.cloud.balancers.Diff(t.Context(), service(name, 80), cloud.ChooseTargets(nodes, identify))
 		if err != nil || len(found.Plan) > 0 || len(found.Status.Ingress) != 1 {
 			t.Errorf("plan %q, status %v, error %v; want nothing but an address", found.Plan, found.Status, err)
 		}

@@ -192,7 +192,7 @@ func TestKeepAfterCrashes(t *testing.T) {
 				if after.Identity != before.Identity || len(after.Listeners) != 2 || len(l.list("/v1/loadbalancer-target-groups")) != 2 || !own {
 					t.Errorf("left: %+v with security groups %s", after, groupText(l))
 				}
-				if owned, err := l.cloud.balancers.Owned(t.Context()); err != nil || len(owned) > 0 {
+				if owned, err := l.cloud.balancers.ListManaged(t.Context()); err != nil || len(owned) > 0 {
 					t.Errorf("owned %v, error %v; want nothing", owned, err)
 				}
 			})

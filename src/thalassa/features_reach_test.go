@@ -203,7 +203,7 @@ func TestKeepOnDelete(t *testing.T) {
 			t.Errorf("left: %+v; want the same load balancer, without an owner", after)
 		}
 		l.remove(first)
-		if owned, err := l.cloud.balancers.Owned(t.Context()); err != nil || len(owned) > 0 {
+		if owned, err := l.cloud.balancers.ListManaged(t.Context()); err != nil || len(owned) > 0 {
 			t.Errorf("owned %v, error %v; want nothing, not even as an orphan", owned, err)
 		}
 
@@ -293,7 +293,7 @@ func TestUnknownReferences(t *testing.T) {
 					t.Error("a load balancer is made that is not what the Service asks for")
 				}
 				l.told("new", tt.reason, tt.names)
-				found, err := l.cloud.balancers.Compare(t.Context(), wishes(tt.apply), cloud.Targets{})
+				found, err := l.cloud.balancers.Diff(t.Context(), wishes(tt.apply), cloud.Targets{})
 				if err != nil || !found.LeftOut {
 					t.Errorf("error %v, looked at again by itself: %t", err, found.LeftOut)
 				}

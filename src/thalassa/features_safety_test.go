@@ -160,11 +160,11 @@ func TestKeepIsRemembered(t *testing.T) {
 				delete(web.Annotations, annotationPrefix+"on-delete")
 			}
 			l.settle(web, nodes)
-			owned, err := l.cloud.balancers.Owned(t.Context())
+			owned, err := l.cloud.balancers.ListManaged(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := slices.ContainsFunc(owned, func(one cloud.Owned) bool { return one.Kept })
+			kept := slices.ContainsFunc(owned, func(one cloud.ManagedObject) bool { return one.Retained })
 			if want := value == onDeleteKeep || value == "neither"; kept != want {
 				t.Errorf("change %d, to %q: kept %v, want %v", i, value, kept, want)
 			}

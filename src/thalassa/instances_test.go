@@ -145,7 +145,7 @@ func TestProviderIDThatNamesNone(t *testing.T) {
 	if !servers.Owns(n.Spec.ProviderID) || servers.Owns("aws:///vm-1") || servers.Owns("") {
 		t.Error("ours is not what has our scheme")
 	}
-	if state, err := servers.Look(t.Context(), n, time.Now()); err == nil {
+	if state, err := servers.State(t.Context(), n, time.Now()); err == nil {
 		t.Errorf("a look says %s", state)
 	}
 	if state, err := servers.Confirm(t.Context(), n); err == nil {

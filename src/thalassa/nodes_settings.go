@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -22,12 +22,12 @@ func (c InstancesConfig) machineLabels() []string {
 
 // addSettings makes labels and taints of the server's labels with the configured prefixes. Whether Kubernetes takes them is not looked at
 // here.
-func (i *instances) addSettings(machine *node.Machine, server inventory.Machine) {
+func (i *instances) addSettings(machine *cloud.Machine, server inventory.Machine) {
 	c := i.config.InstancesV2
 	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
 		value := server.Labels[key]
 		if steers(key, c.LabelPrefix) || steers(key, c.TaintPrefix) {
-			machine.Problems = append(machine.Problems, node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with %s cannot be set in this way, because they control what the cloud controller manager does with a Node. Set it on the Node itself.",
+			machine.Problems = append(machine.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with %s cannot be set in this way, because they control what the cloud controller manager does with a Node. Set it on the Node itself.",
 				key, labelReserved)})
 			continue
 		}
@@ -67,13 +67,13 @@ func taintOf(key, text string) corev1.Taint {
 }
 
 // addType makes labels of what the server's machine type has. While that is not known, what was said before stays.
-func (i *instances) addType(ctx context.Context, machine *node.Machine, server inventory.Machine) {
+func (i *instances) addType(ctx context.Context, machine *cloud.Machine, server inventory.Machine) {
 	if !i.config.InstancesV2.TypeLabels || server.Type == "" {
 		return
 	}
 	size, found, err := i.inventory.MachineTypeOf(ctx, server.Type)
 	if err != nil || !found {
-		machine.Unsure = append(machine.Unsure, labelCPUs, labelMemory)
+		machine.UnknownLabels = append(machine.UnknownLabels, labelCPUs, labelMemory)
 		machine.Problems = append(machine.Problems, typeProblem(server.Type, err))
 		return
 	}
@@ -88,13 +88,13 @@ func (i *instances) addType(ctx context.Context, machine *node.Machine, server i
 const mebibytes = 1024
 
 // typeProblem says why processors and memory are not known.
-func typeProblem(machineType string, err error) node.Problem {
+func typeProblem(machineType string, err error) cloud.MachineProblem {
 	if err == nil {
-		return node.Problem{Reason: node.InvalidSetting, Message: fmt.Sprintf("The cloud does not list machine type %s, so the labels %s and %s of this Node do not change.", machineType, labelCPUs, labelMemory)}
+		return cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf("The cloud does not list machine type %s, so the labels %s and %s of this Node do not change.", machineType, labelCPUs, labelMemory)}
 	}
-	reason := node.CloudNotReachable
-	if problem, ok := errors.AsType[*node.Problem](problemOf(err)); ok {
+	reason := cloud.CloudNotReachable
+	if problem, ok := errors.AsType[*cloud.MachineProblem](problemOf(err)); ok {
 		reason = problem.Reason
 	}
-	return node.Problem{Reason: reason, Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", labelCPUs, labelMemory, err)}
+	return cloud.MachineProblem{Reason: reason, Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", labelCPUs, labelMemory, err)}
 }

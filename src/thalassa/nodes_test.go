@@ -11,7 +11,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
@@ -194,7 +194,7 @@ type obstacle struct {
 
 func obstacles() map[string]obstacle {
 	return map[string]obstacle{
-		"no server of that name": {nil, nil, node.MachineNotFound, "VPC vpc-emulator000000000001 has no machine with the slug a. Give the machine the name of this Node",
+		"no server of that name": {nil, nil, cloud.MachineNotFound, "VPC vpc-emulator000000000001 has no machine with the slug a. Give the machine the name of this Node",
 			func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a"}) }},
 		"two of that name": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
@@ -204,13 +204,13 @@ func obstacles() map[string]obstacle {
 					object["slug"] = "a"
 				}
 			}
-		}, node.MachineAmbiguous, "2 machines of VPC vpc-emulator000000000001 have the slug a",
+		}, cloud.MachineAmbiguous, "2 machines of VPC vpc-emulator000000000001 have the slug a",
 			func(h *hamlet) {
 				if err := h.emulator.DeleteMachine("twin"); err != nil {
 					h.Fatal(err)
 				}
 			}},
-		"in another VPC": {nil, func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a", Subnet: "subnet-far"}) }, node.MachineElsewhere,
+		"in another VPC": {nil, func(h *hamlet) { h.machine(emulator.MachineSpec{Name: "a", Subnet: "subnet-far"}) }, cloud.MachineElsewhere,
 			"the machine with the slug a is in VPC vpc-far", func(h *hamlet) {
 				if err := h.emulator.DeleteMachine("a"); err != nil {
 					h.Fatal(err)
@@ -218,24 +218,24 @@ func obstacles() map[string]obstacle {
 				h.machine(emulator.MachineSpec{Name: "a"})
 			}},
 		"named, and in another VPC": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-far") },
-			func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"}) }, node.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
-		"named, and nowhere": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, nil, node.MachineNotFound, "has no machine vm-gone, which this Node names", nil},
+			func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-far", Name: "b", Subnet: "subnet-far"}) }, cloud.MachineElsewhere, "server vm-far is in VPC vpc-far", nil},
+		"named, and nowhere": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, nil, cloud.MachineNotFound, "has no machine vm-gone, which this Node names", nil},
 		"replaced": {func(n *corev1.Node) { n.Spec.ProviderID = providerID("vm-gone") }, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-new", Name: "a"}) },
-			node.MachineReplaced, "the machine with the slug a is vm-new now. Delete this Node", nil},
+			cloud.MachineReplaced, "the machine with the slug a is vm-new now. Delete this Node", nil},
 		"a provider ID that names none": {func(n *corev1.Node) { n.Spec.ProviderID = "thalassacloud:///vm-1" }, func(h *hamlet) { h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "a"}) },
-			node.InvalidSetting, `is "thalassacloud:///vm-1", which does not name a machine`, nil},
+			cloud.InvalidSetting, `is "thalassacloud:///vm-1", which does not name a machine`, nil},
 		"no address": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.addressless("a")
-		}, node.MachineNoAddress, "has no address on its network interface", func(h *hamlet) { h.addressless("a", netip.MustParseAddr("10.0.0.77")) }},
+		}, cloud.MachineNoAddress, "has no address on its network interface", func(h *hamlet) { h.addressless("a", netip.MustParseAddr("10.0.0.77")) }},
 		"not permitted": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Forbidden}})
-		}, node.CloudRefused, "check cloudCredentials and organisation", func(h *hamlet) { h.emulator.ClearFaults() }},
+		}, cloud.CloudRefused, "check cloudCredentials and organisation", func(h *hamlet) { h.emulator.ClearFaults() }},
 		"away": {nil, func(h *hamlet) {
 			h.machine(emulator.MachineSpec{Name: "a"})
 			h.inject(fault.Rule{Operation: "GET /v1/machines", Effect: fault.Effect{Kind: fault.Refuse, Status: 503}})
-		}, node.CloudNotReachable, "cloud API unavailable", func(h *hamlet) { h.emulator.ClearFaults() }},
+		}, cloud.CloudNotReachable, "cloud API unavailable", func(h *hamlet) { h.emulator.ClearFaults() }},
 	}
 }
 
@@ -258,14 +258,14 @@ func TestMachineAnnotation(t *testing.T) {
 		value    string
 		want     string // reason
 	}{
-		"switched off":         {nil, "vm-1", node.MachineNotFound},
+		"switched off":         {nil, "vm-1", cloud.MachineNotFound},
 		"an identity":          {on, "vm-1", ""},
 		"a provider ID":        {on, providerID("vm-1"), ""},
-		"of another node":      {on, "vm-taken", node.MachineTaken},
-		"of none":              {on, "vm-none", node.MachineNotFound},
-		"no identity":          {on, "../vpcs", node.InvalidSetting},
-		"another cloud's":      {on, "aws:///i-1", node.InvalidSetting},
-		"there is none, empty": {on, "", node.MachineNotFound},
+		"of another node":      {on, "vm-taken", cloud.MachineTaken},
+		"of none":              {on, "vm-none", cloud.MachineNotFound},
+		"no identity":          {on, "../vpcs", cloud.InvalidSetting},
+		"another cloud's":      {on, "aws:///i-1", cloud.InvalidSetting},
+		"there is none, empty": {on, "", cloud.MachineNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHamlet(t, emulator.Config{}, tt.settings, func(h *hamlet) {

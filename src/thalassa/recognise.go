@@ -286,12 +286,12 @@ func namesService(labels, owner inventory.Labels) bool {
 
 // unlabelled returns the load balancers that lost labels and are certainly a Service's, whether that is there or not:
 // they lead to a target group with the Service's labels, and have the name that is made from its UID.
-func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.Owned {
+func (b *balancers) unlabelled(groups []inventory.TargetGroup) []cloud.ManagedObject {
 	labels := map[string]inventory.Labels{} // by identity of a target group
 	for _, group := range groups {
 		labels[group.ID] = group.Labels
 	}
-	var found []cloud.Owned
+	var found []cloud.ManagedObject
 	for _, balancer := range b.inventory.Unlabelled() {
 		for _, listener := range balancer.Listeners {
 			of := labels[listener.TargetGroup]

@@ -124,7 +124,7 @@ func TestComparisonForgetsNoRemoval(t *testing.T) {
 			<-time.After(time.Hour)
 		}
 		targets := cloud.ChooseTargets(nodes, l.cloud.balancers.Identify)
-		if _, err := l.cloud.balancers.Compare(t.Context(), wanted, targets); err != nil {
+		if _, err := l.cloud.balancers.Diff(t.Context(), wanted, targets); err != nil {
 			t.Fatal(err)
 		}
 		l.emulator.ResetCounters()

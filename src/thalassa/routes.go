@@ -12,7 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -24,27 +24,27 @@ type routes struct {
 	machines  residents
 }
 
-var _ route.Provider = (*routes)(nil)
+var _ cloud.Routes = (*routes)(nil)
 
-// Behaviour implements route.Provider.
-func (r *routes) Behaviour() route.Behaviour {
-	return route.Behaviour{DriftPeriod: seconds(r.config.Routes.DriftPeriod)}
+// Behaviour implements cloud.Routes.
+func (r *routes) Behaviour() cloud.RouteBehaviour {
+	return cloud.RouteBehaviour{DriftPeriod: seconds(r.config.Routes.DriftPeriod)}
 }
 
-// Takes implements route.Provider.
-func (r *routes) Takes(node *corev1.Node) bool {
+// Owns implements cloud.Routes.
+func (r *routes) Owns(node *corev1.Node) bool {
 	_, err := machineOf(node.Spec.ProviderID)
 	return err == nil
 }
 
-// Look implements route.Provider.
-func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Duration) (route.View, error) {
+// List implements cloud.Routes.
+func (r *routes) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
 	if maxAge <= 0 {
 		maxAge = inventory.Anew
 	}
 	all, err := r.inventory.RouteTables(ctx, maxAge)
 	if err != nil {
-		return route.View{}, err
+		return cloud.RouteTables{}, err
 	}
 	in, err := r.placed(ctx, all, cluster.Members)
 	if err == nil && in.unlisted && maxAge > inventory.MachineAge { // a new subnet, perhaps, which then has a table of its own
@@ -53,19 +53,19 @@ func (r *routes) Look(ctx context.Context, cluster route.Cluster, maxAge time.Du
 		}
 	}
 	if err != nil {
-		return route.View{}, err
+		return cloud.RouteTables{}, err
 	}
 	bypassing := r.bypassing(ctx, all, in.used, cluster.Members)
-	var tables []route.Table
+	var tables []cloud.RouteTable
 	for _, table := range all {
 		if in.used[table.ID] || in.certain {
-			tables = append(tables, route.Table{
+			tables = append(tables, cloud.RouteTable{
 				ID: table.ID, Name: nameOf(table), Used: in.used[table.ID], Exclusive: in.used[table.ID] && r.config.Routes.Exclusive,
 				Nodes: bypassing[table.ID], Routes: foundIn(table),
 			})
 		}
 	}
-	return route.View{Tables: tables, Unserved: in.unserved}, nil
+	return cloud.RouteTables{Tables: tables, UnknownTables: in.unserved}, nil
 }
 
 // placement is which route tables nodes need their routes in.
@@ -80,7 +80,7 @@ type placement struct {
 	unserved map[string]string
 }
 
-func (r *routes) placed(ctx context.Context, all []inventory.RouteTable, members []route.Member) (placement, error) {
+func (r *routes) placed(ctx context.Context, all []inventory.RouteTable, members []cloud.RouteMember) (placement, error) {
 	named := r.config.Routes.Table
 	if named == "" {
 		return r.placedBySubnet(ctx, all, members)
@@ -97,7 +97,7 @@ func (r *routes) placed(ctx context.Context, all []inventory.RouteTable, members
 
 // placedBySubnet is placed by the subnets that nodes are in. It is an error if nodes have machines, and none is in the VPC: then something is
 // wrong, and nothing follows.
-func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable, members []route.Member) (placement, error) {
+func (r *routes) placedBySubnet(ctx context.Context, all []inventory.RouteTable, members []cloud.RouteMember) (placement, error) {
 	vpc, err := r.vpcOf(ctx, members)
 	if err != nil {
 		return placement{}, fmt.Errorf("looking up the subnets of nodes: %w", err)
@@ -138,9 +138,9 @@ func (p *placement) add(all []inventory.RouteTable, node string, subnets []strin
 
 // vpcOf is the VPC. When a node is in none of its subnets, it is read again: a subnet may be new. Where that fails, only that node is the
 // worse for it.
-func (r *routes) vpcOf(ctx context.Context, members []route.Member) (inventory.VPC, error) {
+func (r *routes) vpcOf(ctx context.Context, members []cloud.RouteMember) (inventory.VPC, error) {
 	vpc, err := r.inventory.VPC(ctx)
-	if err != nil || !slices.ContainsFunc(members, func(m route.Member) bool { return stray(vpc, m) }) {
+	if err != nil || !slices.ContainsFunc(members, func(m cloud.RouteMember) bool { return stray(vpc, m) }) {
 		return vpc, err
 	}
 	if fresh, err := r.inventory.VPCNow(ctx); err == nil {
@@ -150,13 +150,13 @@ func (r *routes) vpcOf(ctx context.Context, members []route.Member) (inventory.V
 }
 
 // stray says that a node has addresses, and none is in a subnet of the VPC.
-func stray(vpc inventory.VPC, member route.Member) bool {
+func stray(vpc inventory.VPC, member cloud.RouteMember) bool {
 	return len(member.Addresses) > 0 && len(subnetsOf(vpc, member)) == 0
 }
 
 // bypassing are the names of nodes in subnets of other tables than the one that is configured, by the tables' identities. Where that
 // cannot be told, nobody is warned: routes do not depend on it.
-func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool, members []route.Member) map[string][]string {
+func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used map[string]bool, members []cloud.RouteMember) map[string][]string {
 	if r.config.Routes.Table == "" {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (r *routes) bypassing(ctx context.Context, all []inventory.RouteTable, used
 }
 
 // subnetsOf are the identities of those that a node's machine has addresses in.
-func subnetsOf(vpc inventory.VPC, member route.Member) (found []string) {
+func subnetsOf(vpc inventory.VPC, member cloud.RouteMember) (found []string) {
 	for _, subnet := range vpc.Subnets {
 		if slices.ContainsFunc(member.Addresses, subnet.Contains) {
 			found = append(found, subnet.ID)
@@ -211,18 +211,18 @@ func namesOf(tables []inventory.RouteTable) string {
 }
 
 // foundIn are the routes of a table. What has no destination that can be read is nobody's business.
-func foundIn(table inventory.RouteTable) []route.Found {
-	var found []route.Found
+func foundIn(table inventory.RouteTable) []cloud.ActualRoute {
+	var found []cloud.ActualRoute
 	for _, one := range table.Routes {
 		if one.Destination.IsValid() {
-			found = append(found, route.Found{Destination: one.Destination, Gateway: one.Gateway, Handle: one.ID})
+			found = append(found, cloud.ActualRoute{Destination: one.Destination, Gateway: one.Gateway, Handle: one.ID})
 		}
 	}
 	return found
 }
 
-// Vacant implements route.Provider.
-func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []netip.Addr) ([]netip.Addr, error) {
+// FreeAddresses implements cloud.Routes.
+func (r *routes) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
 	vpc, err := r.inventory.VPC(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("looking up where machines of VPC %s can be: %w", r.config.VPCIdentity, err)
@@ -245,7 +245,7 @@ func (r *routes) Vacant(ctx context.Context, cluster route.Cluster, addresses []
 
 // families says of IPv4 (true) and IPv6 (false) whether the list of machines shows such addresses. The machines of nodes are the sample: the list has to
 // have all that they have in the VPC, or it is not complete.
-func (r *routes) families(members []route.Member, inVPC func(netip.Addr) bool, taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
+func (r *routes) families(members []cloud.RouteMember, inVPC func(netip.Addr) bool, taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
 	shows = map[bool]bool{}
 	lacks := map[string]string{}
 	for _, member := range members {
@@ -268,18 +268,18 @@ func (r *routes) unlisted(lacks map[string]string) error {
 		return nil
 	}
 	example := slices.Min(slices.Collect(maps.Keys(lacks)))
-	return &route.Unlisted{Lacks: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes (%d), such as %s of node %s, so that the list is not complete: %w; if the problem persists, the machine of the Node does not exist any more: delete the Node",
+	return &cloud.IncompleteListError{Missing: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes (%d), such as %s of node %s, so that the list is not complete: %w; if the problem persists, the machine of the Node does not exist any more: delete the Node",
 		r.config.VPCIdentity, len(lacks), lacks[example], example, client.ErrMalformed)}
 }
 
-// Create implements route.Provider.
-func (r *routes) Create(ctx context.Context, table string, wanted route.Route) error {
+// Create implements cloud.Routes.
+func (r *routes) Create(ctx context.Context, table string, wanted cloud.Route) error {
 	ctx = client.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", wanted.Node.Name, wanted.Destination))
 	return refusalOf(r.inventory.CreateRoute(ctx, table, wanted.Destination, wanted.Gateway))
 }
 
-// Change implements route.Provider. The route keeps its identity.
-func (r *routes) Change(ctx context.Context, table string, from route.Found, to route.Route) error {
+// Change implements cloud.Routes. The route keeps its identity.
+func (r *routes) Change(ctx context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
 	id, err := identityOf(from)
 	if err != nil {
 		return err
@@ -288,8 +288,8 @@ func (r *routes) Change(ctx context.Context, table string, from route.Found, to 
 	return refusalOf(r.inventory.ChangeRoute(ctx, table, id, to.Destination, to.Gateway))
 }
 
-// Delete implements route.Provider.
-func (r *routes) Delete(ctx context.Context, table string, found route.Found) error {
+// Delete implements cloud.Routes.
+func (r *routes) Delete(ctx context.Context, table string, found cloud.ActualRoute) error {
 	id, err := identityOf(found)
 	if err != nil {
 		return err
@@ -298,17 +298,17 @@ func (r *routes) Delete(ctx context.Context, table string, found route.Found) er
 	return refusalOf(r.inventory.DeleteRoute(ctx, table, id))
 }
 
-// Replace implements route.Provider.
-func (r *routes) Replace(ctx context.Context, table string, networks []netip.Prefix, wanted []route.Route) error {
+// Replace implements cloud.Routes.
+func (r *routes) Replace(ctx context.Context, table string, networks []netip.Prefix, wanted []cloud.Route) error {
 	added := make(map[netip.Prefix]netip.Addr, len(wanted))
 	for _, one := range wanted {
 		added[one.Destination] = one.Gateway
 	}
 	ctx = client.WithCause(ctx, fmt.Sprintf("the pods of Nodes are in %d networks", len(wanted)))
-	return refusalOf(r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool { return !route.Inside(one.Destination, networks) }, added))
+	return refusalOf(r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool { return !cloud.Inside(one.Destination, networks) }, added))
 }
 
-func identityOf(found route.Found) (string, error) {
+func identityOf(found cloud.ActualRoute) (string, error) {
 	id, ok := found.Handle.(string)
 	if !ok || id == "" {
 		return "", fmt.Errorf("the cloud shows no identity of the route to %s, without which it cannot be written: %w", found.Destination, client.ErrMalformed)
@@ -319,11 +319,11 @@ func identityOf(found route.Found) (string, error) {
 // refusalOf says of a refused write whether another one would be refused, too. Which status tells of a quota is not documented.
 func refusalOf(err error) error {
 	if errors.Is(err, client.ErrQuota) {
-		return &route.Problem{Reason: route.QuotaExceeded, Exhausted: true, Err: err}
+		return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: err}
 	}
 	for _, one := range []error{client.ErrUnauthorised, client.ErrUnavailable, client.ErrThrottled, context.DeadlineExceeded} {
 		if errors.Is(err, one) {
-			return &route.Problem{Closed: true, Err: err}
+			return &cloud.RouteProblem{ReadOnly: true, Err: err}
 		}
 	}
 	return err

@@ -10,20 +10,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Members implements route.Provider. A kubelet may write any address into its Node's status, and routes belong to the cluster by where they
+// Members implements cloud.Routes. A kubelet may write any address into its Node's status, and routes belong to the cluster by where they
 // lead to: so what counts is which addresses the cloud shows for the machine. Nor is the provider ID more than its word: a Node is confirmed by
 // its name, which its credentials are for, and which the machine has to have. It comes from the list that the node controllers read anyway.
 // While machines cannot be listed, what was known of them still is.
-func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]route.Member, error) {
-	var members []route.Member
+func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
+	var members []cloud.RouteMember
 	var ids []string
 	for _, node := range nodes {
 		if id, err := machineOf(node.Spec.ProviderID); err == nil {
-			members, ids = append(members, route.Member{Node: node}), append(ids, id)
+			members, ids = append(members, cloud.RouteMember{Node: node}), append(ids, id)
 		}
 	}
 	if len(members) == 0 {
@@ -34,7 +34,7 @@ func (r *routes) Members(ctx context.Context, nodes []*corev1.Node) ([]route.Mem
 	for at, id := range ids {
 		one, known := r.machines.of(id)
 		node := members[at].Node
-		members[at] = route.Member{Node: node, Known: known, Confirmed: known && one.slug == node.Name, Addresses: preferred(node, one.addresses)}
+		members[at] = cloud.RouteMember{Node: node, Known: known, Confirmed: known && one.slug == node.Name, Addresses: preferred(node, one.addresses)}
 		some = some || known
 	}
 	if err != nil && some {
@@ -76,7 +76,7 @@ func (r *routes) learn(ctx context.Context, ids []string) error {
 
 // preferred are the addresses in the order in which the node has them: a kubelet may choose among those of its machine.
 func preferred(node *corev1.Node, addresses []netip.Addr) []netip.Addr {
-	order := route.Addresses(node)
+	order := cloud.InternalAddresses(node)
 	place := func(a netip.Addr) int {
 		if at := slices.Index(order, a); at >= 0 {
 			return at

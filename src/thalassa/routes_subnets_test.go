@@ -8,7 +8,7 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
@@ -68,13 +68,13 @@ func TestSubnetWithoutTable(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a, b := l.join("a"), l.joinIn(sideSubnet, "b")
 		l.begin()
-		member := func(name string, addresses []string) route.Member {
+		member := func(name string, addresses []string) cloud.RouteMember {
 			n := &corev1.Node{}
 			n.Name = name
-			return route.Member{Node: n, Known: true, Addresses: parsed(addresses)}
+			return cloud.RouteMember{Node: n, Known: true, Addresses: parsed(addresses)}
 		}
 		shown := []inventory.RouteTable{{ID: mainTable, Subnets: []string{emulator.DefaultSubnet}}}
-		got, err := l.cloud.routes.placed(l.Context(), shown, []route.Member{member("a", a), member("b", b)})
+		got, err := l.cloud.routes.placed(l.Context(), shown, []cloud.RouteMember{member("a", a), member("b", b)})
 		if err != nil || !got.used[mainTable] || len(got.used) != 1 || got.certain {
 			l.Errorf("placed %+v, error %v", got, err)
 		}

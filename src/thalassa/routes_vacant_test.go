@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
@@ -67,23 +67,23 @@ func TestListsThatLackMachines(t *testing.T) {
 func TestVacantSamples(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		first := l.join("a")
-		member := func(addresses ...string) route.Member {
-			return route.Member{Node: &corev1.Node{}, Known: true, Addresses: parsed(addresses)}
+		member := func(addresses ...string) cloud.RouteMember {
+			return cloud.RouteMember{Node: &corev1.Node{}, Known: true, Addresses: parsed(addresses)}
 		}
 		only4, both, gone := member(first[0]), member(append(first, "192.0.2.1")...), member("10.0.0.222")
 		asked := []netip.Addr{netip.MustParseAddr("10.0.0.200"), netip.MustParseAddr("fd00:0:0:1::200"), netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr(first[0])}
 		tests := map[string]struct {
-			members []route.Member
+			members []cloud.RouteMember
 			want    string
 		}{
 			"no Node":                  {nil, "[]"},
-			"a Node with IPv4":         {[]route.Member{only4}, "[10.0.0.200]"},
-			"a Node with both":         {[]route.Member{both}, "[10.0.0.200 fd00:0:0:1::200]"},
-			"a Node that nobody lists": {[]route.Member{both, gone}, "the list is not complete"},
-			"a Node of no machine":     {[]route.Member{both, {Node: &corev1.Node{}}}, "the list is not complete"},
+			"a Node with IPv4":         {[]cloud.RouteMember{only4}, "[10.0.0.200]"},
+			"a Node with both":         {[]cloud.RouteMember{both}, "[10.0.0.200 fd00:0:0:1::200]"},
+			"a Node that nobody lists": {[]cloud.RouteMember{both, gone}, "the list is not complete"},
+			"a Node of no machine":     {[]cloud.RouteMember{both, {Node: &corev1.Node{}}}, "the list is not complete"},
 		}
 		for name, tt := range tests {
-			vacant, err := l.cloud.routes.Vacant(l.Context(), route.Cluster{Members: tt.members}, asked)
+			vacant, err := l.cloud.routes.FreeAddresses(l.Context(), cloud.PodNetwork{Members: tt.members}, asked)
 			if got := fmt.Sprint(vacant, err); !strings.Contains(got, tt.want) {
 				t.Errorf("%s: %s, want %s", name, got, tt.want)
 			}

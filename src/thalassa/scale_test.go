@@ -140,10 +140,10 @@ type looks struct {
 	made *atomic.Int64
 }
 
-// Compare implements cloud.LoadBalancers.
-func (l looks) Compare(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+// Diff implements cloud.LoadBalancers.
+func (l looks) Diff(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	defer l.made.Add(1)
-	return l.balancers.Compare(ctx, service, targets)
+	return l.balancers.Diff(ctx, service, targets)
 }
 
 // informer is what client-go's factories make, of an informer of our own.

@@ -32,7 +32,7 @@ type leftOut struct {
 
 // leftOutOf compares the targets that were chosen with the usable ones among them.
 func leftOutOf(chosen, usable cloud.Targets) leftOut {
-	out := leftOut{unidentified: list.Short(chosen.Unidentified), serverless: list.Short(unusable(chosen, usable)), unsure: list.Short(usable.UnsureNames)}
+	out := leftOut{unidentified: list.Short(chosen.Unidentified), serverless: list.Short(unusable(chosen, usable)), unsure: list.Short(usable.UnknownNames)}
 	out.all = out != leftOut{} && len(usable.Identities) == 0
 	return out
 }
@@ -45,7 +45,7 @@ func unusable(chosen, usable cloud.Targets) []string {
 	var names []string
 	for i, id := range chosen.Identities {
 		_, used := slices.BinarySearch(usable.Identities, id)
-		if !used && !slices.Contains(usable.UnsureNames, chosen.Names[i]) {
+		if !used && !slices.Contains(usable.UnknownNames, chosen.Names[i]) {
 			names = append(names, chosen.Names[i])
 		}
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
-// Look says how the Node's server is, from a list that may be as old as inventory.machineAge; that it is gone, from one that began at or
-// after notBefore.
-func (i *instances) Look(ctx context.Context, n *corev1.Node, notBefore time.Time) (node.State, error) {
+// State returns the state of the Node's machine, from a list that may be as old as inventory.machineAge, or for
+// cloud.MachineGone from one that was requested at or after notBefore.
+func (i *instances) State(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
 	id, err := machineOf(n.Spec.ProviderID)
 	if err != nil {
-		return "", fmt.Errorf("node %s: %w: %w", n.Name, node.ErrNamesNone, err)
+		return "", fmt.Errorf("node %s: %w: %w", n.Name, cloud.ErrInvalidProviderID, err)
 	}
 	machine, found, err := i.inventory.MachineSince(ctx, id, i.config.Inventory.machineAge(), notBefore)
 	if err != nil {
@@ -27,8 +27,9 @@ func (i *instances) Look(ctx context.Context, n *corev1.Node, notBefore time.Tim
 	return stateOf(machine, found), nil
 }
 
-// Namesake returns the identity of another server that has the node's name, unless that is shut down or goes.
-func (i *instances) Namesake(ctx context.Context, n *corev1.Node) (string, error) {
+// NameConflict returns the identity of another machine that has the Node's name, unless that is shut down or being
+// deleted.
+func (i *instances) NameConflict(ctx context.Context, n *corev1.Node) (string, error) {
 	id, err := machineOf(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
@@ -45,8 +46,8 @@ func (i *instances) Namesake(ctx context.Context, n *corev1.Node) (string, error
 	return "", nil
 }
 
-// Confirm asks the cloud for the Node's server by its identity. One in another VPC is node.ErrElsewhere: it is there.
-func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (node.State, error) {
+// Confirm requests the Node's machine by its identity. The error for one in another VPC is cloud.ErrOtherNetwork.
+func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (cloud.MachineState, error) {
 	id, err := machineOf(n.Spec.ProviderID)
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
@@ -54,26 +55,26 @@ func (i *instances) Confirm(ctx context.Context, n *corev1.Node) (node.State, er
 	machine, found, err := i.inventory.AskMachine(ctx, id)
 	switch {
 	case errors.Is(err, inventory.ErrElsewhere):
-		return "", fmt.Errorf("%w: requesting the machine of node %s: %w", node.ErrElsewhere, n.Name, err)
+		return "", fmt.Errorf("%w: requesting the machine of node %s: %w", cloud.ErrOtherNetwork, n.Name, err)
 	case err != nil:
 		return "", fmt.Errorf("requesting the machine of node %s: %w", n.Name, err)
 	}
 	return stateOf(machine, found), nil
 }
 
-// Vouch asks for the cluster's VPC by its identity, which only credentials of the right organisation and project show, and for the server
-// of one of the witnesses, which only those show that may see servers.
-func (i *instances) Vouch(ctx context.Context, witnesses []*corev1.Node) error {
+// CheckCredentials requests the cluster's VPC by its identity, which only credentials of the right organisation and
+// project can read, and the machine of one of the canaries, which only credentials with access to machines can read.
+func (i *instances) CheckCredentials(ctx context.Context, canaries []*corev1.Node) error {
 	if err := i.inventory.Probe(ctx); err != nil {
 		return fmt.Errorf("asking for VPC %s: %w", i.config.VPCIdentity, err)
 	}
 	var problems []error
-	for _, witness := range witnesses {
-		switch state, err := i.Confirm(ctx, witness); {
+	for _, canary := range canaries {
+		switch state, err := i.Confirm(ctx, canary); {
 		case err != nil:
 			problems = append(problems, err)
-		case state == node.Gone:
-			problems = append(problems, fmt.Errorf("the cloud does not know machine %s of node %s, although lists show it or its kubelet reports", witness.Spec.ProviderID, witness.Name))
+		case state == cloud.MachineGone:
+			problems = append(problems, fmt.Errorf("the cloud does not know machine %s of node %s, although lists show it or its kubelet reports", canary.Spec.ProviderID, canary.Name))
 		default:
 			return nil
 		}
@@ -83,19 +84,19 @@ func (i *instances) Vouch(ctx context.Context, witnesses []*corev1.Node) error {
 
 // stateOf says in the words of the life cycle how a server is. Only the state counts, which says whether it is meant to run; the status
 // says of one that is meant to run how well it does.
-func stateOf(machine inventory.Machine, found bool) node.State {
+func stateOf(machine inventory.Machine, found bool) cloud.MachineState {
 	if !found {
-		return node.Gone
+		return cloud.MachineGone
 	}
 	switch machine.State {
 	case string(iaas.MachineStateRunning):
-		return node.Running
+		return cloud.MachineRunning
 	case string(iaas.MachineStateStopped):
-		return node.Stopped
+		return cloud.MachineStopped
 	case string(iaas.MachineStateDeleting):
-		return node.Deleting
+		return cloud.MachineDeleting
 	case string(iaas.MachineStateDeleted):
-		return node.Gone
+		return cloud.MachineGone
 	}
-	return node.Unknown
+	return cloud.MachineUnknown
 }

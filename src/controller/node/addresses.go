@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/node/helpers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // compareAddresses returns the addresses that the Node should have, nil when it has them. Their order counts only as far as the kubelet
@@ -26,7 +28,7 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 	if chooses {
 		preferred, err := helpers.GetNodeAddressesFromNodeIP(chosen, wanted)
 		if err != nil {
-			d.problems = append(d.problems, Problem{Reason: InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node sets the address %q with --node-ip, which its machine does not have in the cloud. The addresses of the machine are %s, and only these are set on the Node. Correct the kubelet's --node-ip, or give the machine that address.",
+			d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidNodeIP, Message: fmt.Sprintf("The kubelet of this Node sets the address %q with --node-ip, which its machine does not have in the cloud. The addresses of the machine are %s, and only these are set on the Node. Correct the kubelet's --node-ip, or give the machine that address.",
 				chosen, join(wanted))})
 			chooses, preferred = false, confirmed(node.Status.Addresses, wanted)
 		}

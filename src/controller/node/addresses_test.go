@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // addresses reads "host a, in 10.0.0.1, out 192.0.2.1".
@@ -58,7 +60,7 @@ func TestAddresses(t *testing.T) {
 			if diff := cmp.Diff(addresses(tt.want), d.compareAddresses(node, addresses(tt.offered))); diff != "" {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
-			if warnings := len(d.problems) == 1 && d.problems[0].Reason == InvalidNodeIP; warnings != tt.problem {
+			if warnings := len(d.problems) == 1 && d.problems[0].Reason == cloud.InvalidNodeIP; warnings != tt.problem {
 				t.Errorf("problems %v, want one: %v", d.problems, tt.problem)
 			}
 		})

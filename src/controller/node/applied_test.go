@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestMerge: what is wanted is set, what was set and is not wanted goes, and what others set stays.
@@ -91,7 +93,7 @@ func TestForgedRecord(t *testing.T) {
 				delete(node.Labels, testChecksum)
 			}
 			d, _ := compare(node, machineA(), testDomain)
-			if len(d.problems) != 1 || d.problems[0].Reason != InvalidSetting {
+			if len(d.problems) != 1 || d.problems[0].Reason != cloud.InvalidSetting {
 				t.Errorf("told %v", d.problems)
 			}
 			_, after := writes(t, node, machineA())

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // breaker is a circuit breaker: while the cloud does not answer, one Node tries from time to time, and so a thousand cost no more
@@ -35,10 +37,10 @@ func (g *breaker) open() bool {
 
 // note opens it after an answer, and closes it, for longer each time, when the cloud gave none.
 func (g *breaker) note(err error) {
-	problem, ok := errors.AsType[*Problem](err)
+	problem, ok := errors.AsType[*cloud.MachineProblem](err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !ok || !problem.ofCloud() {
+	if !ok || !ofCloud(problem) {
 		g.err, g.pause = nil, 0
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 )
 
@@ -45,7 +46,7 @@ func TestClaimOfANodeThatIsGone(t *testing.T) {
 				}
 				r.pass(resyncPeriod + 10*time.Second)
 				r.want("the Node was deleted", len(r.cluster.Nodes()), 0)
-				r.machine("b", func(m *Machine) { m.ProviderID = fakeScheme + "a" })
+				r.machine("b", func(m *cloud.Machine) { m.ProviderID = fakeScheme + "a" })
 				r.register("b", nil)
 				r.pass(time.Minute)
 				r.want("provider ID", r.node("b").Spec.ProviderID, fakeScheme+"a")
@@ -64,7 +65,7 @@ func TestLookClaimsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-			r.controller, err = New(Options{Provider: r.fakeCloud, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
+			r.controller, err = New(Options{Provider: r.fakeCloud, Behaviour: cloud.MachineBehaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
 				Period: resyncPeriod, Workers: 1, Lookers: 1, Recorder: r.process.Recorder})
 			return func(ctx context.Context) {
 				defer r.controller.queue.ShutDown()

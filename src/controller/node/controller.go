@@ -1,3 +1,7 @@
+// Package node initialises Nodes and keeps their provider ID, addresses, labels and taints in sync with their machines, for any cloud.
+//
+// The desired state of a Node is a pure function of its machine. The difference is written as one patch or two; without a difference
+// nothing is written.
 package node
 
 import (
@@ -19,6 +23,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
@@ -40,8 +45,8 @@ const (
 
 // Options are what a Controller is made from.
 type Options struct {
-	Provider  Provider
-	Behaviour Behaviour
+	Provider  cloud.Machines
+	Behaviour cloud.MachineBehaviour
 	Client    kubernetes.Interface
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two looks at all Nodes.
@@ -54,13 +59,13 @@ type Options struct {
 
 // Controller initialises Nodes, and keeps them in sync with their machines:
 //
-//	Node changes ─► queue ─► Provider.Find ─► compare ─► one patch, or two ─► events
-//	every period, all Nodes ─► Provider.Find ─► compare ─► those that differ to the queue
+//	Node changes ─► queue ─► Machines.Find ─► diff ─► one patch, or two ─► events
+//	every period, all Nodes ─► Machines.Find ─► diff ─► those that differ to the queue
 //
 // A Node with which nothing differs costs no write, and no call while the provider's list is young enough.
 type Controller struct {
-	provider   Provider
-	behaviour  Behaviour
+	provider   cloud.Machines
+	behaviour  cloud.MachineBehaviour
 	client     kubernetes.Interface
 	nodes      corelisters.NodeLister
 	synced     cache.InformerSynced
@@ -188,7 +193,7 @@ func (c *Controller) resync(ctx context.Context) {
 		if err == nil && d.none() && c.warnings.Known(node.Name, warningsOf(node, d.problems)) {
 			return
 		}
-		if problem, ok := errors.AsType[*Problem](err); ok && problem.ofCloud() {
+		if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok && ofCloud(problem) {
 			return
 		}
 		c.enqueue(node)

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
@@ -55,7 +56,7 @@ func TestNodesAreKeptTrue(t *testing.T) {
 		r.join("a", "b")
 		r.start()
 		r.written()
-		r.machine("a", func(m *Machine) {
+		r.machine("a", func(m *cloud.Machine) {
 			m.Type, m.Labels = "large", map[string]string{"team": "shop"}
 			m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1")
 		})
@@ -69,7 +70,7 @@ func TestNodesAreKeptTrue(t *testing.T) {
 		r.initialised("b")
 		r.want("writes after a change by hand", r.written(), "b")
 
-		r.machine("a", func(m *Machine) { m.Labels = nil })
+		r.machine("a", func(m *cloud.Machine) { m.Labels = nil })
 		r.pass(resyncPeriod)
 		_, labelled := r.node("a").Labels["team"]
 		_, recorded := r.node("a").Annotations[testRecord]
@@ -81,11 +82,11 @@ func TestNodesAreKeptTrue(t *testing.T) {
 // TestDualStackNodesAreNotWritten: k8s.io/cloud-provider patches each of them in each cycle.
 func TestDualStackNodesAreNotWritten(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		r.machine("a", func(m *Machine) { m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1, out 192.0.2.1") })
+		r.machine("a", func(m *cloud.Machine) { m.Addresses = addresses("host a, in 10.0.0.1, in fd00::1, out 192.0.2.1") })
 		r.register("a", nil)
 		r.start()
 		r.want("writes", r.written(), "a status, a")
-		r.machine("a", func(m *Machine) { slices.Reverse(m.Addresses) })
+		r.machine("a", func(m *cloud.Machine) { slices.Reverse(m.Addresses) })
 		r.pass(3 * resyncPeriod)
 		r.want("writes in three cycles", r.written(), "")
 	})
@@ -94,16 +95,16 @@ func TestDualStackNodesAreNotWritten(t *testing.T) {
 // TestWhyANodeIsNotInitialised: the event says it once, again when it is another reason, and again when it lasts for long; and the Node is
 // initialised once it can be.
 func TestWhyANodeIsNotInitialised(t *testing.T) {
-	for _, reason := range []string{MachineNotFound, MachineAmbiguous, MachineElsewhere, MachineNoAddress, MachineReplaced, InvalidSetting, CloudRefused, CloudNotReachable} {
+	for _, reason := range []string{cloud.MachineNotFound, cloud.MachineAmbiguous, cloud.MachineElsewhere, cloud.MachineNoAddress, cloud.MachineReplaced, cloud.InvalidSetting, cloud.CloudRefused, cloud.CloudNotReachable} {
 		t.Run(reason, func(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				var attempts atomic.Int64
 				r.fakeCloud.err = func(string) error {
 					message := "because"
-					if attempt := attempts.Add(1); reason == CloudRefused || reason == CloudNotReachable {
+					if attempt := attempts.Add(1); reason == cloud.CloudRefused || reason == cloud.CloudNotReachable {
 						message = fmt.Sprint("because of ", attempt)
 					}
-					return &Problem{Reason: reason, Message: message}
+					return &cloud.MachineProblem{Reason: reason, Message: message}
 				}
 				r.join("a")
 				r.start()
@@ -176,7 +177,9 @@ func TestCloudAwayCostsLittle(t *testing.T) {
 		r.warnings()
 		r.written()
 		r.fakeCloud.set(func(g *fakeCloud) {
-			g.err = func(string) error { return &Problem{Reason: CloudNotReachable, Message: "no answer"} }
+			g.err = func(string) error {
+				return &cloud.MachineProblem{Reason: cloud.CloudNotReachable, Message: "no answer"}
+			}
 			g.finds = 0
 		})
 		for i := range 100 {
@@ -231,7 +234,7 @@ func TestTaintRemovedByHand(t *testing.T) {
 // TestUsersSettingsStay: labels and taints that somebody else set are neither changed nor removed, and that is one event.
 func TestUsersSettingsStay(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		r.machine("a", func(m *Machine) {
+		r.machine("a", func(m *cloud.Machine) {
 			m.Labels = map[string]string{"team": "cloud", "zone": "1"}
 			m.Taints = []corev1.Taint{{Key: "gpu", Value: "cloud", Effect: corev1.TaintEffectNoSchedule}}
 		})
@@ -246,7 +249,7 @@ func TestUsersSettingsStay(t *testing.T) {
 		r.want("record", node.Annotations[testRecord], `{"labels":{"zone":"1"}}`)
 		r.want("taint", node.Spec.Taints[len(node.Spec.Taints)-1].Value, "hand")
 		r.want("events", r.toldOf(), "2 InvalidSetting, 1 Synced")
-		r.machine("a", func(m *Machine) { m.Labels, m.Taints = nil, nil })
+		r.machine("a", func(m *cloud.Machine) { m.Labels, m.Taints = nil, nil })
 		r.pass(resyncPeriod)
 		r.want("label at the end", r.node("a").Labels["team"], "hand")
 		r.want("taints at the end", len(r.node("a").Spec.Taints), 2)
@@ -366,8 +369,8 @@ func TestTwoNodesOfOneMachine(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
 		r.start()
-		r.machine("b", func(m *Machine) { m.ProviderID = fakeScheme + "a" })
-		r.machine("c", func(m *Machine) { m.ProviderID = fakeScheme + "a" })
+		r.machine("b", func(m *cloud.Machine) { m.ProviderID = fakeScheme + "a" })
+		r.machine("c", func(m *cloud.Machine) { m.ProviderID = fakeScheme + "a" })
 		r.warnings()
 		r.register("b", nil)
 		r.register("c", func(n *corev1.Node) { n.Spec.ProviderID = fakeScheme + "a" })
@@ -390,7 +393,7 @@ func TestTwoNodesOfOneMachine(t *testing.T) {
 func TestTwoNodesClaimOneMachineAtOnce(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for _, name := range []string{"a", "b", "c"} {
-			r.machine(name, func(m *Machine) { m.ProviderID = fakeScheme + "one" })
+			r.machine(name, func(m *cloud.Machine) { m.ProviderID = fakeScheme + "one" })
 			r.register(name, nil)
 		}
 		r.startWith(r.fakeCloud, 3)
@@ -430,12 +433,12 @@ func TestNodeIPThatIsNone(t *testing.T) {
 		r.start()
 		r.initialised("a")
 		r.warnings()
-		r.machine("a", func(m *Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.9"), "large" })
+		r.machine("a", func(m *cloud.Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.9"), "large" })
 		r.pass(resyncPeriod)
 		r.want("events", r.toldOf(), "1 InvalidNodeIP")
 		r.want("type", r.node("a").Labels[corev1.LabelInstanceTypeStable], "large")
 		r.hasAddresses("a", "host a, in 10.0.0.9")
-		r.machine("a", func(m *Machine) { m.Addresses = addresses("host a, in 10.0.0.9, in fd00::9") })
+		r.machine("a", func(m *cloud.Machine) { m.Addresses = addresses("host a, in 10.0.0.9, in fd00::9") })
 		r.change("a", func(n *corev1.Node) {
 			n.Status.Addresses = addresses("in 10.0.0.1, in 10.0.0.254, in 10.0.0.9, host b")
 		})
@@ -466,7 +469,9 @@ func TestAnswersAreNewerThanTheNode(t *testing.T) {
 		r.start()
 		for range 2 {
 			met := time.Now()
-			r.fakeCloud.set(func(g *fakeCloud) { g.err = func(string) error { return &Problem{Reason: MachineNotFound} } })
+			r.fakeCloud.set(func(g *fakeCloud) {
+				g.err = func(string) error { return &cloud.MachineProblem{Reason: cloud.MachineNotFound} }
+			})
 			r.register("a", nil)
 			r.pass(10 * time.Minute)
 			r.want("while it is not found", r.fakeCloud.since["a"], met)
@@ -495,7 +500,7 @@ func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
 		r.pass(time.Minute)
 		r.warnings()
 		for i := range all {
-			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Labels = map[string]string{"kubernetes.io/os": "plan9"} })
+			r.machine(fmt.Sprint("n-", i), func(m *cloud.Machine) { m.Labels = map[string]string{"kubernetes.io/os": "plan9"} })
 		}
 		warnings := 0
 		for range 20 {
@@ -505,7 +510,7 @@ func TestWhatAllNodesHaveIsToldSlowly(t *testing.T) {
 				t.Errorf("%d events in %s", now, resyncPeriod)
 			}
 			warnings += now
-			r.want("metric", value(r, r.controller, "node_keeper_problems", InvalidSetting), float64(all))
+			r.want("metric", value(r, r.controller, "node_keeper_problems", cloud.InvalidSetting), float64(all))
 			if warnings == all {
 				return
 			}
@@ -524,11 +529,13 @@ func TestWhatTheCloudDoesNotPermit(t *testing.T) {
 		r.pass(time.Minute)
 		r.warnings()
 		for i := range 10 {
-			r.machine(fmt.Sprint("n-", i), func(m *Machine) { m.Problems = []Problem{{Reason: CloudRefused, Message: "no types"}} })
+			r.machine(fmt.Sprint("n-", i), func(m *cloud.Machine) {
+				m.Problems = []cloud.MachineProblem{{Reason: cloud.CloudRefused, Message: "no types"}}
+			})
 		}
 		r.pass(resyncPeriod)
 		r.want("events", r.toldOf(), "1 CloudRefused")
-		r.want("metric", value(r, r.controller, "node_keeper_problems", CloudRefused), 10.0)
+		r.want("metric", value(r, r.controller, "node_keeper_problems", cloud.CloudRefused), 10.0)
 		r.pass(30 * time.Minute)
 		r.want("events in half an hour", r.toldOf(), "")
 		r.pass(time.Hour)
@@ -578,8 +585,8 @@ func TestDescribedMetrics(t *testing.T) {
 func TestGate(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		var g breaker
-		away := &Problem{Reason: CloudNotReachable}
-		for _, err := range []error{nil, errors.New("odd"), &Problem{Reason: MachineNotFound}} {
+		away := &cloud.MachineProblem{Reason: cloud.CloudNotReachable}
+		for _, err := range []error{nil, errors.New("odd"), &cloud.MachineProblem{Reason: cloud.MachineNotFound}} {
 			if g.note(err); g.closed() != nil || !g.open() {
 				t.Errorf("%v closes it", err)
 			}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
@@ -23,13 +24,13 @@ type difference struct {
 	retaints    bool
 	addresses   []corev1.NodeAddress
 	// problems are for the Node's owner; the rest is put right nevertheless.
-	problems []Problem
+	problems []cloud.MachineProblem
 	domain   string
 }
 
 // compare says what of a Node differs from what its machine wants. Domain is where it is kept what was set. The problem is that a Node
 // cannot be initialised, and nothing of it is to be changed before that is put right.
-func compare(node *corev1.Node, machine Machine, domain string) (difference, *Problem) {
+func compare(node *corev1.Node, machine cloud.Machine, domain string) (difference, *cloud.MachineProblem) {
 	d := difference{labels: map[string]*string{}, annotations: map[string]*string{}, problems: slices.Clone(machine.Problems), domain: domain}
 	d.addresses = d.compareAddresses(node, machine.Addresses)
 	if waiting(node) {
@@ -46,7 +47,7 @@ func compare(node *corev1.Node, machine Machine, domain string) (difference, *Pr
 }
 
 // obstacle is why a Node cannot be initialised although its machine is known.
-func (d *difference) obstacle(node *corev1.Node, machine Machine) *Problem {
+func (d *difference) obstacle(node *corev1.Node, machine cloud.Machine) *cloud.MachineProblem {
 	addresses := d.addresses
 	if addresses == nil {
 		addresses = node.Status.Addresses
@@ -54,14 +55,16 @@ func (d *difference) obstacle(node *corev1.Node, machine Machine) *Problem {
 	hasIP := slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool {
 		return a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP
 	})
-	at := slices.IndexFunc(d.problems, func(p Problem) bool { return p.Reason == InvalidNodeIP || p.Reason == MachineNoAddress })
+	at := slices.IndexFunc(d.problems, func(p cloud.MachineProblem) bool {
+		return p.Reason == cloud.InvalidNodeIP || p.Reason == cloud.MachineNoAddress
+	})
 	switch {
 	case at >= 0:
 		return &d.problems[at]
 	case node.Spec.ProviderID == "" && machine.ProviderID == "":
-		return &Problem{Reason: MachineNotFound, Message: "The cloud found a machine for this Node, but returned no provider ID. Set spec.providerID of the Node."}
+		return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: "The cloud found a machine for this Node, but returned no provider ID. Set spec.providerID of the Node."}
 	case !hasIP:
-		return &Problem{Reason: MachineNoAddress, Message: "The machine of this Node has no address in the cloud. It is retried automatically; if the problem persists, connect the machine to the cluster's network."}
+		return &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: "The machine of this Node has no address in the cloud. It is retried automatically; if the problem persists, connect the machine to the cluster's network."}
 	}
 	return nil
 }
@@ -72,7 +75,7 @@ func waiting(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Tain
 func uninitialised(taint corev1.Taint) bool { return taint.Key == api.TaintExternalCloudProvider }
 
 // standard are the labels that Kubernetes defines for what is known of the machine, with their older names, which some still select by.
-func standard(machine Machine) map[string]string {
+func standard(machine cloud.Machine) map[string]string {
 	labels := map[string]string{}
 	for value, keys := range map[*string][2]string{
 		&machine.Type:   {corev1.LabelInstanceTypeStable, corev1.LabelInstanceType},
@@ -88,7 +91,7 @@ func standard(machine Machine) map[string]string {
 	return labels
 }
 
-func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
+func (d *difference) compareStandard(node *corev1.Node, machine cloud.Machine) {
 	wanted := standard(machine)
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		value := wanted[key]
@@ -102,7 +105,7 @@ func (d *difference) compareStandard(node *corev1.Node, machine Machine) {
 }
 
 // compareExtras compares the labels and taints beside the standard ones.
-func (d *difference) compareExtras(node *corev1.Node, machine Machine) {
+func (d *difference) compareExtras(node *corev1.Node, machine cloud.Machine) {
 	before, valid := recorded(node, d.domain)
 	if !valid {
 		d.addProblem("The annotation %s of this Node, or the label %s, was changed by another program or user. Therefore it is unknown which labels and taints were copied from its machine. Both are written again. Remove labels and taints by hand that the machine does not have any more.",
@@ -125,14 +128,14 @@ func change(changes map[string]*string, have map[string]string, key, wanted stri
 	}
 }
 
-func (d *difference) mergeLabels(node *corev1.Node, machine Machine, before map[string]string) (after map[string]string) {
+func (d *difference) mergeLabels(node *corev1.Node, machine cloud.Machine, before map[string]string) (after map[string]string) {
 	wanted := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(machine.Labels)) {
 		if value := machine.Labels[key]; d.permitted("label", key, value) {
 			wanted[key] = value
 		}
 	}
-	for _, key := range machine.Unsure {
+	for _, key := range machine.UnknownLabels {
 		if was, ours := before[key]; ours {
 			wanted[key] = was
 		}
@@ -151,7 +154,7 @@ func (d *difference) mergeLabels(node *corev1.Node, machine Machine, before map[
 	return m.applied
 }
 
-func (d *difference) mergeTaints(node *corev1.Node, machine Machine, before map[string]string) (after map[string]string) {
+func (d *difference) mergeTaints(node *corev1.Node, machine cloud.Machine, before map[string]string) (after map[string]string) {
 	wanted := map[string]string{}
 	for _, taint := range machine.Taints {
 		if d.permitted("taint", taint.Key, taint.Value) && d.effective(taint) {
@@ -232,5 +235,5 @@ func inDomain(domain, parent string) bool {
 }
 
 func (d *difference) addProblem(format string, values ...any) {
-	d.problems = append(d.problems, Problem{Reason: InvalidSetting, Message: fmt.Sprintf(format, values...)})
+	d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidSetting, Message: fmt.Sprintf(format, values...)})
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 const (
@@ -38,8 +40,8 @@ func fresh() *corev1.Node {
 }
 
 // machineA is the machine of Node a.
-func machineA() Machine {
-	return Machine{ProviderID: "ground://a", Addresses: addresses("host a, in 10.0.0.1, in fd00::1"), Type: "small", Zone: "z1", Region: "r1"}
+func machineA() cloud.Machine {
+	return cloud.Machine{ProviderID: "ground://a", Addresses: addresses("host a, in 10.0.0.1, in fd00::1"), Type: "small", Zone: "z1", Region: "r1"}
 }
 
 const allStandard = `"beta.kubernetes.io/instance-type":"small","failure-domain.beta.kubernetes.io/region":"r1","failure-domain.beta.kubernetes.io/zone":"z1",` +
@@ -51,7 +53,7 @@ func checksumLabel(text string) string { return `"` + testChecksum + `":"` + che
 const noChecksum = `"` + testChecksum + `":null`
 
 // writes are the patches that make the Node what the machine wants, as they are sent, and what the Node is then.
-func writes(t *testing.T, node *corev1.Node, machine Machine) (patches []string, after *corev1.Node) {
+func writes(t *testing.T, node *corev1.Node, machine cloud.Machine) (patches []string, after *corev1.Node) {
 	t.Helper()
 	for {
 		d, problem := compare(node, machine, testDomain)
@@ -123,18 +125,18 @@ func TestWrites(t *testing.T) {
 	gpu := corev1.Taint{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}
 	for name, tt := range map[string]struct {
 		node    func(*corev1.Node)
-		machine func(*Machine)
+		machine func(*cloud.Machine)
 		want    []string
 	}{
 		"nothing differs": {nil, nil, nil},
-		"another type":    {nil, func(m *Machine) { m.Type = "large" }, []string{head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}}}`}},
+		"another type":    {nil, func(m *cloud.Machine) { m.Type = "large" }, []string{head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}}}`}},
 		"labels lost":     {func(n *corev1.Node) { delete(n.Labels, "topology.kubernetes.io/zone") }, nil, []string{head + `,"labels":{"topology.kubernetes.io/zone":"z1"}}}`}},
-		"zone unknown":    {func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "mine" }, func(m *Machine) { m.Zone = "" }, nil},
-		"another address": {nil, func(m *Machine) { m.Addresses = addresses("host a, in 10.0.0.2") },
+		"zone unknown":    {func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "mine" }, func(m *cloud.Machine) { m.Zone = "" }, nil},
+		"another address": {nil, func(m *cloud.Machine) { m.Addresses = addresses("host a, in 10.0.0.2") },
 			[]string{`status {"metadata":{"uid":"uid-a"},"status":{"addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.2"}]}}`}},
-		"another address and type, in one": {nil, func(m *Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.2"), "large" },
+		"another address and type, in one": {nil, func(m *cloud.Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.2"), "large" },
 			[]string{`status ` + head + `,"labels":{"beta.kubernetes.io/instance-type":"large","node.kubernetes.io/instance-type":"large"}},"status":{"addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.2"}]}}`}},
-		"a label": {nil, func(m *Machine) { m.Labels = map[string]string{"team": "shop"} },
+		"a label": {nil, func(m *cloud.Machine) { m.Labels = map[string]string{"team": "shop"} },
 			[]string{head + `,"labels":{` + checksumLabel(`{"labels":{"team":"shop"}}`) + `,"team":"shop"},"annotations":{"example.com/applied":"{\"labels\":{\"team\":\"shop\"}}"}}}`}},
 		"a label less": {func(n *corev1.Node) {
 			n.Labels["team"] = "shop"
@@ -145,13 +147,13 @@ func TestWrites(t *testing.T) {
 			n.Labels["cpus"] = "4"
 			wasSet(n, `{"labels":{"cpus":"4"}}`)
 		},
-			func(m *Machine) { m.Unsure = []string{"cpus", "memory"} }, nil},
-		"a taint": {nil, func(m *Machine) { m.Taints = []corev1.Taint{gpu} },
+			func(m *cloud.Machine) { m.UnknownLabels = []string{"cpus", "memory"} }, nil},
+		"a taint": {nil, func(m *cloud.Machine) { m.Taints = []corev1.Taint{gpu} },
 			[]string{head + `,"labels":{` + checksumLabel(`{"taints":{"gpu:NoSchedule":"yes"}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"yes\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","value":"yes","effect":"NoSchedule"}]}}`}},
 		"another value of a taint": {func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, gpu)
 			wasSet(n, `{"taints":{"gpu:NoSchedule":"yes"}}`)
-		}, func(m *Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} },
+		}, func(m *cloud.Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} },
 			[]string{head + `,"labels":{` + checksumLabel(`{"taints":{"gpu:NoSchedule":""}}`) + `},"annotations":{"example.com/applied":"{\"taints\":{\"gpu:NoSchedule\":\"\"}}"}},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},{"key":"gpu","effect":"NoSchedule"}]}}`}},
 		"the last taint less": {func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{gpu}
@@ -159,7 +161,7 @@ func TestWrites(t *testing.T) {
 		}, nil, []string{head + `,"labels":{` + noChecksum + `},"annotations":{"example.com/applied":null}},"spec":{"taints":[]}}`}},
 		"a user's taint": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) }, nil, nil},
 		"a user's taint of another value": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, gpu) },
-			func(m *Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} }, nil},
+			func(m *cloud.Machine) { m.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}} }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, node := writes(t, fresh(), machineA())
@@ -181,27 +183,27 @@ func TestWrites(t *testing.T) {
 // TestWhatCannotBeSetIsTold: and everything else is set nevertheless.
 func TestWhatCannotBeSetIsTold(t *testing.T) {
 	for name, tt := range map[string]struct {
-		machine Machine
+		machine cloud.Machine
 		want    string // in the message; "": it can be set
 	}{
-		"a role":                        {Machine{Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}, ""},
-		"a domain":                      {Machine{Labels: map[string]string{"k8s.example.com/a": "b"}}, ""},
-		"a taint of a role":             {Machine{Taints: []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: "NoSchedule"}}}, ""},
-		"Kubernetes' domain":            {Machine{Labels: map[string]string{"kubernetes.io/hostname": "b"}}, "kubernetes.io/hostname, which is reserved for Kubernetes"},
-		"one below it":                  {Machine{Labels: map[string]string{"topology.kubernetes.io/zone": "b"}}, "which is reserved for Kubernetes"},
-		"the other":                     {Machine{Labels: map[string]string{"x.k8s.io/zone": "b"}}, "which is reserved for Kubernetes"},
-		"a taint of theirs":             {Machine{Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: "NoSchedule"}}}, "the taint node.cloudprovider.kubernetes.io/uninitialized, which is reserved for Kubernetes"},
-		"what keeps a Node":             {Machine{Labels: map[string]string{testDomain + "/keep-node": "true"}}, "example.com/keep-node, which protects a Node from deletion"},
-		"no key":                        {Machine{Labels: map[string]string{"": "b"}}, `the label ""`},
-		"a key with two slashes":        {Machine{Labels: map[string]string{"a/b/c": "b"}}, `the label "a/b/c"`},
-		"a value that is none":          {Machine{Labels: map[string]string{"a": "b c"}}, `with the value "b c"`},
-		"an effect that there is not":   {Machine{Taints: []corev1.Taint{{Key: "a", Effect: "Never"}}}, `the effect "Never"`},
-		"a zone that no label can say":  {Machine{Zone: "my zone"}, `"my zone" for the label`},
-		"a label that a user has set":   {Machine{Labels: map[string]string{"user": "cloud"}}, `another program or user set it to "hand"`},
-		"a taint that a user has set":   {Machine{Taints: []corev1.Taint{{Key: "user", Value: "cloud", Effect: "NoSchedule"}}}, `another program or user set it to "hand"`},
-		"the effect that evicts":        {Machine{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}}, ""},
-		"the effect that only advises":  {Machine{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}}, ""},
-		"a label that a user set alike": {Machine{Labels: map[string]string{"user": "hand"}}, ""},
+		"a role":                        {cloud.Machine{Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}, ""},
+		"a domain":                      {cloud.Machine{Labels: map[string]string{"k8s.example.com/a": "b"}}, ""},
+		"a taint of a role":             {cloud.Machine{Taints: []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: "NoSchedule"}}}, ""},
+		"Kubernetes' domain":            {cloud.Machine{Labels: map[string]string{"kubernetes.io/hostname": "b"}}, "kubernetes.io/hostname, which is reserved for Kubernetes"},
+		"one below it":                  {cloud.Machine{Labels: map[string]string{"topology.kubernetes.io/zone": "b"}}, "which is reserved for Kubernetes"},
+		"the other":                     {cloud.Machine{Labels: map[string]string{"x.k8s.io/zone": "b"}}, "which is reserved for Kubernetes"},
+		"a taint of theirs":             {cloud.Machine{Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: "NoSchedule"}}}, "the taint node.cloudprovider.kubernetes.io/uninitialized, which is reserved for Kubernetes"},
+		"what keeps a Node":             {cloud.Machine{Labels: map[string]string{testDomain + "/keep-node": "true"}}, "example.com/keep-node, which protects a Node from deletion"},
+		"no key":                        {cloud.Machine{Labels: map[string]string{"": "b"}}, `the label ""`},
+		"a key with two slashes":        {cloud.Machine{Labels: map[string]string{"a/b/c": "b"}}, `the label "a/b/c"`},
+		"a value that is none":          {cloud.Machine{Labels: map[string]string{"a": "b c"}}, `with the value "b c"`},
+		"an effect that there is not":   {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: "Never"}}}, `the effect "Never"`},
+		"a zone that no label can say":  {cloud.Machine{Zone: "my zone"}, `"my zone" for the label`},
+		"a label that a user has set":   {cloud.Machine{Labels: map[string]string{"user": "cloud"}}, `another program or user set it to "hand"`},
+		"a taint that a user has set":   {cloud.Machine{Taints: []corev1.Taint{{Key: "user", Value: "cloud", Effect: "NoSchedule"}}}, `another program or user set it to "hand"`},
+		"the effect that evicts":        {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}}, ""},
+		"the effect that only advises":  {cloud.Machine{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}}}, ""},
+		"a label that a user set alike": {cloud.Machine{Labels: map[string]string{"user": "hand"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := fresh()
@@ -230,22 +232,22 @@ func TestWhatCannotBeSetIsTold(t *testing.T) {
 // TestObstacles: what stands in the way of an initialisation, and not of a Node that is initialised.
 func TestObstacles(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(*corev1.Node, *Machine)
+		change func(*corev1.Node, *cloud.Machine)
 		want   string
 	}{
-		"no address": {func(_ *corev1.Node, m *Machine) { m.Addresses = addresses("host a") }, MachineNoAddress},
-		"nothing at all, but the kubelet's": {func(n *corev1.Node, m *Machine) {
+		"no address": {func(_ *corev1.Node, m *cloud.Machine) { m.Addresses = addresses("host a") }, cloud.MachineNoAddress},
+		"nothing at all, but the kubelet's": {func(n *corev1.Node, m *cloud.Machine) {
 			m.Addresses, n.Status.Addresses = nil, addresses("host a, in 10.0.0.1")
 		}, ""},
-		"no address in the cloud, but the kubelet's": {func(n *corev1.Node, m *Machine) {
+		"no address in the cloud, but the kubelet's": {func(n *corev1.Node, m *cloud.Machine) {
 			m.Addresses, n.Status.Addresses = nil, addresses("host a, in 10.0.0.1")
-			m.Problems = []Problem{{Reason: MachineNoAddress}}
-		}, MachineNoAddress},
-		"no provider ID": {func(_ *corev1.Node, m *Machine) { m.ProviderID = "" }, MachineNotFound},
-		"the kubelet's":  {func(n *corev1.Node, m *Machine) { n.Spec.ProviderID, m.ProviderID = "ground://a", "" }, ""},
-		"an address it lacks": {func(n *corev1.Node, _ *Machine) {
+			m.Problems = []cloud.MachineProblem{{Reason: cloud.MachineNoAddress}}
+		}, cloud.MachineNoAddress},
+		"no provider ID": {func(_ *corev1.Node, m *cloud.Machine) { m.ProviderID = "" }, cloud.MachineNotFound},
+		"the kubelet's":  {func(n *corev1.Node, m *cloud.Machine) { n.Spec.ProviderID, m.ProviderID = "ground://a", "" }, ""},
+		"an address it lacks": {func(n *corev1.Node, _ *cloud.Machine) {
 			n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: "10.9.9.9"}
-		}, InvalidNodeIP},
+		}, cloud.InvalidNodeIP},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node, machine := fresh(), machineA()

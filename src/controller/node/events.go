@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
@@ -16,10 +17,10 @@ const reasonNotWritten = "NodeNotWritten"
 
 // warn records events about why a Node is not in sync and which settings cannot be used: each once, and again while it lasts. That the
 // cloud does not answer becomes an event only of Nodes that are not initialised.
-func (c *Controller) warn(node *corev1.Node, err error, problems []Problem) {
+func (c *Controller) warn(node *corev1.Node, err error, problems []cloud.MachineProblem) {
 	warnings := warningsOf(node, problems)
-	if problem, ok := errors.AsType[*Problem](err); ok {
-		if problem.ofCloud() && !waiting(node) {
+	if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok {
+		if ofCloud(problem) && !waiting(node) {
 			return
 		}
 		warnings = append(warnings, warningOf(node, *problem))
@@ -30,10 +31,10 @@ func (c *Controller) warn(node *corev1.Node, err error, problems []Problem) {
 }
 
 // warningsOf returns the warnings for a Node's problems.
-func warningsOf(node *corev1.Node, problems []Problem) []event.Warning {
+func warningsOf(node *corev1.Node, problems []cloud.MachineProblem) []event.Warning {
 	var warnings []event.Warning
 	for _, p := range problems {
-		if p.Reason != CloudNotReachable || waiting(node) {
+		if p.Reason != cloud.CloudNotReachable || waiting(node) {
 			warnings = append(warnings, warningOf(node, p))
 		}
 	}
@@ -42,8 +43,13 @@ func warningsOf(node *corev1.Node, problems []Problem) []event.Warning {
 
 // warningOf returns the warning for a problem. The message about a cloud that does not answer changes with each attempt, and is common to all Nodes
 // that are initialised.
-func warningOf(node *corev1.Node, p Problem) event.Warning {
+func warningOf(node *corev1.Node, p cloud.MachineProblem) event.Warning {
 	return event.Warning{
-		Reason: p.Reason, Message: p.Message, Vague: p.ofCloud() || p.Reason == MachineNotKnown, Common: p.ofCloud() && !waiting(node),
+		Reason: p.Reason, Message: p.Message, Vague: ofCloud(&p) || p.Reason == cloud.MachineNotKnown, Common: ofCloud(&p) && !waiting(node),
 	}
+}
+
+// ofCloud says that the problem is the cloud's, and not of the one Node that met it.
+func ofCloud(p *cloud.MachineProblem) bool {
+	return p.Reason == cloud.CloudRefused || p.Reason == cloud.CloudNotReachable
 }

@@ -17,26 +17,27 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
 // fakeCloud is a cloud whose machines have the names of their Nodes.
 type fakeCloud struct {
-	Provider // what a Controller never calls
-	mu       sync.Mutex
-	machines map[string]Machine
-	err      func(name string) error // instead of an answer; nil: there is one
-	finds    int
-	since    map[string]time.Time // how old the answer for a Node might be at most
+	cloud.Machines // what a Controller never calls
+	mu             sync.Mutex
+	machines       map[string]cloud.Machine
+	err            func(name string) error // instead of an answer; nil: there is one
+	finds          int
+	since          map[string]time.Time // how old the answer for a Node might be at most
 }
 
 const fakeScheme = "ground://"
 
 func (g *fakeCloud) Owns(id string) bool { return strings.HasPrefix(id, fakeScheme) }
 
-// Find implements Provider.
-func (g *fakeCloud) Find(_ context.Context, node *corev1.Node, notBefore time.Time) (Machine, error) {
+// Find implements cloud.Machines.
+func (g *fakeCloud) Find(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.finds++
@@ -46,12 +47,12 @@ func (g *fakeCloud) Find(_ context.Context, node *corev1.Node, notBefore time.Ti
 	g.since[node.Name] = notBefore
 	if g.err != nil {
 		if err := g.err(node.Name); err != nil {
-			return Machine{}, err
+			return cloud.Machine{}, err
 		}
 	}
 	machine, exists := g.machines[node.Name]
 	if !exists {
-		return Machine{}, &Problem{Reason: MachineNotFound, Message: "no machine " + node.Name}
+		return cloud.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: "no machine " + node.Name}
 	}
 	return machine, nil
 }
@@ -84,7 +85,7 @@ const resyncPeriod = 5 * time.Minute
 func inBubble(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, fakeCloud: &fakeCloud{machines: map[string]Machine{}}, cluster: cluster.New(), process: workerpooltest.New(t)}
+		r := &rig{T: t, fakeCloud: &fakeCloud{machines: map[string]cloud.Machine{}}, cluster: cluster.New(), process: workerpooltest.New(t)}
 		test(r)
 	})
 }
@@ -95,14 +96,14 @@ func (r *rig) start() {
 	r.startWith(r.fakeCloud, 1)
 }
 
-func (r *rig) startWith(provider Provider, workers int) {
+func (r *rig) startWith(provider cloud.Machines, workers int) {
 	r.Helper()
 	client, err := cluster.Client(r)
 	if err != nil {
 		r.Fatal(err)
 	}
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		r.controller, err = New(Options{Provider: provider, Behaviour: Behaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
+		r.controller, err = New(Options{Provider: provider, Behaviour: cloud.MachineBehaviour{Domain: testDomain}, Client: client, Nodes: factory.Core().V1().Nodes(),
 			Period: resyncPeriod, Workers: workers, Lookers: workers, Recorder: r.process.Recorder})
 		return r.controller.Run, err
 	})
@@ -148,12 +149,12 @@ func (r *rig) accepting() {
 func (r *rig) pass(d time.Duration) { workerpooltest.Pass(d) }
 
 // machine makes a machine, or changes it.
-func (r *rig) machine(name string, change func(*Machine)) {
+func (r *rig) machine(name string, change func(*cloud.Machine)) {
 	r.Helper()
 	r.fakeCloud.set(func(g *fakeCloud) {
 		m, exists := g.machines[name]
 		if !exists {
-			m = Machine{ProviderID: fakeScheme + name, Addresses: addresses("host " + name + ", in 10.0.0." + fmt.Sprint(len(g.machines)+1)),
+			m = cloud.Machine{ProviderID: fakeScheme + name, Addresses: addresses("host " + name + ", in 10.0.0." + fmt.Sprint(len(g.machines)+1)),
 				Type: "small", Zone: "z1", Region: "r1"}
 		}
 		if change != nil {

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // reconcile reconciles one Node, and queues it again after a failure. An initialised Node whose machine is unknown waits for
@@ -25,7 +27,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 	}
 	node = c.writeCache.of(node)
 	err = c.sync(ctx, node)
-	problem, isProblem := errors.AsType[*Problem](err)
+	problem, isProblem := errors.AsType[*cloud.MachineProblem](err)
 	switch {
 	case err == nil, apierrors.IsNotFound(err): // the watch reports the latter
 		c.queue.Forget(name)
@@ -79,7 +81,7 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 // worth an event.
 func refused(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		return &Problem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refused the update of this Node: %v. Check the roles of the cloud controller manager, admission policies and webhooks.", err)}
+		return &cloud.MachineProblem{Reason: reasonNotWritten, Message: fmt.Sprintf("The API server refused the update of this Node: %v. Check the roles of the cloud controller manager, admission policies and webhooks.", err)}
 	}
 	return nil
 }
@@ -113,8 +115,8 @@ func (c *Controller) claimed(ctx context.Context, node *corev1.Node) (difference
 }
 
 // taken says that another Node has the machine already.
-func taken(machine, other string) *Problem {
-	return &Problem{Reason: MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, provider ID or annotation by which the machine of this Node is found.",
+func taken(machine, other string) *cloud.MachineProblem {
+	return &cloud.MachineProblem{Reason: cloud.MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, provider ID or annotation by which the machine of this Node is found.",
 		machine, other)}
 }
 
@@ -142,29 +144,29 @@ func (c *Controller) difference(ctx context.Context, node *corev1.Node) (differe
 }
 
 // concerns says whether a Node is to be looked after, from what came out when its machine was asked for.
-func concerns(node *corev1.Node, machine Machine, err error) bool {
-	if errors.Is(err, ErrNotOurs) {
+func concerns(node *corev1.Node, machine cloud.Machine, err error) bool {
+	if errors.Is(err, cloud.ErrOtherCloud) {
 		return false
 	}
 	return !unmanaged(node) || (err == nil && sameMachine(node, machine))
 }
 
 // sameMachine says whether the Node has an address of the machine: then it is that one, and not only one of the same name.
-func sameMachine(node *corev1.Node, machine Machine) bool {
+func sameMachine(node *corev1.Node, machine cloud.Machine) bool {
 	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
 		return a.Type == corev1.NodeInternalIP && slices.Contains(machine.Addresses, a)
 	})
 }
 
 // find asks for the Node's machine, unless the cloud gives no answers now.
-func (c *Controller) find(ctx context.Context, node *corev1.Node) (Machine, error) {
+func (c *Controller) find(ctx context.Context, node *corev1.Node) (cloud.Machine, error) {
 	if err := c.breaker.closed(); err != nil {
-		return Machine{}, err
+		return cloud.Machine{}, err
 	}
 	machine, err := c.provider.Find(ctx, node, c.firstSeen.since(node))
 	c.breaker.note(err)
-	if _, ok := errors.AsType[*Problem](err); err == nil || ok || errors.Is(err, ErrNotOurs) {
+	if _, ok := errors.AsType[*cloud.MachineProblem](err); err == nil || ok || errors.Is(err, cloud.ErrOtherCloud) {
 		return machine, err
 	}
-	return machine, &Problem{Reason: MachineNotKnown, Message: err.Error()}
+	return machine, &cloud.MachineProblem{Reason: cloud.MachineNotKnown, Message: err.Error()}
 }

@@ -90,7 +90,7 @@ func (c *Controller) stays(ctx context.Context, s *subject) (why reason, text st
 	if s.observation.kept {
 		return blockedKept, c.keptMessage()
 	}
-	switch id, err := c.provider.Namesake(ctx, s.node); {
+	switch id, err := c.provider.NameConflict(ctx, s.node); {
 	case err != nil:
 		return blockedNoAnswer, fmt.Sprintf("the cloud did not answer whether another machine has its name: %v", err)
 	case id != "":

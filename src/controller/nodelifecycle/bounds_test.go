@@ -12,8 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
@@ -36,17 +37,17 @@ func strangeWitnesses(t *testing.T, witnesses, unknownState, failures int) {
 	inBubble(t, names, func(r *rig) {
 		denied := map[string]bool{}
 		r.fakeCloud.set(func(c *fakeCloud) {
-			c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
+			c.confirm = func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
 				if id != fakeScheme+dead && len(denied) < unknownState {
 					denied[id] = true
 				}
 				if denied[id] {
-					return cloud.Gone, nil
+					return cloud.MachineGone, nil
 				}
 				return truth, nil
 			}
 		})
-		r.fakeCloud.machine(dead, cloud.Gone)
+		r.fakeCloud.machine(dead, cloud.MachineGone)
 		r.silentLimit(dead)
 		r.pass(listAge + removalTime)
 		for range failures {
@@ -61,17 +62,17 @@ func strangeWitnesses(t *testing.T, witnesses, unknownState, failures int) {
 // single is a fake cloud without lists, through the interface of k8s.io/cloud-provider.
 type single struct{ fakeCloud *fakeCloud }
 
-func (s single) state(node *corev1.Node) (state cloud.State) {
+func (s single) state(node *corev1.Node) (state cloud.MachineState) {
 	s.fakeCloud.set(func(c *fakeCloud) { state = c.truth(node.Spec.ProviderID) })
 	return state
 }
 
 func (s single) InstanceExists(_ context.Context, node *corev1.Node) (bool, error) {
-	return s.state(node) != cloud.Gone, nil
+	return s.state(node) != cloud.MachineGone, nil
 }
 
 func (s single) InstanceShutdown(_ context.Context, node *corev1.Node) (bool, error) {
-	return s.state(node) == cloud.Stopped, nil
+	return s.state(node) == cloud.MachineStopped, nil
 }
 
 func (s single) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
@@ -83,12 +84,12 @@ func TestAnyCloud(t *testing.T) {
 	names := numbered(31)
 	inBubble(t, names, func(r *rig) {
 		r.behaviour.Lists, r.behaviour.MaxRemovals = false, 100
-		r.provider = cloud.Classic("sky", single{r.fakeCloud})
+		r.provider = node.Classic("sky", single{r.fakeCloud})
 		r.start()
 		r.settle()
-		r.fakeCloud.machine(names[0], cloud.Stopped)
+		r.fakeCloud.machine(names[0], cloud.MachineStopped)
 		for _, name := range names[1:] {
-			r.fakeCloud.machine(name, cloud.Gone)
+			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
 		r.silentLimit(names[1:]...)
 		r.pass(grace - period)
@@ -111,7 +112,7 @@ func TestManyEvents(t *testing.T) {
 	inBubble(t, names, func(r *rig) {
 		for _, name := range names[10:] {
 			r.change(name, func(node *corev1.Node) { node.Labels = map[string]string{"example.com/keep-node": "true"} })
-			r.fakeCloud.machine(name, cloud.Gone)
+			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
 		r.silentLimit(names[10:]...)
 		var recorded []int

@@ -11,19 +11,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // fakeCloud is a cloud that lists its machines. Tests replace its answers.
 type fakeCloud struct {
 	mu       sync.Mutex
-	machines map[string]cloud.State // by provider ID
-	listed   map[string]cloud.State
+	machines map[string]cloud.MachineState // by provider ID
+	listed   map[string]cloud.MachineState
 	began    time.Time
 
 	// What it says instead of the truth; nil: the truth.
-	list    func(truth map[string]cloud.State) (map[string]cloud.State, error)
-	confirm func(id string, truth cloud.State) (cloud.State, error)
+	list    func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error)
+	confirm func(id string, truth cloud.MachineState) (cloud.MachineState, error)
 	vouch   func() error
 	// names are of machines, by the name of a Node that another machine had.
 	names map[string]string
@@ -38,7 +38,7 @@ const fakeScheme = "sky://"
 // listAge is how old its list may be.
 const listAge = time.Minute
 
-func newFakeCloud() *fakeCloud { return &fakeCloud{machines: map[string]cloud.State{}} }
+func newFakeCloud() *fakeCloud { return &fakeCloud{machines: map[string]cloud.MachineState{}} }
 
 // set changes it while nobody asks.
 func (c *fakeCloud) set(change func(*fakeCloud)) {
@@ -48,19 +48,19 @@ func (c *fakeCloud) set(change func(*fakeCloud)) {
 }
 
 // machine gives the machine of a Node a state; Gone deletes it.
-func (c *fakeCloud) machine(name string, state cloud.State) {
+func (c *fakeCloud) machine(name string, state cloud.MachineState) {
 	c.set(func(c *fakeCloud) {
-		if c.machines[fakeScheme+name] = state; state == cloud.Gone {
+		if c.machines[fakeScheme+name] = state; state == cloud.MachineGone {
 			delete(c.machines, fakeScheme+name)
 		}
 	})
 }
 
-func (c *fakeCloud) truth(id string) cloud.State {
+func (c *fakeCloud) truth(id string) cloud.MachineState {
 	if state, there := c.machines[id]; there {
 		return state
 	}
-	return cloud.Gone
+	return cloud.MachineGone
 }
 
 // Owns implements Provider.
@@ -71,12 +71,12 @@ func (c *fakeCloud) Find(context.Context, *corev1.Node, time.Time) (cloud.Machin
 	return cloud.Machine{}, errors.New("not asked for here")
 }
 
-// Look implements Provider.
-func (c *fakeCloud) Look(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.State, error) {
+// State implements cloud.Machines.
+func (c *fakeCloud) State(_ context.Context, node *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if node.Spec.ProviderID == fakeScheme {
-		return "", fmt.Errorf("%w: %q", cloud.ErrNamesNone, node.Spec.ProviderID)
+		return "", fmt.Errorf("%w: %q", cloud.ErrInvalidProviderID, node.Spec.ProviderID)
 	}
 	if c.listed == nil || time.Since(c.began) > listAge {
 		if err := c.refresh(); err != nil {
@@ -94,14 +94,14 @@ func (c *fakeCloud) Look(_ context.Context, node *corev1.Node, notBefore time.Ti
 	if state, there := c.listed[node.Spec.ProviderID]; there {
 		return state, nil
 	}
-	return cloud.Gone, nil
+	return cloud.MachineGone, nil
 }
 
-// Namesake implements Provider.
-func (c *fakeCloud) Namesake(_ context.Context, node *corev1.Node) (string, error) {
+// NameConflict implements cloud.Machines.
+func (c *fakeCloud) NameConflict(_ context.Context, node *corev1.Node) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if id := c.names[node.Name]; c.listed[id] == cloud.Running {
+	if id := c.names[node.Name]; c.listed[id] == cloud.MachineRunning {
 		return id, nil
 	}
 	return "", nil
@@ -123,7 +123,7 @@ func (c *fakeCloud) refresh() error {
 }
 
 // Confirm implements Provider.
-func (c *fakeCloud) Confirm(_ context.Context, node *corev1.Node) (cloud.State, error) {
+func (c *fakeCloud) Confirm(_ context.Context, node *corev1.Node) (cloud.MachineState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.confirms++
@@ -134,15 +134,15 @@ func (c *fakeCloud) Confirm(_ context.Context, node *corev1.Node) (cloud.State, 
 }
 
 // ask wants mu held.
-func (c *fakeCloud) ask(id string) (cloud.State, error) {
+func (c *fakeCloud) ask(id string) (cloud.MachineState, error) {
 	if c.confirm != nil {
 		return c.confirm(id, c.truth(id))
 	}
 	return c.truth(id), nil
 }
 
-// Vouch implements Provider.
-func (c *fakeCloud) Vouch(_ context.Context, witnesses []*corev1.Node) error {
+// CheckCredentials implements cloud.Machines.
+func (c *fakeCloud) CheckCredentials(_ context.Context, witnesses []*corev1.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vouches++
@@ -150,7 +150,7 @@ func (c *fakeCloud) Vouch(_ context.Context, witnesses []*corev1.Node) error {
 		return c.vouch()
 	}
 	for _, witness := range witnesses {
-		if state, err := c.ask(witness.Spec.ProviderID); err == nil && state != cloud.Gone {
+		if state, err := c.ask(witness.Spec.ProviderID); err == nil && state != cloud.MachineGone {
 			return nil
 		}
 	}

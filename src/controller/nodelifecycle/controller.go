@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
@@ -30,8 +30,8 @@ const component = "cloud-node-lifecycle-controller"
 
 // Options are what a Controller is made from.
 type Options struct {
-	Provider  cloud.Provider
-	Behaviour cloud.Behaviour
+	Provider  cloud.Machines
+	Behaviour cloud.MachineBehaviour
 	Client    kubernetes.Interface
 	Nodes     coreinformers.NodeInformer
 	// Period is the time between two passes over all Nodes.
@@ -49,8 +49,8 @@ type Options struct {
 //
 // Nothing is removed on one answer, nor after an error: the next pass begins anew.
 type Controller struct {
-	provider  cloud.Provider
-	behaviour cloud.Behaviour
+	provider  cloud.Machines
+	behaviour cloud.MachineBehaviour
 	client    kubernetes.Interface
 	nodes     corelisters.NodeLister
 	synced    cache.InformerSynced

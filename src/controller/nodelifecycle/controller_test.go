@@ -12,14 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 )
 
 // TestDeadNodeGoes within a grace period and two passes, for two lists, one proof of the credentials and one question about the machine.
 func TestDeadNodeGoes(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
-		r.fakeCloud.machine("b", cloud.Gone)
+		r.fakeCloud.machine("b", cloud.MachineGone)
 		r.pass(10 * time.Minute)
 		r.want("a ready Node whose machine is missing", r.names(), "a b c")
 		r.want("Nodes like that in the metric", r.value(r.controller.metrics.nodes, stateReadyGone), 1.0)
@@ -62,7 +62,7 @@ func TestAllSilentAtOnce(t *testing.T) {
 		r.want("writes", r.cluster.Version()-before, 0)
 		r.want("Nodes", len(r.cluster.Nodes()), len(names))
 
-		r.fakeCloud.machine("n007", cloud.Gone)
+		r.fakeCloud.machine("n007", cloud.MachineGone)
 		r.pass(listAge + removalTime)
 		r.want("Nodes, one of which is really gone", len(r.cluster.Nodes()), len(names)-1)
 	})
@@ -73,15 +73,15 @@ func lies() map[string]struct {
 	lie  func(*fakeCloud)
 	want reason
 } {
-	lacking := func(ids ...string) func(map[string]cloud.State) (map[string]cloud.State, error) {
-		return func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+	lacking := func(ids ...string) func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
+		return func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 			for _, id := range ids {
 				delete(truth, fakeScheme+id)
 			}
 			return truth, nil
 		}
 	}
-	gone := func(string, cloud.State) (cloud.State, error) { return cloud.Gone, nil }
+	gone := func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 	down := errors.New("the cloud is away")
 	return map[string]struct {
 		lie  func(*fakeCloud)
@@ -91,16 +91,16 @@ func lies() map[string]struct {
 		"empty lists":                {func(c *fakeCloud) { c.list = lacking("a", "b", "c", "d") }, blockedNoWitness},
 		"empty lists, nothing by ID": {func(c *fakeCloud) { c.list, c.confirm = lacking("a", "b", "c", "d"), gone }, blockedNoWitness},
 		"lists and answers lag": {func(c *fakeCloud) {
-			c.list, c.confirm = lacking("b", "c"), func(id string, s cloud.State) (cloud.State, error) {
-				return map[bool]cloud.State{true: cloud.Gone, false: s}[id == fakeScheme+"b"], nil
+			c.list, c.confirm = lacking("b", "c"), func(id string, s cloud.MachineState) (cloud.MachineState, error) {
+				return map[bool]cloud.MachineState{true: cloud.MachineGone, false: s}[id == fakeScheme+"b"], nil
 			}
 		}, blockedList},
 		"no lists": {func(c *fakeCloud) {
-			c.list = func(map[string]cloud.State) (map[string]cloud.State, error) { return nil, down }
+			c.list = func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) { return nil, down }
 		}, blockedNoAnswer},
 		"lists and nothing else": {func(c *fakeCloud) {
 			c.list = lacking("b")
-			c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
+			c.confirm = func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
 				if id == fakeScheme+"b" {
 					return "", down
 				}
@@ -109,7 +109,7 @@ func lies() map[string]struct {
 		}, blockedNoAnswer},
 		"credentials that are no good": {func(c *fakeCloud) { c.list, c.confirm, c.vouch = lacking("b"), gone, func() error { return down } }, blockedNotVouched},
 		"every other list": {func(c *fakeCloud) {
-			c.list = func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 				if c.lists%2 == 0 {
 					delete(truth, fakeScheme+"b")
 				}
@@ -117,14 +117,14 @@ func lies() map[string]struct {
 			}
 		}, blockedContradicted},
 		"every third list fails": {func(c *fakeCloud) {
-			c.list = func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 				if c.lists%3 == 0 {
 					return nil, down
 				}
 				return lacking("b")(truth)
 			}
 		}, blockedNoAnswer},
-		"a word nobody knows": {func(c *fakeCloud) { c.machines[fakeScheme+"b"] = cloud.Unknown }, ""},
+		"a word nobody knows": {func(c *fakeCloud) { c.machines[fakeScheme+"b"] = cloud.MachineUnknown }, ""},
 	}
 }
 
@@ -147,7 +147,7 @@ func TestLivingNodeStays(t *testing.T) {
 					}
 				}
 				r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm, c.vouch = nil, nil, nil })
-				r.fakeCloud.machine("b", cloud.Gone)
+				r.fakeCloud.machine("b", cloud.MachineGone)
 				r.pass(listAge + removalTime)
 				r.want("Nodes when the machine is really gone", r.names(), "a c d")
 			})
@@ -180,12 +180,12 @@ func TestAllMissing(t *testing.T) {
 // TestFreshNode: lists show a new machine late, and its kubelet is not ready yet.
 func TestFreshNode(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
-		late := func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+		late := func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 			delete(truth, fakeScheme+"new")
 			return truth, nil
 		}
 		r.fakeCloud.set(func(c *fakeCloud) {
-			c.list, c.confirm = late, func(id string, s cloud.State) (cloud.State, error) { return cloud.Gone, nil }
+			c.list, c.confirm = late, func(id string, s cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 		})
 		r.join("new")
 		r.report("new", corev1.ConditionFalse)
@@ -203,8 +203,8 @@ func TestFreshNode(t *testing.T) {
 // TestReplacedServer: another machine took over the name, and its kubelet uses the Node that names the old one.
 func TestReplacedServer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
-		r.fakeCloud.machine("b", cloud.Gone)
-		r.fakeCloud.machine("b-again", cloud.Running)
+		r.fakeCloud.machine("b", cloud.MachineGone)
+		r.fakeCloud.machine("b-again", cloud.MachineRunning)
 		for range 60 { // it reports that its network is not ready
 			r.report("b", corev1.ConditionFalse)
 			r.pass(time.Minute)
@@ -227,8 +227,8 @@ func TestReplacedServer(t *testing.T) {
 // TestOnlyStrangeNodes: when no ready Node has a machine, the cloud is not believed, whatever else it shows.
 func TestOnlyStrangeNodes(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
-		r.fakeCloud.machine("a", cloud.Gone)
-		r.fakeCloud.machine("c", cloud.Gone)
+		r.fakeCloud.machine("a", cloud.MachineGone)
+		r.fakeCloud.machine("c", cloud.MachineGone)
 		r.silentLimit("b", "c")
 		r.pass(event.Again)
 		r.want("Nodes", r.names(), "a b c")
@@ -246,7 +246,7 @@ func TestShutdownTaint(t *testing.T) {
 			n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoExecute}}
 		})
 		r.change("d", func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "true"} })
-		for name, state := range map[string]cloud.State{"b": cloud.Stopped, "c": cloud.Deleting, "d": cloud.Stopped} {
+		for name, state := range map[string]cloud.MachineState{"b": cloud.MachineStopped, "c": cloud.MachineDeleting, "d": cloud.MachineStopped} {
 			r.fakeCloud.machine(name, state)
 			r.silentLimit(name)
 		}
@@ -257,13 +257,13 @@ func TestShutdownTaint(t *testing.T) {
 		r.want("writes while they stay so", r.cluster.Version()-before, 0)
 		r.want("Nodes", r.names(), "a b c d")
 
-		r.fakeCloud.machine("b", cloud.Running)
+		r.fakeCloud.machine("b", cloud.MachineRunning)
 		r.pass(listAge + period)
 		r.want("tainted, when one runs that is not ready yet", r.tainted(), "c")
 		r.want("other taints", r.cluster.Nodes()[1].Spec.Taints[0].Key, "dedicated")
 		r.want("events", len(r.told()), 0)
 
-		r.fakeCloud.machine("c", cloud.Gone) // shut down and deleted is gone in the end
+		r.fakeCloud.machine("c", cloud.MachineGone) // shut down and deleted is gone in the end
 		r.pass(listAge + removalTime)
 		r.want("Nodes when it is deleted", r.names(), "a b d")
 	})
@@ -283,7 +283,7 @@ func TestTaintOfAnOldState(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-		r.fakeCloud.machine("b", cloud.Stopped)
+		r.fakeCloud.machine("b", cloud.MachineStopped)
 		r.silentLimit("b")
 		r.pass(listAge + 3*period)
 		r.want("tries", tries, 2)
@@ -295,11 +295,11 @@ func TestTaintOfAnOldState(t *testing.T) {
 // TestStateNobodyKnows is told of, once.
 func TestStateNobodyKnows(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(r *rig) {
-		r.fakeCloud.machine("b", cloud.Unknown)
+		r.fakeCloud.machine("b", cloud.MachineUnknown)
 		r.silentLimit("b")
 		r.pass(event.Again)
 		r.toldOnce("Warning MachineStateUnknown")
-		r.want("Nodes with it", r.value(r.controller.metrics.nodes, string(cloud.Unknown)), 1.0)
+		r.want("Nodes with it", r.value(r.controller.metrics.nodes, string(cloud.MachineUnknown)), 1.0)
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 const (
@@ -27,9 +27,9 @@ type observation struct {
 	tainted    bool        // with the shutdown taint
 	kept       bool        // its owner asked that it be left alone
 
-	looked   bool        // at its machine
-	answered time.Time   // when there was an answer
-	state    cloud.State // if err is nil
+	looked   bool               // at its machine
+	answered time.Time          // when there was an answer
+	state    cloud.MachineState // if err is nil
 	err      error
 }
 
@@ -105,7 +105,7 @@ const (
 // docs/guides/node-removal.md.
 func decide(h history, s observation, grace time.Duration) (history, step) {
 	answered := s.looked && s.err == nil
-	if answered && s.state != cloud.Gone {
+	if answered && s.state != cloud.MachineGone {
 		h.seen, h.confirmedMissing, h.away, h.asked, h.unansweredSince = true, false, false, time.Time{}, time.Time{}
 	}
 	if answered {
@@ -116,17 +116,17 @@ func decide(h history, s observation, grace time.Duration) (history, step) {
 		return h, s.removeTaint()
 	case !answered:
 		return h.noteUnknown(s.at).anew(s.at), leave
-	case s.state != cloud.Gone:
+	case s.state != cloud.MachineGone:
 		h.missing = time.Time{}
 	}
 	switch s.state {
-	case cloud.Running:
+	case cloud.MachineRunning:
 		return h, s.removeTaint()
-	case cloud.Stopped, cloud.Deleting:
+	case cloud.MachineStopped, cloud.MachineDeleting:
 		return h, s.addTaint()
-	case cloud.Gone:
+	case cloud.MachineGone:
 		return h.miss(s, grace)
-	case cloud.Unknown:
+	case cloud.MachineUnknown:
 	}
 	return h, unknownState
 }

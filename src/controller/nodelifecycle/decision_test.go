@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // at is a time in the tests of decide, in seconds.
@@ -21,34 +21,34 @@ func TestTableOfStates(t *testing.T) {
 	down := errors.New("no answer")
 	tests := map[string]struct {
 		ready   corev1.ConditionStatus
-		state   cloud.State
+		state   cloud.MachineState
 		err     error
 		tainted bool
 		kept    bool
 		want    step
 	}{
-		"ready, running":                       {yes, cloud.Running, nil, false, false, leave},
-		"ready, running, tainted":              {yes, cloud.Running, nil, true, false, untaint},
-		"ready, stopped, tainted":              {yes, cloud.Stopped, nil, true, false, untaint},
-		"ready, stopped":                       {yes, cloud.Stopped, nil, false, false, leave},
-		"ready, gone":                          {yes, cloud.Gone, nil, false, false, leave},
+		"ready, running":                       {yes, cloud.MachineRunning, nil, false, false, leave},
+		"ready, running, tainted":              {yes, cloud.MachineRunning, nil, true, false, untaint},
+		"ready, stopped, tainted":              {yes, cloud.MachineStopped, nil, true, false, untaint},
+		"ready, stopped":                       {yes, cloud.MachineStopped, nil, false, false, leave},
+		"ready, gone":                          {yes, cloud.MachineGone, nil, false, false, leave},
 		"ready, no answer, tainted":            {yes, "", down, true, false, untaint},
-		"not ready, running":                   {unknown, cloud.Running, nil, false, false, leave},
-		"not ready, running, tainted":          {unknown, cloud.Running, nil, true, false, untaint},
-		"reports not ready, running, tainted":  {no, cloud.Running, nil, true, false, untaint},
-		"not ready, stopped":                   {unknown, cloud.Stopped, nil, false, false, taint},
-		"reports not ready, stopped":           {no, cloud.Stopped, nil, false, false, taint},
-		"not ready, stopped, tainted":          {unknown, cloud.Stopped, nil, true, false, leave},
-		"not ready, stopped, opted out":        {unknown, cloud.Stopped, nil, false, true, leave},
-		"not ready, deleting":                  {unknown, cloud.Deleting, nil, false, false, taint},
-		"not ready, unknown":                   {unknown, cloud.Unknown, nil, false, false, unknownState},
-		"not ready, unknown, tainted":          {unknown, cloud.Unknown, nil, true, false, unknownState},
+		"not ready, running":                   {unknown, cloud.MachineRunning, nil, false, false, leave},
+		"not ready, running, tainted":          {unknown, cloud.MachineRunning, nil, true, false, untaint},
+		"reports not ready, running, tainted":  {no, cloud.MachineRunning, nil, true, false, untaint},
+		"not ready, stopped":                   {unknown, cloud.MachineStopped, nil, false, false, taint},
+		"reports not ready, stopped":           {no, cloud.MachineStopped, nil, false, false, taint},
+		"not ready, stopped, tainted":          {unknown, cloud.MachineStopped, nil, true, false, leave},
+		"not ready, stopped, opted out":        {unknown, cloud.MachineStopped, nil, false, true, leave},
+		"not ready, deleting":                  {unknown, cloud.MachineDeleting, nil, false, false, taint},
+		"not ready, unknown":                   {unknown, cloud.MachineUnknown, nil, false, false, unknownState},
+		"not ready, unknown, tainted":          {unknown, cloud.MachineUnknown, nil, true, false, unknownState},
 		"not ready, a word nobody knows":       {unknown, "rebooting", nil, false, false, unknownState},
-		"not ready, gone":                      {unknown, cloud.Gone, nil, false, false, pending},
-		"not ready, gone, tainted":             {unknown, cloud.Gone, nil, true, false, pending},
+		"not ready, gone":                      {unknown, cloud.MachineGone, nil, false, false, pending},
+		"not ready, gone, tainted":             {unknown, cloud.MachineGone, nil, true, false, pending},
 		"not ready, no answer":                 {unknown, "", down, false, false, leave},
 		"not ready, no answer, tainted":        {unknown, "", down, true, false, leave},
-		"not ready, an error says that's gone": {unknown, cloud.Gone, down, false, false, leave},
+		"not ready, an error says that's gone": {unknown, cloud.MachineGone, down, false, false, leave},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTableOfStates(t *testing.T) {
 type look struct {
 	at       int // seconds
 	ready    corev1.ConditionStatus
-	state    cloud.State
+	state    cloud.MachineState
 	err      error
 	reported int // seconds
 	other    bool
@@ -82,35 +82,35 @@ func TestPatience(t *testing.T) {
 	down := errors.New("no answer")
 	tests := map[string][]look{
 		"a grace period": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending},
-			{at: 69, ready: unknown, state: cloud.Gone, want: pending}, {at: 70, ready: unknown, state: cloud.Gone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 69, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 70, ready: unknown, state: cloud.MachineGone, want: due}},
 		"not gone in between": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, state: cloud.Running},
-			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 129, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: unknown, state: cloud.MachineRunning},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 129, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
 		"an error in between": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, err: down},
-			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: unknown, err: down},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
 		"a state nobody knows in between": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: unknown, state: cloud.Unknown, want: unknownState},
-			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: unknown, state: cloud.MachineUnknown, want: unknownState},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
 		"ready in between": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending}, {at: 60, ready: yes, state: cloud.Gone},
-			{at: 70, ready: unknown, state: cloud.Gone, want: pending}, {at: 130, ready: unknown, state: cloud.Gone, want: due}},
-		"ready for ever": {{at: 0, ready: yes, state: cloud.Gone}, {at: 100000, ready: yes, state: cloud.Gone}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 60, ready: yes, state: cloud.MachineGone},
+			{at: 70, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 130, ready: unknown, state: cloud.MachineGone, want: due}},
+		"ready for ever": {{at: 0, ready: yes, state: cloud.MachineGone}, {at: 100000, ready: yes, state: cloud.MachineGone}},
 		"another machine": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: unknown, state: cloud.Gone, want: pending},
-			{at: 70, ready: unknown, state: cloud.Gone, other: true, want: pending}, {at: 369, ready: unknown, state: cloud.Gone, other: true, want: pending},
-			{at: 370, ready: unknown, state: cloud.Gone, other: true, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: unknown, state: cloud.MachineGone, want: pending},
+			{at: 70, ready: unknown, state: cloud.MachineGone, other: true, want: pending}, {at: 369, ready: unknown, state: cloud.MachineGone, other: true, want: pending},
+			{at: 370, ready: unknown, state: cloud.MachineGone, other: true, want: due}},
 		"a machine that was never seen": {
-			{at: 0, ready: unknown, state: cloud.Gone, want: pending}, {at: 299, ready: unknown, state: cloud.Gone, want: pending}, {at: 300, ready: unknown, state: cloud.Gone, want: due}},
+			{at: 0, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 299, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 300, ready: unknown, state: cloud.MachineGone, want: due}},
 		"a Node that was known for long": {
-			{at: 0, ready: yes, state: cloud.Gone}, {at: 400, ready: unknown, state: cloud.Gone, want: pending}, {at: 460, ready: unknown, state: cloud.Gone, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineGone}, {at: 400, ready: unknown, state: cloud.MachineGone, want: pending}, {at: 460, ready: unknown, state: cloud.MachineGone, want: due}},
 		"a kubelet that may still report": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: no, state: cloud.Gone, reported: 10, want: pending},
-			{at: 300, ready: no, state: cloud.Gone, reported: 300, want: pending}, {at: 659, ready: no, state: cloud.Gone, reported: 300, want: pending},
-			{at: 660, ready: no, state: cloud.Gone, reported: 300, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: no, state: cloud.MachineGone, reported: 10, want: pending},
+			{at: 300, ready: no, state: cloud.MachineGone, reported: 300, want: pending}, {at: 659, ready: no, state: cloud.MachineGone, reported: 300, want: pending},
+			{at: 660, ready: no, state: cloud.MachineGone, reported: 300, want: due}},
 		"of which Kubernetes then says that it does not": {
-			{at: 0, ready: yes, state: cloud.Running}, {at: 10, ready: no, state: cloud.Gone, reported: 10, want: pending}, {at: 70, ready: unknown, state: cloud.Gone, reported: 10, want: due}},
+			{at: 0, ready: yes, state: cloud.MachineRunning}, {at: 10, ready: no, state: cloud.MachineGone, reported: 10, want: pending}, {at: 70, ready: unknown, state: cloud.MachineGone, reported: 10, want: due}},
 	}
 	for name, looks := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestPatience(t *testing.T) {
 // TestSlowAnswer: the grace period begins when the first answer is there, however long it took.
 func TestSlowAnswer(t *testing.T) {
 	base := time.Now()
-	s := observation{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: cloud.Gone}
+	s := observation{at: base, ready: corev1.ConditionUnknown, looked: true, answered: at(base, 40), state: cloud.MachineGone}
 	h := history{known: at(base, -1000), seen: true}
 	h, _ = decide(meet(h, s), s, time.Minute)
 	for seconds, want := range map[int]step{99: pending, 100: due} {
@@ -158,7 +158,7 @@ func TestClockJumps(t *testing.T) {
 				want    step
 			}{{0, pending}, {1, pending}, {299, pending}, {300, due}} {
 				s := seen(node, "", at(base, moment.seconds))
-				s.looked, s.answered, s.state = true, s.at, cloud.Gone
+				s.looked, s.answered, s.state = true, s.at, cloud.MachineGone
 				var got step
 				if h, got = decide(meet(h, s), s, time.Minute); got != moment.want {
 					t.Errorf("after %d s: step %d, want %d", moment.seconds, got, moment.want)

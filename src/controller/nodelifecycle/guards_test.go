@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
@@ -175,7 +175,7 @@ func TestToldAnewAfterRecovery(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-		r.fakeCloud.machine("b", cloud.Gone)
+		r.fakeCloud.machine("b", cloud.MachineGone)
 		for range 2 {
 			r.silentLimit("b")
 			r.pass(event.Anew)
@@ -235,8 +235,8 @@ func TestHangingServer(t *testing.T) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		})
-		r.fakeCloud.machine("c", cloud.Stopped) // whose taint is never written
-		r.fakeCloud.machine("b", cloud.Gone)
+		r.fakeCloud.machine("c", cloud.MachineStopped) // whose taint is never written
+		r.fakeCloud.machine("b", cloud.MachineGone)
 		r.silentLimit("b", "c")
 		r.pass(4*(grace+2*(patch.Timeout+period)) + r.behaviour.RemovalWindow)
 		r.want("Nodes", r.names(), "a c")
@@ -253,9 +253,9 @@ func TestRemovalsBeforeTaints(t *testing.T) {
 	names := numbered(30)
 	inBubble(t, names, func(r *rig) {
 		for _, name := range names[1:] {
-			r.fakeCloud.machine(name, cloud.Stopped)
+			r.fakeCloud.machine(name, cloud.MachineStopped)
 		}
-		r.fakeCloud.machine(names[0], cloud.Gone)
+		r.fakeCloud.machine(names[0], cloud.MachineGone)
 		r.pass(listAge + 2*period)
 		r.silentLimit(names[0])
 		removed, patched := time.Time{}, time.Time{}

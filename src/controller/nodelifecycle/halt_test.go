@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // numbered are names of Nodes.
@@ -45,7 +45,7 @@ func TestRemovalsStop(t *testing.T) {
 		r.toldOnce("NodeRemovalsStopped")
 		r.want("Nodes after an hour", len(r.cluster.Nodes()), 50)
 
-		r.fakeCloud.machine(lost[0], cloud.Running)
+		r.fakeCloud.machine(lost[0], cloud.MachineRunning)
 		r.fakeCloud.calls()
 		r.pass(listAge + removalTime)
 		r.want("Nodes, when 20 % would go", len(r.cluster.Nodes()), 40)
@@ -72,7 +72,7 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 					node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule})
 				}
 			})
-			r.fakeCloud.machine(name, cloud.Gone)
+			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
 		r.silentLimit(names[:8]...)
 		r.pass(listAge + removalTime + time.Minute)

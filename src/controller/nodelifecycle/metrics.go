@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // subsystem begins the names of our own metrics, librarySubsystem those of the library's.
@@ -79,14 +79,14 @@ func (m *metrics) all() []prometheus.Collector {
 func (m *metrics) removed(result string) { m.removals.WithLabelValues(result).Inc() }
 
 // asked counts a machine that was asked for by its identity, in the library's words.
-func (m *metrics) asked(state cloud.State, err error) {
+func (m *metrics) asked(state cloud.MachineState, err error) {
 	result := "success"
 	switch {
 	case errors.Is(err, context.Canceled):
 		result = "canceled"
 	case err != nil:
 		result = "error"
-	case state == cloud.Gone:
+	case state == cloud.MachineGone:
 		result = "instance_not_found"
 	}
 	m.calls.WithLabelValues("instance_exists", result).Inc()

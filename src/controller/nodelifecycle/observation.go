@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	nodeutil "k8s.io/component-helpers/node/util"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
@@ -28,16 +28,16 @@ func (s *subject) ready() bool { return s.observation.ready == corev1.ConditionT
 
 // there says that its machine was looked for and found.
 func (s *subject) there() bool {
-	return s.observation.looked && s.observation.err == nil && s.observation.state != cloud.Gone
+	return s.observation.looked && s.observation.err == nil && s.observation.state != cloud.MachineGone
 }
 
 // absent says that its machine was looked for, and the cloud says that it is gone.
 func (s *subject) absent() bool {
-	return s.observation.looked && s.observation.err == nil && s.observation.state == cloud.Gone
+	return s.observation.looked && s.observation.err == nil && s.observation.state == cloud.MachineGone
 }
 
 // namesNone says that its provider ID can never name a machine. So it says nothing about machines, neither of itself nor of others.
-func (s *subject) namesNone() bool { return errors.Is(s.observation.err, cloud.ErrNamesNone) }
+func (s *subject) namesNone() bool { return errors.Is(s.observation.err, cloud.ErrInvalidProviderID) }
 
 // errNoTime is why a machine was not looked at.
 var errNoTime = errors.New("the process ends")
@@ -84,7 +84,7 @@ func (c *Controller) look(ctx context.Context, subjects []*subject) {
 }
 
 func (c *Controller) observe(ctx context.Context, s *subject, notBefore time.Time) {
-	s.observation.state, s.observation.err = c.provider.Look(ctx, s.node, notBefore)
+	s.observation.state, s.observation.err = c.provider.State(ctx, s.node, notBefore)
 	s.observation.looked, s.observation.answered = true, time.Now()
 }
 

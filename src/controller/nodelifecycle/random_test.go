@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestTrials lets machines come and go, and the cloud say anything, at random: no Node with a living machine is ever deleted, and
@@ -42,9 +42,9 @@ type randomRun struct {
 	*rig
 	dice    *rand.Rand
 	seed    uint64
-	next    int                      // of the next machine
-	born    map[string]time.Time     // machines by provider ID
-	past    []map[string]cloud.State // what there was, once a minute
+	next    int                             // of the next machine
+	born    map[string]time.Time            // machines by provider ID
+	past    []map[string]cloud.MachineState // what there was, once a minute
 	removed int
 }
 
@@ -67,7 +67,7 @@ func (t *randomRun) run() {
 	t.start()
 	t.pass(time.Hour)
 	for _, node := range t.cluster.Nodes() {
-		if t.fakeCloud.truth(node.Spec.ProviderID) == cloud.Gone {
+		if t.fakeCloud.truth(node.Spec.ProviderID) == cloud.MachineGone {
 			t.Errorf("seed %d: Node %s is still there in the end: %+v", t.seed, node.Name, *t.controller.records[node.UID])
 		}
 	}
@@ -85,9 +85,9 @@ func (t *randomRun) watch(next http.RoundTripper, request *http.Request) (*http.
 	response, err := next.RoundTrip(request)
 	if deletes && request.Method == http.MethodDelete && err == nil && response.StatusCode == http.StatusOK {
 		t.removed++
-		var state cloud.State
+		var state cloud.MachineState
 		t.fakeCloud.set(func(c *fakeCloud) { state = c.truth(id) })
-		if state != cloud.Gone {
+		if state != cloud.MachineGone {
 			t.Errorf("seed %d: Node %s was deleted, and its machine is %s; events %q", t.seed, name, state, t.told())
 		}
 	}
@@ -111,14 +111,14 @@ func (t *randomRun) live() {
 		t.join(name)
 	case 1, 2:
 		if len(ids) > 1 {
-			t.machine(ids, cloud.Gone)
+			t.machine(ids, cloud.MachineGone)
 		}
 	case 3:
-		t.machine(ids, cloud.Stopped)
+		t.machine(ids, cloud.MachineStopped)
 	case 4:
-		t.machine(ids, cloud.Running)
+		t.machine(ids, cloud.MachineRunning)
 	case 5:
-		t.machine(ids, []cloud.State{cloud.Deleting, cloud.Unknown}[t.dice.IntN(2)])
+		t.machine(ids, []cloud.MachineState{cloud.MachineDeleting, cloud.MachineUnknown}[t.dice.IntN(2)])
 	case 6:
 		if t.dice.IntN(4) == 0 {
 			t.start()
@@ -128,7 +128,7 @@ func (t *randomRun) live() {
 }
 
 // machine makes one of the machines something else.
-func (t *randomRun) machine(ids []string, state cloud.State) {
+func (t *randomRun) machine(ids []string, state cloud.MachineState) {
 	t.fakeCloud.machine(strings.TrimPrefix(ids[t.dice.IntN(len(ids))], fakeScheme), state)
 }
 
@@ -137,11 +137,11 @@ func (t *randomRun) kubelets(some int) {
 	t.Helper()
 	outage := some > 0 && t.dice.IntN(10) == 0
 	for _, node := range t.cluster.Nodes() {
-		var state cloud.State
+		var state cloud.MachineState
 		t.fakeCloud.set(func(c *fakeCloud) { state = c.truth(node.Spec.ProviderID) })
 		status := corev1.ConditionTrue
 		switch {
-		case state != cloud.Running || outage || some > 0 && t.dice.IntN(some) == 0:
+		case state != cloud.MachineRunning || outage || some > 0 && t.dice.IntN(some) == 0:
 			status = corev1.ConditionUnknown
 		case some > 0 && t.dice.IntN(some) == 0:
 			status = corev1.ConditionFalse
@@ -154,30 +154,34 @@ func (t *randomRun) kubelets(some int) {
 // could see before, while it shows all others: nobody could tell.
 func (t *randomRun) lie() {
 	down := errors.New("the cloud is away")
-	lists := []func(map[string]cloud.State) (map[string]cloud.State, error){
+	lists := []func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error){
 		nil,
-		func(map[string]cloud.State) (map[string]cloud.State, error) { return nil, down },
-		func(map[string]cloud.State) (map[string]cloud.State, error) { return map[string]cloud.State{}, nil },
-		func(truth map[string]cloud.State) (map[string]cloud.State, error) { return t.some(truth), nil },
-		func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+		func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) { return nil, down },
+		func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
+			return map[string]cloud.MachineState{}, nil
+		},
+		func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
+			return t.some(truth), nil
+		},
+		func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 			return t.without(truth, 3*time.Minute), nil
 		},
-		func(map[string]cloud.State) (map[string]cloud.State, error) {
+		func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 			return maps.Clone(t.past[max(0, len(t.past)-20)]), nil
 		},
 	}
-	confirms := []func(string, cloud.State) (cloud.State, error){
+	confirms := []func(string, cloud.MachineState) (cloud.MachineState, error){
 		nil,
-		func(string, cloud.State) (cloud.State, error) { return "", down },
-		func(_ string, truth cloud.State) (cloud.State, error) {
+		func(string, cloud.MachineState) (cloud.MachineState, error) { return "", down },
+		func(_ string, truth cloud.MachineState) (cloud.MachineState, error) {
 			if t.dice.IntN(2) == 0 {
 				return "", down
 			}
 			return truth, nil
 		},
-		func(id string, truth cloud.State) (cloud.State, error) {
+		func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
 			if time.Since(t.born[id]) < 3*time.Minute { // it does not show yet
-				return cloud.Gone, nil
+				return cloud.MachineGone, nil
 			}
 			return truth, nil
 		},
@@ -187,17 +191,17 @@ func (t *randomRun) lie() {
 		c.list, c.confirm, c.vouch = lists[t.dice.IntN(len(lists))], confirms[t.dice.IntN(len(confirms))], vouches[t.dice.IntN(len(vouches))]
 		if t.dice.IntN(8) == 0 { // the wrong place, with good credentials
 			c.list = lists[2]
-			c.confirm = func(string, cloud.State) (cloud.State, error) { return cloud.Gone, nil }
+			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 		}
 		if t.dice.IntN(8) == 0 { // bad credentials
 			c.list, c.vouch = lists[3], vouches[2]
-			c.confirm = func(string, cloud.State) (cloud.State, error) { return cloud.Gone, nil }
+			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }
 		}
 	})
 }
 
 // some are a random part of the machines.
-func (t *randomRun) some(truth map[string]cloud.State) map[string]cloud.State {
+func (t *randomRun) some(truth map[string]cloud.MachineState) map[string]cloud.MachineState {
 	for _, id := range slices.Sorted(maps.Keys(truth)) {
 		if t.dice.IntN(2) == 0 {
 			delete(truth, id)
@@ -207,7 +211,7 @@ func (t *randomRun) some(truth map[string]cloud.State) map[string]cloud.State {
 }
 
 // without leaves out what is younger.
-func (t *randomRun) without(truth map[string]cloud.State, age time.Duration) map[string]cloud.State {
-	maps.DeleteFunc(truth, func(id string, _ cloud.State) bool { return time.Since(t.born[id]) < age })
+func (t *randomRun) without(truth map[string]cloud.MachineState, age time.Duration) map[string]cloud.MachineState {
+	maps.DeleteFunc(truth, func(id string, _ cloud.MachineState) bool { return time.Since(t.born[id]) < age })
 	return truth
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 const (
@@ -98,10 +98,10 @@ func (c *Controller) confirmOne(ctx context.Context, s *subject, h *history) boo
 	state, err := c.ask(ctx, s.node)
 	now := time.Now()
 	switch {
-	case err == nil && state != cloud.Gone:
+	case err == nil && state != cloud.MachineGone:
 		h.unansweredSince = time.Time{}
 		return false
-	case err == nil, errors.Is(err, cloud.ErrElsewhere):
+	case err == nil, errors.Is(err, cloud.ErrOtherNetwork):
 		h.confirmedMissing, h.unansweredSince = true, time.Time{}
 	case h.unansweredSince.IsZero(), now.Sub(h.asked) > unansweredLimit: // nobody asked for long
 		h.unansweredSince = now

@@ -10,14 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestManyStrangeNodes: ready ones without a machine are asked for a few at a time, once, and then others may go.
 func TestManyStrangeNodes(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}, func(r *rig) {
 		for _, name := range []string{"a", "b", "c", "d"} {
-			r.fakeCloud.machine(name, cloud.Gone)
+			r.fakeCloud.machine(name, cloud.MachineGone)
 		}
 		r.lose("j")
 		r.pass(listAge + removalTime)
@@ -34,7 +34,7 @@ func TestManyStrangeNodes(t *testing.T) {
 		}
 
 		// When they are most, nobody is asked for: the list is nonsense.
-		r.fakeCloud.machine("e", cloud.Gone)
+		r.fakeCloud.machine("e", cloud.MachineGone)
 		r.lose("g")
 		r.pass(time.Hour)
 		r.want("Nodes when most have no machine", r.names(), "a b c d e f g i")
@@ -48,29 +48,29 @@ func TestManyStrangeNodes(t *testing.T) {
 func TestStrangeNode(t *testing.T) {
 	tests := map[string]struct {
 		nodes  []string
-		answer func(truth cloud.State) (cloud.State, error) // about its machine
-		within time.Duration                                // the dead Node goes; 0: never
-		calls  int                                          // about its machine in half an hour, at most
+		answer func(truth cloud.MachineState) (cloud.MachineState, error) // about its machine
+		within time.Duration                                              // the dead Node goes; 0: never
+		calls  int                                                        // about its machine in half an hour, at most
 	}{
-		"it is elsewhere": {[]string{"a", "b", "c", "d"}, func(cloud.State) (cloud.State, error) {
-			return "", fmt.Errorf("%w: of Node a", cloud.ErrElsewhere)
+		"it is elsewhere": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
+			return "", fmt.Errorf("%w: of Node a", cloud.ErrOtherNetwork)
 		}, listAge + removalTime, 1},
-		"it is not there": {[]string{"a", "b", "c", "d"}, func(cloud.State) (cloud.State, error) { return cloud.Gone, nil }, listAge + removalTime, 1},
-		"nobody can say": {[]string{"a", "b", "c", "d"}, func(cloud.State) (cloud.State, error) { return "", errors.New("not permitted") },
+		"it is not there": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil }, listAge + removalTime, 1},
+		"nobody can say": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) { return "", errors.New("not permitted") },
 			listAge + removalTime + unansweredLimit + askAgain, 30},
-		"nobody can say of half of them": {[]string{"a", "b", "d"}, func(cloud.State) (cloud.State, error) { return "", errors.New("not permitted") }, 0, 30},
-		"it is there":                    {[]string{"a", "b", "c", "d"}, func(truth cloud.State) (cloud.State, error) { return truth, nil }, 0, 30},
+		"nobody can say of half of them": {[]string{"a", "b", "d"}, func(cloud.MachineState) (cloud.MachineState, error) { return "", errors.New("not permitted") }, 0, 30},
+		"it is there":                    {[]string{"a", "b", "c", "d"}, func(truth cloud.MachineState) (cloud.MachineState, error) { return truth, nil }, 0, 30},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, tt.nodes, func(r *rig) {
 				asked := 0
 				r.fakeCloud.set(func(c *fakeCloud) {
-					c.list = func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+					c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 						delete(truth, fakeScheme+"a")
 						return truth, nil
 					}
-					c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
+					c.confirm = func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
 						if id != fakeScheme+"a" {
 							return truth, nil
 						}
@@ -106,12 +106,12 @@ func TestNodeThatNamesNone(t *testing.T) {
 				r.report("odd", status)
 				r.pass(time.Hour)
 				r.want("events", len(r.told()), 0)
-				r.fakeCloud.machine("d", cloud.Gone)
+				r.fakeCloud.machine("d", cloud.MachineGone)
 				r.silentLimit("d")
 				r.pass(listAge + removalTime)
 				r.want("Nodes", r.names(), "a b c odd")
 				for _, left := range []string{"a", "b", "c"} { // of all machines, none is to be seen
-					r.fakeCloud.machine(left, cloud.Gone)
+					r.fakeCloud.machine(left, cloud.MachineGone)
 				}
 				r.silentLimit("a")
 				r.pass(time.Hour)
@@ -125,11 +125,11 @@ func TestNodeThatNamesNone(t *testing.T) {
 func TestStrangeNodeInTime(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
-			c.list = func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 				delete(truth, fakeScheme+"a")
 				return truth, nil
 			}
-			c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
+			c.confirm = func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
 				if id == fakeScheme+"a" {
 					return "", errors.New("not permitted")
 				}
@@ -148,11 +148,11 @@ func TestStrangeNodeInTime(t *testing.T) {
 // TestMachineElsewhere: a Node whose own machine is in another network stays, and is told.
 func TestMachineElsewhere(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
-		r.fakeCloud.machine("b", cloud.Gone)
+		r.fakeCloud.machine("b", cloud.MachineGone)
 		r.fakeCloud.set(func(c *fakeCloud) {
-			c.confirm = func(id string, truth cloud.State) (cloud.State, error) {
+			c.confirm = func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
 				if id == fakeScheme+"b" {
-					return "", fmt.Errorf("%w: vpc-far", cloud.ErrElsewhere)
+					return "", fmt.Errorf("%w: vpc-far", cloud.ErrOtherNetwork)
 				}
 				return truth, nil
 			}
@@ -177,8 +177,8 @@ func TestMachineElsewhere(t *testing.T) {
 func TestNamesake(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) { c.names = map[string]string{"b": fakeScheme + "b-again"} })
-		r.fakeCloud.machine("b", cloud.Gone)
-		r.fakeCloud.machine("b-again", cloud.Running)
+		r.fakeCloud.machine("b", cloud.MachineGone)
+		r.fakeCloud.machine("b-again", cloud.MachineRunning)
 		r.fakeCloud.calls()
 		r.silentLimit("b")
 		r.pass(30 * time.Minute)
@@ -192,7 +192,7 @@ func TestNamesake(t *testing.T) {
 		r.pass(listAge + removalTime)
 		r.want("Nodes when another one is dead", r.names(), "a b")
 		r.pass(r.behaviour.RemovalWindow)
-		r.fakeCloud.machine("b-again", cloud.Stopped)
+		r.fakeCloud.machine("b-again", cloud.MachineStopped)
 		r.pass(listAge + removalTime)
 		r.want("Nodes when it is shut down", r.names(), "a")
 	})
@@ -203,7 +203,7 @@ func TestNamesakeComes(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
 			c.names = map[string]string{"b": fakeScheme + "b-again"}
-			c.vouch = func() error { c.machines[fakeScheme+"b-again"] = cloud.Running; return nil }
+			c.vouch = func() error { c.machines[fakeScheme+"b-again"] = cloud.MachineRunning; return nil }
 		})
 		r.lose("b")
 		r.pass(listAge + removalTime)
@@ -216,11 +216,11 @@ func TestNamesakeComes(t *testing.T) {
 func TestSecondListIsNewer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
-			lacking := func(truth map[string]cloud.State) (map[string]cloud.State, error) {
+			lacking := func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
 				delete(truth, fakeScheme+"b")
 				return truth, nil
 			}
-			c.confirm = func(string, cloud.State) (cloud.State, error) { return cloud.Gone, nil } // which is no help
+			c.confirm = func(string, cloud.MachineState) (cloud.MachineState, error) { return cloud.MachineGone, nil } // which is no help
 			c.list = lacking
 			c.vouch = func() error {
 				<-time.After(time.Second)
@@ -241,7 +241,9 @@ func TestSecondListIsNewer(t *testing.T) {
 func TestNobodyKnows(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
 		r.fakeCloud.set(func(c *fakeCloud) {
-			c.list = func(map[string]cloud.State) (map[string]cloud.State, error) { return nil, errors.New("not permitted") }
+			c.list = func(map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
+				return nil, errors.New("not permitted")
+			}
 		})
 		r.change("d", func(n *corev1.Node) { n.Annotations = map[string]string{"example.com/keep-node": "true"} })
 		r.silentLimit("b", "c", "d")
@@ -272,7 +274,7 @@ func TestStrangeStateIsNotMissing(t *testing.T) {
 		r.lose("b")
 		r.pass(listAge + removalTime)
 		r.want("blocked", r.blocked(blockedAllowance), 1.0)
-		r.fakeCloud.machine("b", cloud.Unknown)
+		r.fakeCloud.machine("b", cloud.MachineUnknown)
 		r.pass(listAge + period)
 		r.want("blocked when it is there", r.blocked(blockedAllowance), 0.0)
 	})

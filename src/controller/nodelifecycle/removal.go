@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
@@ -54,7 +54,7 @@ func (c *Controller) remove(ctx context.Context, subjects, witnesses []*subject)
 		return
 	}
 	c.proofs++
-	if err := c.provider.Vouch(ctx, called(witnesses, c.proofs)); err != nil {
+	if err := c.provider.CheckCredentials(ctx, called(witnesses, c.proofs)); err != nil {
 		c.blockAll(batch, blockedNotVouched, fmt.Sprintf("it is not certain that the credentials and the configured cloud are correct: %v", err))
 		return
 	}
@@ -73,7 +73,7 @@ func (c *Controller) remove(ctx context.Context, subjects, witnesses []*subject)
 func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, second time.Time) []*subject {
 	var missing []*subject
 	for _, s := range batch {
-		state, err := c.provider.Look(ctx, s.node, second)
+		state, err := c.provider.State(ctx, s.node, second)
 		if !c.agreed(s, state, err) {
 			continue
 		}
@@ -87,20 +87,20 @@ func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, secon
 }
 
 // agreed says whether an answer is that the machine is gone. Any other one begins anew.
-func (c *Controller) agreed(s *subject, state cloud.State, err error) bool {
+func (c *Controller) agreed(s *subject, state cloud.MachineState, err error) bool {
 	switch {
-	case errors.Is(err, cloud.ErrElsewhere):
+	case errors.Is(err, cloud.ErrOtherNetwork):
 		c.block(s, blockedContradicted, fmt.Sprintf("its machine exists, but not in the configured VPC: %v", err))
 	case err != nil:
 		c.block(s, blockedNoAnswer, fmt.Sprintf("the cloud did not answer the second request: %v", err))
-	case state != cloud.Gone:
+	case state != cloud.MachineGone:
 		c.block(s, blockedContradicted, fmt.Sprintf("its machine was missing from the list, but a second request shows that it is %s", state))
 	}
-	return err == nil && state == cloud.Gone
+	return err == nil && state == cloud.MachineGone
 }
 
 // ask asks for the Node's machine by its identity.
-func (c *Controller) ask(ctx context.Context, node *corev1.Node) (cloud.State, error) {
+func (c *Controller) ask(ctx context.Context, node *corev1.Node) (cloud.MachineState, error) {
 	state, err := c.provider.Confirm(ctx, node)
 	c.metrics.asked(state, err)
 	return state, err
@@ -124,7 +124,7 @@ func (c *Controller) removeAll(ctx context.Context, batch []*subject, proven tim
 func (c *Controller) conclude(ctx context.Context, s *subject) error {
 	state, err := c.ask(ctx, s.node)
 	away := s.history.away
-	s.history.away = errors.Is(err, cloud.ErrElsewhere) // block remembers it
+	s.history.away = errors.Is(err, cloud.ErrOtherNetwork) // block remembers it
 	if !c.agreed(s, state, err) {
 		return nil
 	}

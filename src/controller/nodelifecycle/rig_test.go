@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 
-	cloud "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
@@ -27,9 +27,9 @@ import (
 type rig struct {
 	*testing.T
 	fakeCloud  *fakeCloud
-	provider   cloud.Provider // the fake cloud, unless a test has another one
+	provider   cloud.Machines // the fake cloud, unless a test has another one
 	cluster    *cluster.Cluster
-	behaviour  cloud.Behaviour
+	behaviour  cloud.MachineBehaviour
 	process    *workerpooltest.Process
 	controller *Controller
 	made       int
@@ -49,7 +49,7 @@ func inBubble(t *testing.T, names []string, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, fakeCloud: newFakeCloud(), cluster: cluster.New(), process: workerpooltest.New(t),
-			behaviour: cloud.Behaviour{Domain: "example.com", Lists: true, GracePeriod: grace, MaxRemovals: 20, RemovalWindow: 10 * time.Minute}}
+			behaviour: cloud.MachineBehaviour{Domain: "example.com", Lists: true, GracePeriod: grace, MaxRemovals: 20, RemovalWindow: 10 * time.Minute}}
 		r.provider = r.fakeCloud
 		for _, name := range names {
 			r.join(name)
@@ -108,7 +108,7 @@ func fakeNode(name string) *corev1.Node {
 // join starts a machine, whose Node is ready.
 func (r *rig) join(name string) {
 	r.Helper()
-	r.fakeCloud.machine(name, cloud.Running)
+	r.fakeCloud.machine(name, cloud.MachineRunning)
 	r.register(fakeNode(name))
 }
 
@@ -155,7 +155,7 @@ func (r *rig) silentLimit(names ...string) {
 func (r *rig) lose(names ...string) {
 	r.Helper()
 	for _, name := range names {
-		r.fakeCloud.machine(name, cloud.Gone)
+		r.fakeCloud.machine(name, cloud.MachineGone)
 	}
 	r.silentLimit(names...)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // additions gives Nodes the routes they lack, and says on each how it is.
@@ -143,7 +145,7 @@ func (c *Controller) addition(ctx context.Context, o operation, result *outcome)
 		case o.verb == change:
 			return c.provider.Change(context.WithoutCancel(ctx), o.table.ID, o.found, o.route)
 		case result.isFull(o.table.ID):
-			return &Problem{Reason: QuotaExceeded, Exhausted: true, Err: errFull}
+			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: errFull}
 		}
 		return c.provider.Create(context.WithoutCancel(ctx), o.table.ID, o.route)
 	})
@@ -170,7 +172,7 @@ var errFull = errors.New("the cloud has just refused another route, because the 
 
 func noticeOf(o operation, err error) notice {
 	reason := reasonFailed
-	if problem, told := errors.AsType[*Problem](err); told {
+	if problem, told := errors.AsType[*cloud.RouteProblem](err); told {
 		reason = cmp.Or(problem.Reason, reason)
 	}
 	return notice{reason, fmt.Sprintf("Could not create the route to %s via %s in route table %s: %v. It is retried automatically.", o.route.Destination, o.route.Gateway, o.table.Name, err)}

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // library is a cloud that has no more than k8s.io/cloud-provider asks for.
@@ -96,10 +98,10 @@ func TestWhatAnyCloudCannot(t *testing.T) {
 	if err := c.Replace(t.Context(), "", nil, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("replacing all routes of any cloud: %v", err)
 	}
-	if err := c.Delete(t.Context(), "", Found{}); err == nil {
+	if err := c.Delete(t.Context(), "", cloud.ActualRoute{}); err == nil {
 		t.Error("a route that was never listed is deleted")
 	}
-	if _, err := (classic{&library{failed: errors.New("away")}, "k1"}).Look(t.Context(), Cluster{}, 0); err == nil {
+	if _, err := (classic{&library{failed: errors.New("away")}, "k1"}).List(t.Context(), cloud.PodNetwork{}, 0); err == nil {
 		t.Error("a list that failed is an answer")
 	}
 }

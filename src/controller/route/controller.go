@@ -1,3 +1,13 @@
+// Package route gives the pods of each Node a route in the network of the cloud, so that no overlay network is needed. It stands in for
+// the route controller of k8s.io/cloud-provider, under the same name, flags, event reasons and metrics, for any cloud with routes.
+//
+// What routes there should be is a pure function of the Nodes: each network in spec.podCIDRs leads to an address of its Node of the same
+// family. One pass compares that with the routes that the cloud has, and applies the difference, additions before removals:
+//
+//	Node changes ─► queue ─► Routes.List ─► plan ─► create, change ─► conditions and events of Nodes ─► remove
+//	every drift period ─┘
+//
+// A route is removed only if it is certainly this cluster's: see knowledge. Where nothing differs, nothing is written.
 package route
 
 import (
@@ -17,6 +27,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
@@ -42,7 +53,7 @@ const (
 
 // Options are what a Controller is made from.
 type Options struct {
-	Provider Provider
+	Provider cloud.Routes
 	Client   kubernetes.Interface
 	Nodes    coreinformers.NodeInformer
 	// CIDRs are the networks of all pods: one, or one of each family.
@@ -60,7 +71,7 @@ type Options struct {
 
 // Controller keeps the routes to the pods of Nodes as they should be.
 type Controller struct {
-	provider Provider
+	provider cloud.Routes
 	client   kubernetes.Interface
 	nodes    corelisters.NodeLister
 	cidrs    []netip.Prefix

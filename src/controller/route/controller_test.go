@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
@@ -336,10 +337,10 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%d writes with room for 1", tries)
 		}
 		told := r.told()
-		wantIs(r, "events about the quota", strings.Count(told, QuotaExceeded), event.Burst)
+		wantIs(r, "events about the quota", strings.Count(told, cloud.RouteQuotaExceeded), event.Burst)
 		<-time.After(time.Minute)
 		// 29 do not fit at first, and 28 when the old one is gone: whose turn it is then may have been told already, or not.
-		later := strings.Count(r.told(), QuotaExceeded)
+		later := strings.Count(r.told(), cloud.RouteQuotaExceeded)
 		wantIs(r, "all others are told a minute later", later == 28-event.Burst || later == 29-event.Burst, true)
 		wantIs(r, "routes that fit", len(strings.Split(r.has(), ",")), 2)
 		wantIs(r, "left over", strings.Contains(r.has(), "10.244.1.0/24"), false)
@@ -352,14 +353,14 @@ func TestQuota(t *testing.T) {
 // TestTables: each that is used has all routes; one that is not used any more gets no more, and loses those of each Node that goes.
 func TestTables(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.tables = append(r.cloud.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
+		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		wantIs(r, "routes", r.has(), "main 10.244.1.0/24 by 10.0.0.1, side 10.244.1.0/24 by 10.0.0.1")
 		r.wrote()
 		r.cloud.set(func(p *plain) {
 			p.tables[0].Used = false
-			p.tables = append(p.tables, &plainTable{Table: Table{ID: "third", Name: "third", Used: true}})
+			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "third", Name: "third", Used: true}})
 			p.refused = errors.New("not today")
 		})
 		r.later()
@@ -381,7 +382,7 @@ func TestOneMoreTableThatRefuses(t *testing.T) {
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
 		r.start()
 		r.cloud.set(func(p *plain) {
-			p.tables = append(p.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
+			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})
 			p.refused = errors.New("not today")
 		})
 		r.cloud.byHand("side", "10.244.1.128/25", "10.0.0.77")
@@ -416,7 +417,7 @@ func TestTablesThatAreNotShown(t *testing.T) {
 // TestTablesThatAreNotUsed are told to the Nodes whose traffic goes by them, also to those without networks of their own.
 func TestTablesThatAreNotUsed(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.cloud.tables = append(r.cloud.tables, &plainTable{Table: Table{ID: "side", Name: "side", Nodes: []string{"a", "control"}}})
+		r.cloud.tables = append(r.cloud.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Nodes: []string{"a", "control"}}})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("control", "10.0.0.9"))
 		r.start()
 		r.later()
@@ -434,7 +435,7 @@ func TestNothingIsTakenAwayByAnAgedCopy(t *testing.T) {
 		r.wrote()
 		r.cloud.set(func(p *plain) {
 			p.lists = 0
-			p.aged = []Table{{ID: "main", Name: "main", Used: true, Routes: routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.2.0/24 by 10.0.0.2", "10.244.7.0/24 by 10.0.0.1")}}
+			p.aged = []cloud.RouteTable{{ID: "main", Name: "main", Used: true, Routes: routesOf("10.244.1.0/24 by 10.0.0.2", "10.244.2.0/24 by 10.0.0.2", "10.244.7.0/24 by 10.0.0.1")}}
 		})
 		r.join(node("c", "10.0.0.3", "10.244.3.0/24"))
 		r.settle()
@@ -538,11 +539,11 @@ type driftless struct {
 	ages []time.Duration
 }
 
-func (*driftless) Behaviour() Behaviour { return Behaviour{} }
+func (*driftless) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviour{} }
 
-func (d *driftless) Look(ctx context.Context, cluster Cluster, maxAge time.Duration) (View, error) {
+func (d *driftless) List(ctx context.Context, cluster cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
 	d.ages = append(d.ages, maxAge)
-	return d.plain.Look(ctx, cluster, maxAge)
+	return d.plain.List(ctx, cluster, maxAge)
 }
 
 // TestNoDriftPeriod: what Nodes are compared with is an hour old at most, and nobody looks by himself.

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // gates keep writes from tables that refuse all of them: a token without the right to write refuses each, a cloud that is away answers none,
@@ -91,7 +93,7 @@ func (g *gates) note(d door, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	one, other := g.of(d), g.of(d.other())
-	problem, told := errors.AsType[*Problem](err)
+	problem, told := errors.AsType[*cloud.RouteProblem](err)
 	switch {
 	case err == nil:
 		one.failures = 0
@@ -99,10 +101,10 @@ func (g *gates) note(d door, err error) {
 		if other.failures < patience { // then it is shut, if at all, because the table refused everything
 			g.open(d.other())
 		}
-	case told && problem.Closed:
+	case told && problem.ReadOnly:
 		g.close(d, err)
 		g.close(d.other(), err)
-	case !told || !problem.Exhausted:
+	case !told || !problem.TableFull:
 		if one.failures++; one.failures >= patience {
 			g.close(d, err)
 		}

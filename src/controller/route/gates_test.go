@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
@@ -15,7 +16,7 @@ import (
 // refuses everything is asked a few times more.
 func TestTableThatRefusesEverything(t *testing.T) {
 	t.Run("and says so", func(t *testing.T) {
-		refusesEverything(t, &Problem{Closed: true, Err: errors.New("not permitted")}, parallel+8, 14)
+		refusesEverything(t, &cloud.RouteProblem{ReadOnly: true, Err: errors.New("not permitted")}, parallel+8, 14)
 	})
 	t.Run("one by one", func(t *testing.T) { refusesEverything(t, errors.New("no such table"), patience+parallel+2*8, 2*14) })
 }
@@ -91,7 +92,7 @@ func TestRefusedRoutesAreNoReasonToKeepOthers(t *testing.T) {
 func TestOtherTables(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.set(func(p *plain) {
-			p.tables = append(p.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
+			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})
 			p.closed = "main"
 		})
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
@@ -102,7 +103,7 @@ func TestOtherTables(t *testing.T) {
 
 // TestWhatWaitsIsNotLookedFor: a removal or change that is refused makes no pass look anew until it is tried again.
 func TestWhatWaitsIsNotLookedFor(t *testing.T) {
-	for name, refusal := range map[string]error{"one": errors.New("not this one"), "all": &Problem{Closed: true, Err: errors.New("not permitted")}} {
+	for name, refusal := range map[string]error{"one": errors.New("not this one"), "all": &cloud.RouteProblem{ReadOnly: true, Err: errors.New("not permitted")}} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
 				r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestLibrary: the provider in it is found, and nobody else can do anything by it.
 func TestLibrary(t *testing.T) {
 	provider := newPlain()
 	library := NewLibrary(provider)
-	if found := ProviderOf(library, "k1"); found != Provider(provider) {
+	if found := ProviderOf(library, "k1"); found != cloud.Routes(provider) {
 		t.Errorf("found %v, not the provider in it", found)
 	}
 	_, listed := library.ListRoutes(t.Context(), "k1")

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
@@ -101,13 +102,13 @@ func (m *memory) known() map[pair]bool {
 
 // keep makes these the routes that are known. What fails to be removed stays known, but not what is this cluster's only because nobody is
 // where it leads to: somebody may come. Nothing is learnt of tables that the look did not show.
-func (m *memory) keep(tables []Table, p plan) {
+func (m *memory) keep(tables []cloud.RouteTable, p plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.owned
 	m.owned = maps.Clone(p.owned)
 	for route := range before {
-		if !slices.ContainsFunc(tables, func(t Table) bool { return t.ID == route.table }) {
+		if !slices.ContainsFunc(tables, func(t cloud.RouteTable) bool { return t.ID == route.table }) {
 			m.owned[route] = true
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // others are the networks of Nodes that take no part: hybrid ones, and those whose owners asked for that. Somebody else routes to them.
@@ -16,7 +18,7 @@ type others struct {
 }
 
 // othersOf are the networks of those of the Nodes that are no members.
-func othersOf(nodes []*corev1.Node, members map[string]Member) others {
+func othersOf(nodes []*corev1.Node, members map[string]cloud.RouteMember) others {
 	var all []netip.Prefix
 	for _, node := range nodes {
 		if _, member := members[node.Name]; !member {

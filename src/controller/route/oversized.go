@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // before is in how many of the tables that are used a network that is too large has a route to its Node nevertheless, from when it was not.
@@ -19,7 +21,7 @@ func (d demand) before() *before {
 }
 
 // look counts in one more table, in which they lead where they should.
-func (b *before) look(p *plan, table Table, present map[netip.Prefix][]Found) {
+func (b *before) look(p *plan, table cloud.RouteTable, present map[netip.Prefix][]cloud.ActualRoute) {
 	if !table.Used {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
@@ -78,7 +79,7 @@ func TestTooLargeAndOneMoreTable(t *testing.T) {
 		r.join(node("a", "10.0.0.1", "10.244.0.0/17"), node("same", "10.0.0.2", "10.244.0.0/17"), node("c", "10.0.0.3", "10.244.200.0/24"))
 		r.start()
 		r.cloud.set(func(p *plain) {
-			p.tables = append(p.tables, &plainTable{Table: Table{ID: "side", Name: "side", Used: true}})
+			p.tables = append(p.tables, &plainTable{RouteTable: cloud.RouteTable{ID: "side", Name: "side", Used: true}})
 		})
 		r.join(node("d", "10.0.1.3", "10.244.201.0/24"))
 		<-time.After(time.Hour)

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // parallel is how many routes are written at a time.
@@ -55,12 +57,12 @@ func (o *outcome) lacks() {
 func (o *outcome) wrote(v verb, table string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	problem, told := errors.AsType[*Problem](err)
+	problem, told := errors.AsType[*cloud.RouteProblem](err)
 	switch {
 	case err == nil:
 		o.changed = true
 		o.done[v]++
-	case told && problem.Exhausted:
+	case told && problem.TableFull:
 		o.failed, o.full[table] = true, true
 	default:
 		o.failed = true
@@ -81,7 +83,7 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 		return result, fmt.Errorf("listing nodes: %w", err)
 	}
 	candidates := slices.DeleteFunc(slices.Clone(nodes), c.excludes)
-	var members []Member
+	var members []cloud.RouteMember
 	meanwhile := func() { c.sayWaiting(ctx, c.silent(nil), result) }
 	whenSlow(func() { members, err = c.provider.Members(ctx, candidates) }, meanwhile)
 	concerned := nodesOf(members)
@@ -89,10 +91,10 @@ func (c *Controller) pass(ctx context.Context, trigger string) (*outcome, error)
 		c.tellUnknown(ctx, concerned, err, result)
 		return result, err
 	}
-	cluster := Cluster{CIDRs: c.cidrs, Members: members}
+	cluster := cloud.PodNetwork{CIDRs: c.cidrs, Members: members}
 	d := demandOf(cluster, nodes, c.shortest)
 	var p plan
-	var tables []Table
+	var tables []cloud.RouteTable
 	whenSlow(func() { p, tables, err = c.compare(ctx, cluster, d, trigger) }, meanwhile)
 	if err != nil {
 		c.tellUnknown(ctx, concerned, err, result)
@@ -124,7 +126,7 @@ func uidsOf(nodes []*corev1.Node) map[types.UID]bool {
 
 // compare looks at the cloud and plans. What is known from before is enough to add to it; whatever takes something away is planned by a
 // new look.
-func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, trigger string) (plan, []Table, error) {
+func (c *Controller) compare(ctx context.Context, cluster cloud.PodNetwork, d demand, trigger string) (plan, []cloud.RouteTable, error) {
 	if trigger != periodic {
 		if p, tables, err := c.look(ctx, cluster, d, trigger, c.lookPeriod()); err != nil || !p.removesOrChanges() {
 			return p, tables, err
@@ -133,15 +135,15 @@ func (c *Controller) compare(ctx context.Context, cluster Cluster, d demand, tri
 	return c.look(ctx, cluster, d, trigger, 0)
 }
 
-func (c *Controller) look(ctx context.Context, cluster Cluster, d demand, trigger string, age time.Duration) (plan, []Table, error) {
-	view, err := c.provider.Look(ctx, cluster, age)
+func (c *Controller) look(ctx context.Context, cluster cloud.PodNetwork, d demand, trigger string, age time.Duration) (plan, []cloud.RouteTable, error) {
+	view, err := c.provider.List(ctx, cluster, age)
 	if err != nil {
 		return plan{}, nil, err
 	}
 	tables := view.Tables
-	served := slices.ContainsFunc(tables, func(t Table) bool { return t.Used })
+	served := slices.ContainsFunc(tables, func(t cloud.RouteTable) bool { return t.Used })
 	if wanted := slices.ContainsFunc(d.wants, func(w want) bool { return len(w.gateways) > 0 }); wanted && !served {
-		return plan{}, nil, view.noTable()
+		return plan{}, nil, noTable(view)
 	}
 	k := knowledge{cidrs: cluster.CIDRs, addresses: d.addresses, owned: c.memory.known(), claims: d.claims, others: d.others}
 	p := planOf(view, d, k)
@@ -161,9 +163,9 @@ func (c *Controller) look(ctx context.Context, cluster Cluster, d demand, trigge
 var errNoTable = errors.New("the cloud shows no route table that the routes of Nodes could be in")
 
 // noTable is errNoTable, with what is known of the reason.
-func (v View) noTable() error {
-	for _, node := range slices.Sorted(maps.Keys(v.Unserved)) {
-		return fmt.Errorf("%w, node %s for example: %s", errNoTable, node, v.Unserved[node])
+func noTable(v cloud.RouteTables) error {
+	for _, node := range slices.Sorted(maps.Keys(v.UnknownTables)) {
+		return fmt.Errorf("%w, node %s for example: %s", errNoTable, node, v.UnknownTables[node])
 	}
 	return errNoTable
 }
@@ -177,7 +179,7 @@ func (c *Controller) lookPeriod() time.Duration { return cmp.Or(max(c.period, 0)
 // doubt asks whether somebody is where strangers' routes lead to, and returns those that lead to nobody by this and an earlier look. Only
 // routes that members could have left are doubted, by their size and place: a larger one leads to an appliance, or to an address that moves.
 // No answer is none: nothing is removed because of it, and everything else goes on.
-func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, d demand) map[pair]bool {
+func (c *Controller) doubt(ctx context.Context, cluster cloud.PodNetwork, p plan, d demand) map[pair]bool {
 	left := func(s pair) bool { return d.claims.alike(s.destination) && !d.others.overlap(s.destination) }
 	doubted := slices.DeleteFunc(slices.Clone(p.strangers), func(s pair) bool { return !left(s) })
 	addresses := gatewaysOf(doubted)
@@ -186,7 +188,7 @@ func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, d deman
 		c.tellUnlisted(nil, nil)
 		return nil
 	}
-	vacant, err := c.provider.Vacant(ctx, cluster, addresses)
+	vacant, err := c.provider.FreeAddresses(ctx, cluster, addresses)
 	c.tellUnlisted(cluster.Members, err)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "It is not known which machines have the addresses that unmanaged routes lead to; these routes do not change until the next check for drift")
@@ -199,7 +201,7 @@ func (c *Controller) doubt(ctx context.Context, cluster Cluster, p plan, d deman
 
 // replaceAll writes exclusive tables that need more than one write as a whole. What was planned for them is done then: a list that is behind
 // shows none of it, and is not asked.
-func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p *plan, result *outcome) {
+func (c *Controller) replaceAll(ctx context.Context, tables []cloud.RouteTable, d demand, p *plan, result *outcome) {
 	for _, table := range tables {
 		key := pair{table: table.ID}
 		if !table.Exclusive || !table.Used || p.writes(table.ID) < 2 || c.memory.wait(key) > 0 {
@@ -224,19 +226,19 @@ func (c *Controller) replaceAll(ctx context.Context, tables []Table, d demand, p
 
 // routes are all that a table should have inside the cluster's networks. Where a Node has no address now, or is only joining, what is there
 // stays.
-func (d demand) routes(table Table) []Route {
-	var routes []Route
+func (d demand) routes(table cloud.RouteTable) []cloud.Route {
+	var routes []cloud.Route
 	served := map[netip.Prefix]bool{}
 	for _, w := range d.wants {
 		served[w.destination] = true
 	}
 	for _, f := range table.Routes {
 		if d.destinations[f.Destination] && !served[f.Destination] && f.Gateway.IsValid() {
-			routes = append(routes, Route{Destination: f.Destination, Gateway: f.Gateway})
+			routes = append(routes, cloud.Route{Destination: f.Destination, Gateway: f.Gateway})
 		}
 	}
 	for _, w := range d.wants {
-		present := slices.IndexFunc(table.Routes, func(f Found) bool { return f.Destination == w.destination && f.Gateway.IsValid() })
+		present := slices.IndexFunc(table.Routes, func(f cloud.ActualRoute) bool { return f.Destination == w.destination && f.Gateway.IsValid() })
 		route := w.route()
 		if present >= 0 && (len(w.gateways) == 0 || slices.Contains(w.gateways, table.Routes[present].Gateway)) {
 			route.Gateway = table.Routes[present].Gateway

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // pair is a route as it is remembered.
@@ -31,15 +33,15 @@ type knowledge struct {
 }
 
 // owns says whether a route may be changed and removed.
-func (k knowledge) owns(t Table, f Found) bool {
-	vacant := Inside(f.Destination, k.cidrs) && k.vacant[pair{t.ID, f.Destination, f.Gateway}]
+func (k knowledge) owns(t cloud.RouteTable, f cloud.ActualRoute) bool {
+	vacant := cloud.Inside(f.Destination, k.cidrs) && k.vacant[pair{t.ID, f.Destination, f.Gateway}]
 	return k.sure(t, f) || vacant && !k.others.overlap(f.Destination)
 }
 
 // sure is owns without what has to be asked again each time: whether anybody is where the route leads to.
-func (k knowledge) sure(t Table, f Found) bool {
+func (k knowledge) sure(t cloud.RouteTable, f cloud.ActualRoute) bool {
 	leadsToNode := k.addresses[f.Gateway] && !k.conceded(f.Destination)
-	return Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || leadsToNode || k.owned[pair{t.ID, f.Destination, f.Gateway}])
+	return cloud.Inside(f.Destination, k.cidrs) && (f.Managed || t.Exclusive || leadsToNode || k.owned[pair{t.ID, f.Destination, f.Gateway}])
 }
 
 // conceded says whether others have some of a network. What an older member has is its own all the same.
@@ -65,9 +67,9 @@ const (
 // operation is one write.
 type operation struct {
 	verb  verb
-	table Table
-	found Found // what is changed or removed
-	route Route // what there is afterwards; not for removals
+	table cloud.RouteTable
+	found cloud.ActualRoute // what is changed or removed
+	route cloud.Route       // what there is afterwards; not for removals
 	// doubted says of a removal that the route is this cluster's only because nobody is where it leads to.
 	doubted bool
 	// rest is how long it waits after a failure, and why what its Node is told meanwhile: it is not done in the pass that it is planned for.
@@ -115,19 +117,19 @@ type conflict struct {
 }
 
 // planOf compares.
-func planOf(view View, d demand, k knowledge) plan {
+func planOf(view cloud.RouteTables, d demand, k knowledge) plan {
 	p := plan{
-		unserved:  view.Unserved,
+		unserved:  view.UnknownTables,
 		additions: map[string][]operation{}, conflicts: map[string][]conflict{}, warnings: map[string][]notice{}, owned: map[pair]bool{},
 		right: map[netip.Prefix][]string{},
 	}
 	wanted := d.wanted()
 	old := d.before()
 	for _, table := range view.Tables {
-		present := map[netip.Prefix][]Found{}
+		present := map[netip.Prefix][]cloud.ActualRoute{}
 		for _, f := range table.Routes {
 			present[f.Destination] = append(present[f.Destination], f)
-			if Inside(f.Destination, k.cidrs) && !k.owns(table, f) && !wanted[f.Destination].leads(f) {
+			if cloud.Inside(f.Destination, k.cidrs) && !k.owns(table, f) && !wanted[f.Destination].leads(f) {
 				p.strangers = append(p.strangers, pair{table.ID, f.Destination, f.Gateway})
 				p.inside(table, f, d)
 			}
@@ -150,7 +152,7 @@ func planOf(view View, d demand, k knowledge) plan {
 }
 
 // inside tells of somebody else's route to a part of a Node's network, which wins over the Node's own.
-func (p *plan) inside(table Table, f Found, d demand) {
+func (p *plan) inside(table cloud.RouteTable, f cloud.ActualRoute, d demand) {
 	node, whole, owned := d.claims.owner(f.Destination)
 	if !table.Used || !owned || whole == f.Destination {
 		return
@@ -159,7 +161,7 @@ func (p *plan) inside(table Table, f Found, d demand) {
 }
 
 // bypass tells Nodes whose traffic goes by a table that is not used.
-func (p *plan) bypass(table Table) {
+func (p *plan) bypass(table cloud.RouteTable) {
 	if table.Used {
 		return
 	}
@@ -170,7 +172,7 @@ func (p *plan) bypass(table Table) {
 	}
 }
 
-func (p *plan) conflict(node string, table Table, destination netip.Prefix, has string) {
+func (p *plan) conflict(node string, table cloud.RouteTable, destination netip.Prefix, has string) {
 	p.conflicts[node] = append(p.conflicts[node], conflict{table: table.ID, destination: destination, notice: notice{reasonConflict, fmt.Sprintf(
 		"Route table %s %s, which does not belong to a node of this cluster. It is not changed. Delete it, even if it is an older route of this Node, or give the pods of this Node another network.", table.Name, has)}})
 }
@@ -191,13 +193,13 @@ type kept struct {
 
 // serve plans what a Node wants in a table where routes of the destination are present already. It returns which of them stays or is
 // changed. One that leads where it should is as good as the cluster's own, whoever made it.
-func (p *plan) serve(table Table, w want, present []Found, k knowledge) (stays int) {
+func (p *plan) serve(table cloud.RouteTable, w want, present []cloud.ActualRoute, k knowledge) (stays int) {
 	if len(w.gateways) == 0 {
 		return none
 	}
-	ours := slices.IndexFunc(present, func(f Found) bool { return k.owns(table, f) })
+	ours := slices.IndexFunc(present, func(f cloud.ActualRoute) bool { return k.owns(table, f) })
 	stays = slices.IndexFunc(present, w.leads)
-	foreign := slices.IndexFunc(present, func(f Found) bool { return !k.owns(table, f) && !w.leads(f) })
+	foreign := slices.IndexFunc(present, func(f cloud.ActualRoute) bool { return !k.owns(table, f) && !w.leads(f) })
 	if foreign >= 0 {
 		p.conflict(w.node.Name, table, w.destination, fmt.Sprintf("has a route to %s that leads to %s", w.destination, target(present[foreign])))
 	}
@@ -220,7 +222,7 @@ func (p *plan) add(w want, o operation) {
 // clear plans the removal of this cluster's routes that nobody wants. Where a Node wants the destination and has no address to lead to,
 // nothing is removed: it may get its address back. In a table that is not used what leads to the networks of Nodes stays until they go:
 // others may reach pods by it. Of two routes that both lead where they should neither goes: one of them may be of an old list, and gone.
-func (p *plan) clear(table Table, staying map[netip.Prefix]kept, d demand, k knowledge) {
+func (p *plan) clear(table cloud.RouteTable, staying map[netip.Prefix]kept, d demand, k knowledge) {
 	seen := map[netip.Prefix]int{}
 	for _, f := range table.Routes {
 		index := seen[f.Destination]
@@ -243,7 +245,7 @@ func (p *plan) clear(table Table, staying map[netip.Prefix]kept, d demand, k kno
 	}
 }
 
-func target(f Found) string {
+func target(f cloud.ActualRoute) string {
 	if f.Gateway.IsValid() {
 		return f.Gateway.String()
 	}
@@ -273,7 +275,7 @@ func (p plan) removesOrChanges() bool {
 }
 
 // replaced takes it as done that these are all routes of a table inside the cluster's networks.
-func (p *plan) replaced(table string, routes []Route) {
+func (p *plan) replaced(table string, routes []cloud.Route) {
 	there := func(o operation) bool { return o.table.ID == table }
 	for node, operations := range p.additions {
 		p.additions[node] = slices.DeleteFunc(operations, there)

@@ -10,15 +10,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
 // routesOf reads routes: "10.244.1.0/24 by 10.0.0.1". Without "by" it leads to no address.
-func routesOf(texts ...string) []Found {
-	var routes []Found
+func routesOf(texts ...string) []cloud.ActualRoute {
+	var routes []cloud.ActualRoute
 	for i, text := range texts {
 		destination, gateway, led := strings.Cut(text, " by ")
-		f := Found{Destination: netip.MustParsePrefix(destination), Handle: i}
+		f := cloud.ActualRoute{Destination: netip.MustParsePrefix(destination), Handle: i}
 		if led {
 			f.Gateway = netip.MustParseAddr(gateway)
 		}
@@ -52,7 +53,7 @@ func TestPlan(t *testing.T) {
 	old.Spec.PodCIDR = "10.244.9.0/24"
 	tests := map[string]struct {
 		nodes  []*corev1.Node
-		routes []Found
+		routes []cloud.ActualRoute
 		unused bool
 		want   string
 	}{
@@ -81,10 +82,10 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			cluster := Cluster{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
+			cluster := cloud.PodNetwork{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}, Members: membersOf(tt.nodes)}
 			d := demandOf(cluster, tt.nodes, nodeipam.Masks{})
-			tables := []Table{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
-			if got := planOf(View{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {
+			tables := []cloud.RouteTable{{ID: "main", Name: "main", Used: !tt.unused, Routes: tt.routes}}
+			if got := planOf(cloud.RouteTables{Tables: tables}, d, knowledge{cidrs: cluster.CIDRs, addresses: d.addresses}).shown(); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
 			}
 		})
@@ -103,24 +104,24 @@ func TestOwnership(t *testing.T) {
 	managed.Managed = true
 	tests := map[string]struct {
 		knowledge knowledge
-		table     Table
-		found     Found
+		table     cloud.RouteTable
+		found     cloud.ActualRoute
 		want      bool
 	}{
-		"nothing known":         {knowledge{}, Table{ID: "main"}, inside, false},
-		"to a Node":             {knowledge{addresses: map[netip.Addr]bool{gateway: true}}, Table{ID: "main"}, inside, true},
-		"was ours":              {knowledge{owned: map[pair]bool{key: true}}, Table{ID: "main"}, inside, true},
-		"was ours elsewhere":    {knowledge{owned: map[pair]bool{key: true}}, Table{ID: "side"}, inside, false},
-		"to a Node, for others": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: none, others: theirs}, Table{ID: "main"}, inside, false},
-		"to a Node, older":      {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: older, others: theirs}, Table{ID: "main"}, inside, true},
-		"ours, now for others":  {knowledge{owned: map[pair]bool{key: true}, claims: none, others: theirs}, Table{ID: "main"}, inside, true},
-		"to nobody, for others": {knowledge{vacant: map[pair]bool{key: true}, claims: older, others: theirs}, Table{ID: "main"}, inside, false},
-		"to nobody":             {knowledge{vacant: map[pair]bool{key: true}}, Table{ID: "main"}, inside, true},
-		"exclusive":             {knowledge{}, Table{ID: "main", Exclusive: true}, inside, true},
-		"managed":               {knowledge{}, Table{ID: "main"}, managed, true},
-		"outside, to a Node":    {knowledge{addresses: map[netip.Addr]bool{gateway: true}}, Table{ID: "main"}, outside, false},
-		"outside, exclusive":    {knowledge{}, Table{ID: "main", Exclusive: true}, outside, false},
-		"outside, but was ours": {knowledge{owned: map[pair]bool{{"main", outside.Destination, gateway}: true}}, Table{ID: "main"}, outside, false},
+		"nothing known":         {knowledge{}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node":             {knowledge{addresses: map[netip.Addr]bool{gateway: true}}, cloud.RouteTable{ID: "main"}, inside, true},
+		"was ours":              {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside, true},
+		"was ours elsewhere":    {knowledge{owned: map[pair]bool{key: true}}, cloud.RouteTable{ID: "side"}, inside, false},
+		"to a Node, for others": {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: none, others: theirs}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to a Node, older":      {knowledge{addresses: map[netip.Addr]bool{gateway: true}, claims: older, others: theirs}, cloud.RouteTable{ID: "main"}, inside, true},
+		"ours, now for others":  {knowledge{owned: map[pair]bool{key: true}, claims: none, others: theirs}, cloud.RouteTable{ID: "main"}, inside, true},
+		"to nobody, for others": {knowledge{vacant: map[pair]bool{key: true}, claims: older, others: theirs}, cloud.RouteTable{ID: "main"}, inside, false},
+		"to nobody":             {knowledge{vacant: map[pair]bool{key: true}}, cloud.RouteTable{ID: "main"}, inside, true},
+		"exclusive":             {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
+		"managed":               {knowledge{}, cloud.RouteTable{ID: "main"}, managed, true},
+		"outside, to a Node":    {knowledge{addresses: map[netip.Addr]bool{gateway: true}}, cloud.RouteTable{ID: "main"}, outside, false},
+		"outside, exclusive":    {knowledge{}, cloud.RouteTable{ID: "main", Exclusive: true}, outside, false},
+		"outside, but was ours": {knowledge{owned: map[pair]bool{{"main", outside.Destination, gateway}: true}}, cloud.RouteTable{ID: "main"}, outside, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestReplacementKeepsWhoJoins(t *testing.T) {
 	joining, nobody := netip.MustParsePrefix("10.244.1.0/24"), netip.MustParsePrefix("10.244.2.0/24")
 	gateway := netip.MustParseAddr("10.0.0.1")
 	d := demand{destinations: map[netip.Prefix]bool{joining: true}}
-	table := Table{Routes: []Found{{Destination: joining, Gateway: gateway}, {Destination: nobody, Gateway: gateway}}}
+	table := cloud.RouteTable{Routes: []cloud.ActualRoute{{Destination: joining, Gateway: gateway}, {Destination: nobody, Gateway: gateway}}}
 	if got := d.routes(table); len(got) != 1 || got[0].Destination != joining || got[0].Gateway != gateway {
 		t.Errorf("routes %v, want that of the Node that joins", got)
 	}

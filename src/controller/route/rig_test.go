@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
@@ -35,7 +36,7 @@ type plain struct {
 	made                       int
 	looks, lists               int
 	writes                     []string
-	aged                       []Table // what a look shows that need not be new; nil: what there is
+	aged                       []cloud.RouteTable // what a look shows that need not be new; nil: what there is
 	replaceRefused             error
 	cursed                     string                        // the destination of a route that fails as if all did
 	closed                     string                        // a table that refuses all
@@ -60,35 +61,37 @@ func (p *plain) counted(what func(*plain) int) int {
 }
 
 type plainTable struct {
-	Table
+	cloud.RouteTable
 	hidden map[netip.Prefix]bool // by a list that is behind
 }
 
 func newPlain() *plain {
-	return &plain{tables: []*plainTable{{Table: Table{ID: "main", Name: "main", Used: true}}}, living: map[netip.Addr]bool{}}
+	return &plain{tables: []*plainTable{{RouteTable: cloud.RouteTable{ID: "main", Name: "main", Used: true}}}, living: map[netip.Addr]bool{}}
 }
 
-func (p *plain) Behaviour() Behaviour { return Behaviour{DriftPeriod: driftPeriod} }
+func (p *plain) Behaviour() cloud.RouteBehaviour {
+	return cloud.RouteBehaviour{DriftPeriod: driftPeriod}
+}
 
-func (p *plain) Takes(n *corev1.Node) bool { return !strings.HasPrefix(n.Spec.ProviderID, "aws://") }
+func (p *plain) Owns(n *corev1.Node) bool { return !strings.HasPrefix(n.Spec.ProviderID, "aws://") }
 
 // Members are all Nodes but those of another cloud.
-func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]Member, error) {
+func (p *plain) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	p.mu.Lock()
 	pause, unshown, posing := p.placing, p.unshown, p.posing
 	p.mu.Unlock()
 	<-time.After(pause)
-	members := membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return !p.Takes(n) }))
+	members := membersOf(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return !p.Owns(n) }))
 	for at, member := range members {
 		members[at].Confirmed = member.Node.Name != posing
 		if unshown[member.Node.Name] {
-			members[at] = Member{Node: member.Node}
+			members[at] = cloud.RouteMember{Node: member.Node}
 		}
 	}
 	return members, nil
 }
 
-func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) (View, error) {
+func (p *plain) List(_ context.Context, _ cloud.PodNetwork, maxAge time.Duration) (cloud.RouteTables, error) {
 	p.mu.Lock()
 	pause := p.looking
 	p.mu.Unlock()
@@ -100,21 +103,21 @@ func (p *plain) Look(_ context.Context, _ Cluster, maxAge time.Duration) (View, 
 		p.lists++
 	}
 	if p.unknown != nil {
-		return View{}, p.unknown
+		return cloud.RouteTables{}, p.unknown
 	}
 	if maxAge > 0 && p.aged != nil {
-		return View{Tables: p.aged, Unserved: p.unserved}, nil
+		return cloud.RouteTables{Tables: p.aged, UnknownTables: p.unserved}, nil
 	}
-	var tables []Table
+	var tables []cloud.RouteTable
 	for _, t := range p.tables {
-		table := t.Table
-		table.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(f Found) bool { return t.hidden[f.Destination] })
+		table := t.RouteTable
+		table.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(f cloud.ActualRoute) bool { return t.hidden[f.Destination] })
 		tables = append(tables, table)
 	}
-	return View{Tables: tables, Unserved: p.unserved}, nil
+	return cloud.RouteTables{Tables: tables, UnknownTables: p.unserved}, nil
 }
 
-func (p *plain) Vacant(_ context.Context, _ Cluster, addresses []netip.Addr) ([]netip.Addr, error) {
+func (p *plain) FreeAddresses(_ context.Context, _ cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return p.living[a] && !p.unseen[a] }), cmp.Or(p.unknown, p.unlisted)
@@ -134,29 +137,29 @@ func (p *plain) write(text string, do func() error) error {
 	return do()
 }
 
-func (p *plain) Create(_ context.Context, table string, r Route) error {
+func (p *plain) Create(_ context.Context, table string, r cloud.Route) error {
 	p.mu.Lock()
 	pause := p.making
 	p.mu.Unlock()
 	<-time.After(pause)
 	return p.write(fmt.Sprintf("create %s %s by %s", table, r.Destination, r.Gateway), func() error {
 		if p.cursed == r.Destination.String() || p.closed == table {
-			return &Problem{Closed: true, Err: errors.New("away")}
+			return &cloud.RouteProblem{ReadOnly: true, Err: errors.New("away")}
 		}
 		if p.bad != nil && p.bad(r.Destination.String()) {
 			return errors.New("no such address")
 		}
 		t := p.table(table)
 		if p.quota > 0 && len(t.Routes) >= p.quota {
-			return &Problem{Reason: QuotaExceeded, Exhausted: true, Err: errors.New("no more routes")}
+			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: errors.New("no more routes")}
 		}
 		p.made++
-		t.Routes = append(t.Routes, Found{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})
+		t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})
 		return nil
 	})
 }
 
-func (p *plain) Change(_ context.Context, table string, from Found, to Route) error {
+func (p *plain) Change(_ context.Context, table string, from cloud.ActualRoute, to cloud.Route) error {
 	return p.write(fmt.Sprintf("change %s %s from %s to %s", table, from.Destination, from.Gateway, to.Gateway), func() error {
 		t := p.table(table)
 		at := slices.Index(t.Routes, from)
@@ -168,24 +171,24 @@ func (p *plain) Change(_ context.Context, table string, from Found, to Route) er
 	})
 }
 
-func (p *plain) Delete(_ context.Context, table string, r Found) error {
+func (p *plain) Delete(_ context.Context, table string, r cloud.ActualRoute) error {
 	return p.write(fmt.Sprintf("delete %s %s by %s", table, r.Destination, target(r)), func() error {
 		t := p.table(table)
-		t.Routes = slices.DeleteFunc(t.Routes, func(f Found) bool { return f == r })
+		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool { return f == r })
 		return nil
 	})
 }
 
-func (p *plain) Replace(_ context.Context, table string, cidrs []netip.Prefix, routes []Route) error {
+func (p *plain) Replace(_ context.Context, table string, cidrs []netip.Prefix, routes []cloud.Route) error {
 	return p.write(fmt.Sprintf("replace %s by %d", table, len(routes)), func() error {
 		if p.replaceRefused != nil {
 			return p.replaceRefused
 		}
 		t := p.table(table)
-		t.Routes = slices.DeleteFunc(t.Routes, func(f Found) bool { return Inside(f.Destination, cidrs) })
+		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool { return cloud.Inside(f.Destination, cidrs) })
 		for _, r := range routes {
 			p.made++
-			t.Routes = append(t.Routes, Found{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})
+			t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway, Handle: p.made})
 		}
 		return nil
 	})
@@ -202,7 +205,7 @@ func (p *plain) set(do func(*plain)) {
 func (p *plain) byHand(table, destination, gateway string) {
 	p.set(func(p *plain) {
 		p.made++
-		f := Found{Destination: netip.MustParsePrefix(destination), Handle: p.made}
+		f := cloud.ActualRoute{Destination: netip.MustParsePrefix(destination), Handle: p.made}
 		if gateway != "" {
 			f.Gateway = netip.MustParseAddr(gateway)
 		}
@@ -215,7 +218,7 @@ func (p *plain) byHand(table, destination, gateway string) {
 func (p *plain) loses(table, destination string) {
 	p.set(func(p *plain) {
 		t := p.table(table)
-		t.Routes = slices.DeleteFunc(t.Routes, func(f Found) bool { return f.Destination.String() == destination })
+		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool { return f.Destination.String() == destination })
 	})
 }
 
@@ -249,7 +252,7 @@ func inRig(t *testing.T, test func(*rig)) {
 // start begins a process, after the one before has ended.
 func (r *rig) start() { r.startWith(r.cloud) }
 
-func (r *rig) startWith(provider Provider) {
+func (r *rig) startWith(provider cloud.Routes) {
 	r.Helper()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
 		r.running, err = New(Options{Provider: provider, Client: r.cluster, Nodes: factory.Core().V1().Nodes(), CIDRs: r.cidrs, Period: r.period, Domain: "k8s.example.com", Shortest: r.shortest, Recorder: r.process.Recorder})
@@ -283,7 +286,7 @@ func (r *rig) join(nodes ...*corev1.Node) {
 			r.Fatal(err)
 		}
 		r.cloud.set(func(p *plain) {
-			for _, address := range Addresses(n) {
+			for _, address := range cloud.InternalAddresses(n) {
 				p.living[address] = true
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
@@ -109,7 +110,7 @@ func (c *Controller) tellUnknown(ctx context.Context, nodes []*corev1.Node, err 
 
 // tellLeftBehind says which routes are going to be removed although nobody knows for certain whose they are. As they have no Node, the
 // oldest one is where people look. It is one event for each table: of many on one Node, most would be dropped.
-func (c *Controller) tellLeftBehind(cluster Cluster, routes []pair) {
+func (c *Controller) tellLeftBehind(cluster cloud.PodNetwork, routes []pair) {
 	if len(cluster.Members) == 0 {
 		return
 	}

@@ -7,21 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
-
-// Unlisted is the error of Provider.Vacant that the list of machines lacks what Nodes have, so that it cannot be complete.
-type Unlisted struct {
-	// Lacks are what of each Node, for people, by the Node's name.
-	Lacks map[string]string
-	Err   error
-}
-
-// Error is that of Err.
-func (u *Unlisted) Error() string { return u.Err.Error() }
-
-// Unwrap returns Err.
-func (u *Unlisted) Unwrap() error { return u.Err }
 
 // hindrance is which Nodes keep what others left behind from being removed. The zero value is that none does.
 type hindrance struct {
@@ -32,15 +20,15 @@ type hindrance struct {
 // tellUnlisted tells Nodes that keep what others left behind from being removed: one with a provider ID that names no machine, or whose machine
 // is gone, does so as long as it is there. A list may be partial for a moment, so that they are told from the second look on. Err is what the
 // look said: another error than that of such Nodes says nothing of them.
-func (c *Controller) tellUnlisted(members []Member, err error) {
-	unlisted, known := errors.AsType[*Unlisted](err)
+func (c *Controller) tellUnlisted(members []cloud.RouteMember, err error) {
+	unlisted, known := errors.AsType[*cloud.IncompleteListError](err)
 	if err != nil && !known {
 		return
 	}
 	since := map[types.UID]time.Time{}
 	for _, member := range members {
 		node := member.Node
-		if unlisted == nil || unlisted.Lacks[node.Name] == "" {
+		if unlisted == nil || unlisted.Missing[node.Name] == "" {
 			continue
 		}
 		first, before := c.hindrance.since[node.UID]
@@ -50,7 +38,7 @@ func (c *Controller) tellUnlisted(members []Member, err error) {
 		}
 		since[node.UID] = first
 		if time.Since(first) >= vacantGrace {
-			c.tellHindrance(node, unlisted.Lacks[node.Name])
+			c.tellHindrance(node, unlisted.Missing[node.Name])
 		}
 	}
 	c.hindrance.since = since

@@ -8,12 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // tellUnrecognised lets Nodes with networks of pods, whose machines the cloud does not show, say that they wait: nobody knows where their
 // routes could lead, and pods would come too early. A machine is most often shown a moment later, so they say so after a while only. It is
 // asked for again, ever more rarely.
-func (c *Controller) tellUnrecognised(ctx context.Context, members []Member, result *outcome) {
+func (c *Controller) tellUnrecognised(ctx context.Context, members []cloud.RouteMember, result *outcome) {
 	var late []*corev1.Node
 	for _, member := range members {
 		node := member.Node
@@ -37,7 +39,7 @@ func (c *Controller) tellUnrecognised(ctx context.Context, members []Member, res
 // contradicts it.
 func (c *Controller) silent(spoken map[types.UID]bool) []*corev1.Node {
 	return slices.DeleteFunc(c.present(), func(node *corev1.Node) bool {
-		return spoken[node.UID] || c.excludes(node) || len(podCIDRs(node)) == 0 || !c.saysNothing(node) || !c.provider.Takes(node)
+		return spoken[node.UID] || c.excludes(node) || len(podCIDRs(node)) == 0 || !c.saysNothing(node) || !c.provider.Owns(node)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 )
 
@@ -79,7 +80,7 @@ func TestNodesInTheWay(t *testing.T) {
 	strange(t, func(r *rig) {
 		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
 		lacks := func(err error) { r.cloud.set(func(p *plain) { p.unlisted = err }) }
-		ofB := &Unlisted{Lacks: map[string]string{"b": "the one"}, Err: errors.New("not complete")}
+		ofB := &cloud.IncompleteListError{Missing: map[string]string{"b": "the one"}, Err: errors.New("not complete")}
 		lacks(ofB)
 		r.end("10.0.0.7")
 		r.later()

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
@@ -21,12 +22,12 @@ type want struct {
 }
 
 // route is what is created for it.
-func (w want) route() Route {
-	return Route{Destination: w.destination, Gateway: first(w.gateways), Node: w.node}
+func (w want) route() cloud.Route {
+	return cloud.Route{Destination: w.destination, Gateway: first(w.gateways), Node: w.node}
 }
 
 // leads says whether a route leads where it should.
-func (w want) leads(f Found) bool { return slices.Contains(w.gateways, f.Gateway) }
+func (w want) leads(f cloud.ActualRoute) bool { return slices.Contains(w.gateways, f.Gateway) }
 
 // wanted are the wants by destination, of which no two are the same.
 func (d demand) wanted() map[netip.Prefix]want {
@@ -51,7 +52,7 @@ const (
 	reasonLarge     = nodeipam.TooLarge
 	reasonRestored  = "RouteRestored" // somebody deleted or changed it
 	reasonUnknown   = "RoutesNotKnown"
-	reasonQuota     = "RouteQuotaExceeded"
+	reasonQuota     = cloud.RouteQuotaExceeded
 	// The Node's subnet uses a table that routes are not made in.
 	reasonOtherTable = "OtherRouteTable"
 	reasonNoTable    = "RouteTableNotFound" // of the Node's own traffic
@@ -77,8 +78,8 @@ type demand struct {
 }
 
 // demandOf is what the members of all Nodes want, of networks that are allowed. Of two Nodes with networks that overlap, the older one has it, whether it takes part or not.
-func demandOf(cluster Cluster, nodes []*corev1.Node, shortest nodeipam.Masks) demand {
-	members := make(map[string]Member, len(cluster.Members))
+func demandOf(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipam.Masks) demand {
+	members := make(map[string]cloud.RouteMember, len(cluster.Members))
 	for _, member := range cluster.Members {
 		members[member.Node.Name] = member
 	}
@@ -113,7 +114,7 @@ func older(a, b *corev1.Node) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-func nodesOf(members []Member) []*corev1.Node {
+func nodesOf(members []cloud.RouteMember) []*corev1.Node {
 	nodes := make([]*corev1.Node, 0, len(members))
 	for _, member := range members {
 		nodes = append(nodes, member.Node)
@@ -122,7 +123,7 @@ func nodesOf(members []Member) []*corev1.Node {
 }
 
 // add is one network of a Node. Of one whose machine nobody knows nothing can be said: what is there stays.
-func (d *demand) add(member Member, text string, cidrs []netip.Prefix, shortest nodeipam.Masks) {
+func (d *demand) add(member cloud.RouteMember, text string, cidrs []netip.Prefix, shortest nodeipam.Masks) {
 	node := member.Node
 	tell := func(reason, format string, values ...any) {
 		d.notices[node.Name] = append(d.notices[node.Name], notice{reason, fmt.Sprintf(format, values...)})
@@ -142,7 +143,7 @@ func (d *demand) add(member Member, text string, cidrs []netip.Prefix, shortest 
 	switch {
 	case len(w.gateways) == 0 && (!member.Known || joining(node)):
 		return
-	case !Inside(destination, cidrs):
+	case !cloud.Inside(destination, cidrs):
 		tell(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not managed. Set --cluster-cidr to the network of all pods.", destination)
 		return
 	case !shortest.Allows(destination):
@@ -181,28 +182,11 @@ func podCIDRs(node *corev1.Node) []string {
 
 // gateways are the addresses of a Node that a route to the destination can lead to.
 func gateways(node *corev1.Node, destination netip.Prefix) []netip.Addr {
-	return ofFamily(Addresses(node), destination)
+	return ofFamily(cloud.InternalAddresses(node), destination)
 }
 
 func ofFamily(addresses []netip.Addr, destination netip.Prefix) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return a.Is4() != destination.Addr().Is4() })
-}
-
-// Addresses are the internal ones that a Node says it has, in its order.
-func Addresses(node *corev1.Node) []netip.Addr {
-	var found []netip.Addr
-	for _, one := range node.Status.Addresses {
-		address, err := netip.ParseAddr(one.Address)
-		if err == nil && one.Type == corev1.NodeInternalIP {
-			found = append(found, address.Unmap())
-		}
-	}
-	return found
-}
-
-// Inside says whether all of a network is in one of the others.
-func Inside(network netip.Prefix, cidrs []netip.Prefix) bool {
-	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool { return c.Bits() <= network.Bits() && c.Contains(network.Addr()) })
 }
 
 func family(network netip.Prefix) string {

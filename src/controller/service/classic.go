@@ -58,8 +58,8 @@ func (c *classic) Identify(node *corev1.Node) (identity string, ours bool) {
 // NodeSelector implements cloud.LoadBalancers: such a provider knows of none.
 func (c *classic) NodeSelector(*corev1.Service) (labels.Selector, error) { return nil, nil }
 
-// Compare implements cloud.LoadBalancers.
-func (c *classic) Compare(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+// Diff implements cloud.LoadBalancers.
+func (c *classic) Diff(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	last, known := c.last(service.UID)
 	wanted := targets.Over(last.nodes)
 	name := c.balancers.GetLoadBalancerName(ctx, c.cluster, service)
@@ -126,8 +126,8 @@ func (c *classic) named(names []string) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// Remaining implements cloud.LoadBalancers. A deletion that succeeded is believed.
-func (c *classic) Remaining(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
+// PlanDelete implements cloud.LoadBalancers. A deletion that succeeded is believed.
+func (c *classic) PlanDelete(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
 	if written {
 		return cloud.Comparison{}, nil
 	}
@@ -158,16 +158,16 @@ func (c *classic) Remaining(ctx context.Context, service *corev1.Service, writte
 // Refresh implements cloud.LoadBalancers: nothing is known that could be old.
 func (c *classic) Refresh(context.Context) error { return nil }
 
-// Judge implements cloud.LoadBalancers.
-func (c *classic) Judge(err error) (passing bool, after time.Duration) {
+// ClassifyError implements cloud.LoadBalancers.
+func (c *classic) ClassifyError(err error) (passing bool, after time.Duration) {
 	if again, asked := errors.AsType[*api.RetryError](err); asked {
 		return true, again.RetryAfter()
 	}
 	return false, 0
 }
 
-// Owned implements cloud.LoadBalancers: such a provider cannot tell.
-func (c *classic) Owned(context.Context) ([]cloud.Owned, error) { return nil, nil }
+// ListManaged implements cloud.LoadBalancers: such a provider cannot tell.
+func (c *classic) ListManaged(context.Context) ([]cloud.ManagedObject, error) { return nil, nil }
 
 func (c *classic) last(uid types.UID) (made, bool) {
 	c.mu.Lock()

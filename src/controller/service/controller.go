@@ -4,7 +4,7 @@
 // One queue holds the Services that may differ from what the cloud has, the most urgent first; a worker takes one, computes what it
 // should have from the nodes and endpoints as they are then, lets the provider compare, and applies the difference:
 //
-//	Service, node, EndpointSlice changes ─► queue ─► claim ─► Provider.Compare ─► Plan.Apply ─► status, conditions, events
+//	Service, node, EndpointSlice changes ─► queue ─► claim ─► Provider.Diff ─► Plan.Apply ─► status, conditions, events
 //	      every drift period, one set of lists ─┘
 //
 // No worker waits for the cloud, no two work on one Service, and a Service with which nothing differs costs neither a call nor a write.

@@ -111,16 +111,16 @@ func targetNotices(w wish) []cloud.Notice {
 	add := func(reason, message string) {
 		notices = append(notices, cloud.Notice{Topic: cloud.Nodes, Reason: reason, Message: message})
 	}
-	if w.targets.Endless && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 { // the pods of a new Service take their time
+	if w.targets.NoEndpoints && w.targets.Incomplete && len(w.service.Status.LoadBalancer.Ingress) > 0 { // the pods of a new Service take their time
 		add(reasonEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
 	}
 	switch t := w.targets; {
 	case t.LastResort:
 		add(reasonExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded by the label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no other node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other nodes, or remove the label.",
 			corev1.LabelNodeExcludeBalancers, list.Short(slices.Sorted(slices.Values(t.Names)))))
-	case t.Elsewhere && !t.Unmatched && len(w.service.Status.LoadBalancer.Ingress) > 0:
+	case t.EndpointsElsewhere && !t.Unmatched && len(w.service.Status.LoadBalancer.Ingress) > 0:
 		add(reasonEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do not answer. Check the pods that the Service selects.")
-	case t.Unread:
+	case t.EndpointsUnknown:
 		add(reasonUnread, "The cloud controller manager cannot read the EndpointSlices of this Service, and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to list and watch endpointslices of discovery.k8s.io, as the chart of its version does. If it has the permission, see its log.")
 	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(w.service):
 		add(reasonUnmatched, "No node with a ready endpoint of this Service matches its node selector, and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Change the selector, label nodes, or run the pods on those that match.")
@@ -222,7 +222,7 @@ func (k *keeper) tellArrival(m *memory, service *corev1.Service, cause cause) {
 // tellFailure says why a Service's load balancer is not what it should be: once for each step of the back-off, whoever caused the look.
 func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
 	_, refused := errors.AsType[refusal](err)
-	if _, told := errors.AsType[cloud.Told](err); refused || told {
+	if _, told := errors.AsType[cloud.Reported](err); refused || told {
 		return
 	}
 	if !m.repairing {
@@ -231,7 +231,7 @@ func (k *keeper) tellFailure(m *memory, service *corev1.Service, err error) {
 		}
 		return
 	}
-	if passing, _ := k.provider.Judge(err); !passing {
+	if passing, _ := k.provider.ClassifyError(err); !passing {
 		k.tellOnce(m, service, "", reasonNotRepaired,
 			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %v. It is retried automatically.", err)
 	}

@@ -111,7 +111,7 @@ func TestNoticesOfNodesWait(t *testing.T) {
 		"and one was there":      {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old"), settings}, []cloud.Notice{notice("New"), settings}, "[Setting Old]"},
 		"and is not any more":    {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old")}, nil, "[]"},
 		"no node matches":        {causeNodes, cloud.Targets{Incomplete: true, Unmatched: true}, nil, []cloud.Notice{notice("New")}, "[NoNodeMatches]"},
-		"no node and no address": {causeNodes, cloud.Targets{Endless: true}, nil, nil, "[UnAvailableLoadBalancer]"},
+		"no node and no address": {causeNodes, cloud.Targets{NoEndpoints: true}, nil, nil, "[UnAvailableLoadBalancer]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

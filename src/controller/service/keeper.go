@@ -47,7 +47,7 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 	done := m.unfinished
 	m.unfinished = nil
 	for round := 1; ; round++ {
-		found, err := k.provider.Compare(ctx, w.service, w.targets)
+		found, err := k.provider.Diff(ctx, w.service, w.targets)
 		if err != nil {
 			return nil, k.judged(err)
 		}
@@ -145,7 +145,7 @@ func (k *keeper) arrived(m *memory, w wish, cause cause, found cloud.Comparison)
 // itself. The rest is as it should be; when that has changed without a change in Kubernetes, it is drift as it is without a refusal.
 func (k *keeper) refused(m *memory, w wish, cause cause, found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
 	text := found.Refused.Error()
-	passing, _ := k.provider.Judge(found.Refused)
+	passing, _ := k.provider.ClassifyError(found.Refused)
 	switch {
 	case passing || found.Wait != nil:
 		return nil, k.judged(found.Refused)
@@ -184,7 +184,7 @@ func (k *keeper) judged(err error) error {
 	if _, asked := errors.AsType[*api.RetryError](err); asked {
 		return err
 	}
-	if _, after := k.provider.Judge(err); after > 0 {
+	if _, after := k.provider.ClassifyError(err); after > 0 {
 		return &retry{RetryError: api.NewRetryError(err.Error(), after), cause: err}
 	}
 	return err
@@ -203,7 +203,7 @@ func (r *retry) Unwrap() []error { return []error{r.RetryError, r.cause} }
 // is busy.
 func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service) error {
 	m.unsettle()
-	found, err := k.provider.Remaining(ctx, service, false)
+	found, err := k.provider.PlanDelete(ctx, service, false)
 	if err != nil {
 		return k.judged(err)
 	}
@@ -211,13 +211,13 @@ func (k *keeper) remove(ctx context.Context, m *memory, service *corev1.Service)
 		return k.judged(found.Refused)
 	}
 	if found.Exists {
-		k.tellRemoval(m, service, found.HandsOver)
+		k.tellRemoval(m, service, found.Retains)
 	}
 	if len(found.Plan) > 0 {
 		if err := k.applyRemoval(ctx, m, service, found.Plan); err != nil {
 			return err
 		}
-		if found, err = k.provider.Remaining(ctx, service, true); err != nil {
+		if found, err = k.provider.PlanDelete(ctx, service, true); err != nil {
 			return k.judged(err)
 		}
 	}
@@ -265,7 +265,7 @@ func (k *keeper) pending(m *memory, service *corev1.Service, w cloud.Wait) error
 	case w.Failed:
 		told = k.tellOnce(m, service, w.Object, reasonFailed,
 			"The cloud reports that %s failed: its status is %q. Ask the cloud's support for the cause, or delete it in the cloud: a new one is then created automatically.", w.Name, w.Status)
-	case w.Patient && m.cause == causeDrift:
+	case w.Slow && m.cause == causeDrift:
 		k.tellOnce(m, service, w.Object, reasonDrifted,
 			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", w.Message)
 	case time.Since(since) > k.behaviour.SlowAfter:
@@ -273,7 +273,7 @@ func (k *keeper) pending(m *memory, service *corev1.Service, w cloud.Wait) error
 			"%s is still %q after %s. The controller continues to check it, and nothing needs to be done in the cluster. If the status does not change soon, ask the cloud's support.",
 			capital(w.Name), w.Status, k.behaviour.SlowAfter)
 	}
-	if w.Patient {
+	if w.Slow {
 		told = since
 	}
 	return api.NewRetryError(w.Message, k.pollPause(time.Since(told)))

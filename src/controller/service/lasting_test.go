@@ -18,7 +18,7 @@ func TestLastingRefusal(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.cloud.set(func(p *plain) {
-			p.refused = cloud.UntilChanged(cloud.AlreadyTold(errors.New("no port can be opened")))
+			p.refused = cloud.UntilChanged(cloud.AlreadyReported(errors.New("no port can be opened")))
 		})
 		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "ports"} })
 		r.settle()

@@ -55,7 +55,7 @@ func (l *Library) GetLoadBalancer(ctx context.Context, _ string, service *corev1
 	m := l.memories.of(service.UID)
 	m.Lock()
 	defer m.Unlock()
-	found, err := l.provider.Remaining(ctx, service, false)
+	found, err := l.provider.PlanDelete(ctx, service, false)
 	if err != nil {
 		return nil, false, l.judged(err)
 	}
@@ -101,7 +101,7 @@ func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *cor
 	m.Lock()
 	defer m.Unlock()
 	targets := l.targetsOf(service, nodes)
-	found, err := l.provider.Compare(ctx, service, targets)
+	found, err := l.provider.Diff(ctx, service, targets)
 	if err != nil || !found.Exists {
 		return err
 	}

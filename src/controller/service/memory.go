@@ -196,8 +196,8 @@ func (m *memory) reset() {
 
 // waitedSince is since when it is waited for: since it was first seen as it is, whenever it was made.
 func (m *memory) waitedSince(w cloud.Wait) time.Time {
-	if m.wait.since.IsZero() || m.wait.object != w.Object || m.wait.going != w.Going {
-		m.wait = wait{object: w.Object, going: w.Going, since: time.Now()}
+	if m.wait.since.IsZero() || m.wait.object != w.Object || m.wait.going != w.Deleting {
+		m.wait = wait{object: w.Object, going: w.Deleting, since: time.Now()}
 	}
 	return m.wait.since
 }

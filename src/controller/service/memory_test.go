@@ -107,7 +107,7 @@ func TestWaitedSince(t *testing.T) {
 	if got := m.waitedSince(cloud.Wait{Object: "lb-1", Status: "other"}); !got.Equal(first.Add(-time.Hour)) {
 		t.Errorf("the same object: since %s", got)
 	}
-	for _, w := range []cloud.Wait{{Object: "lb-2"}, {Object: "lb-2", Going: true}} {
+	for _, w := range []cloud.Wait{{Object: "lb-2"}, {Object: "lb-2", Deleting: true}} {
 		m.wait.since = m.wait.since.Add(-time.Hour)
 		if got := m.waitedSince(w); time.Since(got) > time.Minute {
 			t.Errorf("%+v: since %s", w, got)

@@ -27,7 +27,7 @@ type orphanage struct {
 
 // orphan is what the cloud has of one Service that is gone.
 type orphan struct {
-	parts  []cloud.Owned
+	parts  []cloud.ManagedObject
 	looks  int // in a row that found it
 	told   bool
 	served bool   // its Service is there, and has a load balancer of another class
@@ -54,7 +54,7 @@ func (c *Controller) tended() map[types.UID]bool {
 }
 
 // admit counts looks, and returns those that have been found often enough.
-func (o *orphanage) admit(lost map[types.UID][]cloud.Owned, tended map[types.UID]bool) map[types.UID]*orphan {
+func (o *orphanage) admit(lost map[types.UID][]cloud.ManagedObject, tended map[types.UID]bool) map[types.UID]*orphan {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.found
@@ -78,10 +78,10 @@ func (o *orphanage) admit(lost map[types.UID][]cloud.Owned, tended map[types.UID
 }
 
 // parts are what all orphans that are certain consist of.
-func (o *orphanage) parts() []cloud.Owned {
+func (o *orphanage) parts() []cloud.ManagedObject {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var parts []cloud.Owned
+	var parts []cloud.ManagedObject
 	for _, one := range o.found {
 		if one.looks >= minLooks {
 			parts = append(parts, one.parts...)
@@ -95,8 +95,8 @@ func (o *orphanage) parts() []cloud.Owned {
 func (c *Controller) handle(ctx context.Context, uid types.UID, one *orphan, most bool) {
 	former := formerOf(uid, one)
 	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(former), "uid", uid)
-	kept := slices.ContainsFunc(one.parts, func(part cloud.Owned) bool { return part.Kept })
-	unlabelled := slices.ContainsFunc(one.parts, func(part cloud.Owned) bool { return part.Unlabelled })
+	kept := slices.ContainsFunc(one.parts, func(part cloud.ManagedObject) bool { return part.Retained })
+	unlabelled := slices.ContainsFunc(one.parts, func(part cloud.ManagedObject) bool { return part.Unlabelled })
 	remove := c.behaviour.RemoveOrphans && !most && !one.served && !kept && !unlabelled &&
 		former.Name != "" && former.Namespace != ""
 	if !one.told {
@@ -184,7 +184,7 @@ func formerOf(uid types.UID, one *orphan) *corev1.Service {
 }
 
 // namesOf names what an orphan consists of.
-func namesOf(parts []cloud.Owned) string {
+func namesOf(parts []cloud.ManagedObject) string {
 	var names []string
 	for _, part := range parts[:min(len(parts), maxSummary)] {
 		names = append(names, part.Kind+" "+part.Name+" ("+part.Identity+")")

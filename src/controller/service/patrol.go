@@ -57,7 +57,7 @@ func (c *Controller) round(ctx context.Context) {
 
 // inspect looks for what belongs to Services that are not in the cluster any more, or have load balancers of others.
 func (c *Controller) inspect(ctx context.Context) error {
-	owned, err := c.provider.Owned(ctx)
+	owned, err := c.provider.ListManaged(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *Controller) inspect(ctx context.Context) error {
 	for _, service := range services {
 		known[service.UID] = service
 	}
-	lost, living := map[types.UID][]cloud.Owned{}, map[types.UID]bool{}
+	lost, living := map[types.UID][]cloud.ManagedObject{}, map[types.UID]bool{}
 	for _, part := range owned {
 		switch service, exists := known[part.UID]; {
 		case !exists || ofOthers(c.behaviour, service):

@@ -73,8 +73,8 @@ func portsOf(desired cloud.Desired) string {
 	return strings.Join(ports, ", ")
 }
 
-// Compare refuses, for good, what the annotation plain/refused says, and nothing else because of that.
-func (p *plain) Compare(_ context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+// Diff refuses, for good, what the annotation plain/refused says, and nothing else because of that.
+func (p *plain) Diff(_ context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
 	found, err := p.compare(service, targets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +174,7 @@ func (p *plain) write(verb cloud.Verb, service *corev1.Service, why string, chan
 	return o
 }
 
-func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
+func (p *plain) PlanDelete(_ context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
@@ -184,7 +184,7 @@ func (p *plain) Remaining(_ context.Context, service *corev1.Service, _ bool) (c
 	}
 	found := cloud.Comparison{Exists: true, State: balancer.status(0)}
 	if to := service.Annotations["plain/keep"]; to != "" { // the owner is another one now
-		found.HandsOver = "It is left to " + to + "."
+		found.Retains = "It is left to " + to + "."
 		found.Plan = cloud.Plan{p.write(cloud.Update, service, "it is left to "+to, func() {
 			delete(p.balancers, service.UID)
 			p.left = append(p.left, balancer.address)
@@ -212,19 +212,19 @@ func (p *plain) Refresh(context.Context) error {
 // errAway is that the cloud cannot be reached right now.
 var errAway = errors.New("the cloud is away")
 
-func (p *plain) Judge(err error) (bool, time.Duration) {
+func (p *plain) ClassifyError(err error) (bool, time.Duration) {
 	if again, asked := errors.AsType[*api.RetryError](err); asked {
 		return true, again.RetryAfter()
 	}
 	return errors.Is(err, errAway), 0
 }
 
-func (p *plain) Owned(context.Context) ([]cloud.Owned, error) {
+func (p *plain) ListManaged(context.Context) ([]cloud.ManagedObject, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var owned []cloud.Owned
+	var owned []cloud.ManagedObject
 	for _, uid := range slices.Sorted(maps.Keys(p.balancers)) {
-		owned = append(owned, cloud.Owned{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Kept: p.balancers[uid].kept})
+		owned = append(owned, cloud.ManagedObject{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer", Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Retained: p.balancers[uid].kept})
 	}
 	return owned, nil
 }

@@ -193,7 +193,7 @@ func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 		return targets, err
 	}
 	if !c.endpoints.known() {
-		return cloud.Targets{Incomplete: true, Unread: true}, nil
+		return cloud.Targets{Incomplete: true, EndpointsUnknown: true}, nil
 	}
 	ready, err := readyNodesOf(c.endpoints.index, key)
 	if err != nil {

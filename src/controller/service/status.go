@@ -205,7 +205,7 @@ type state struct {
 func (c *Controller) stateOf(service *corev1.Service, err error) state {
 	s := state{err: err, serving: len(service.Status.LoadBalancer.Ingress) > 0}
 	if err != nil {
-		s.quiet, _ = c.provider.Judge(err)
+		s.quiet, _ = c.provider.ClassifyError(err)
 	}
 	return s
 }
