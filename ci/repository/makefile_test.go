@@ -114,6 +114,27 @@ func TestStageRuns(t *testing.T) {
 	}
 }
 
+// TestGoFlags: make compiles without debug information, as the lab is compiled, and keeps the flags of its caller.
+func TestGoFlags(t *testing.T) {
+	for _, given := range []string{"", "-mod=mod", "-gcflags=all=-dwarf=false -mod=mod"} {
+		show := "--eval=show:; @echo \"$$GOFLAGS\""
+		command := exec.CommandContext(t.Context(), "make", "--silent", show, "show")
+		command.Dir, command.Env = repotest.Root(t), append(os.Environ(), "GOENV=off", "GOFLAGS="+given)
+		output, err := command.CombinedOutput()
+		want := "-gcflags=all=-dwarf=false"
+		if given != "" {
+			want += " -mod=mod"
+		}
+		if got := strings.TrimSpace(string(output)); err != nil || got != want {
+			t.Errorf("GOFLAGS=%q: %v, and go gets %q, want %q", given, err, got, want)
+		}
+	}
+	lab, err := os.ReadFile(filepath.Join(repotest.Root(t), "tools", "controlplane", "build.go"))
+	if err != nil || !strings.Contains(string(lab), `"-gcflags=all=-dwarf=false"`) {
+		t.Errorf("the lab is compiled with other flags: packages of both are compiled twice; %v", err)
+	}
+}
+
 // TestPackagesOfRoot checks that make test-root runs all packages with tests that need root.
 func TestPackagesOfRoot(t *testing.T) {
 	root := os.DirFS(repotest.Root(t))

@@ -76,8 +76,10 @@ func (b builder) build(ctx context.Context) (string, error) {
 	return target, b.compile(ctx, process.Spec{
 		Name: "go build",
 		Path: goTool,
-		Args: []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", linker, "-o", target, b.pkg},
-		Dir:  filepath.Join(b.root, "tools", "lab"),
+		Args: []string{
+			"build", "-v", "-trimpath", "-buildvcs=false", noDebugInformation, "-ldflags", linker, "-o", target, b.pkg,
+		},
+		Dir: filepath.Join(b.root, "tools", "lab"),
 		// Whatever the caller builds for, the lab runs here.
 		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH="),
 	})
@@ -113,6 +115,9 @@ func (b builder) reportUntil(done <-chan struct{}, summary func(time.Duration) s
 		}
 	}
 }
+
+// noDebugInformation is what the Makefile compiles with, so that packages of both are compiled once.
+const noDebugInformation = "-gcflags=all=-dwarf=false"
 
 // kubernetesVersion finds the version of Kubernetes in the lab's go.mod.
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes v(\d+)\.(\d+)\.(\S+)`)

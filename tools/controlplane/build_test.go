@@ -57,9 +57,12 @@ func calledTheGoTool(t *testing.T, root, path, pkg string) {
 	t.Helper()
 	lab := filepath.Join(root, "tools", "lab")
 	for file, wants := range map[string][]string{
-		"args": {"build\n", "-trimpath\n", "-o\n" + path + "\n" + pkg + "\n", "-X k8s.io/component-base/version.gitVersion=v1.99.3-rc.1 ", "version.gitMinor=99 "},
-		"env":  {"GOWORK=off\n", "CGO_ENABLED=0\n", "GOOS=\n", "GOARCH=\n"},
-		"dir":  {lab + "\n"},
+		"args": {
+			"build\n", "-trimpath\n", noDebugInformation + "\n", "-o\n" + path + "\n" + pkg + "\n",
+			"-X k8s.io/component-base/version.gitVersion=v1.99.3-rc.1 ", "version.gitMinor=99 ",
+		},
+		"env": {"GOWORK=off\n", "CGO_ENABLED=0\n", "GOOS=\n", "GOARCH=\n"},
+		"dir": {lab + "\n"},
 	} {
 		got, err := os.ReadFile(filepath.Join(lab, file))
 		if err != nil {
