@@ -14,7 +14,6 @@ func largePackages() map[string]int {
 	return map[string]int{
 		"src/thalassa":           43,
 		"src/thalassa/inventory": 28,
-		"src/emulator":           61,
 	}
 }
 

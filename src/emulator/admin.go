@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
@@ -64,24 +66,35 @@ type TargetState struct {
 	Health string `json:"health"`
 }
 
+// ReservedIPState summarises one reserved IP.
+type ReservedIPState struct {
+	Identity     string   `json:"identity"`
+	Name         string   `json:"name"`
+	Organisation string   `json:"organisation"`
+	Status       string   `json:"status"`
+	Addresses    []string `json:"addresses"`
+	// AttachedTo is the identity of a load balancer or NAT gateway, or empty.
+	AttachedTo string `json:"attachedTo"`
+}
+
 func (e *Emulator) adminRoutes() {
 	e.mux.HandleFunc("GET /_emulator/healthz", func(w http.ResponseWriter, _ *http.Request) {
-		e.sendJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+		e.api.SendJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	e.mux.HandleFunc("GET /_emulator/counters", func(w http.ResponseWriter, _ *http.Request) {
-		e.sendJSON(w, http.StatusOK, e.Counters())
+		e.api.SendJSON(w, http.StatusOK, e.Counters())
 	})
 	e.mux.HandleFunc("POST /_emulator/counters/reset", func(w http.ResponseWriter, _ *http.Request) {
 		e.ResetCounters()
 		w.WriteHeader(http.StatusNoContent)
 	})
 	e.mux.HandleFunc("GET /_emulator/writes", func(w http.ResponseWriter, _ *http.Request) {
-		e.sendJSON(w, http.StatusOK, list(e.Writes()))
+		e.api.SendJSON(w, http.StatusOK, object.List(e.Writes()))
 	})
 	e.mux.HandleFunc("GET /_emulator/state", func(w http.ResponseWriter, _ *http.Request) {
-		e.sendJSON(w, http.StatusOK, e.State())
+		e.api.SendJSON(w, http.StatusOK, e.State())
 	})
-	e.mux.Handle("GET /_emulator/metrics", e.metrics.handler())
+	e.mux.Handle("GET /_emulator/metrics", e.api.MetricsHandler())
 	e.faultRoutes()
 	e.steeringRoutes()
 }
@@ -89,20 +102,21 @@ func (e *Emulator) adminRoutes() {
 // State summarises the load balancers, target groups and reserved IPs of all
 // organisations.
 func (e *Emulator) State() State {
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
+	e.api.Store.Lock()
+	defer e.api.Store.Unlock()
 	now := time.Now()
-	e.settle(now)
-	state := State{LoadBalancers: []LoadBalancerState{}, TargetGroups: []TargetGroupState{}, ReservedIPs: []ReservedIPState{}}
-	for org := range e.store.spaces() {
-		for lb := range org.loadbalancers.all() {
+	e.api.ApplyDue(now)
+	state := State{LoadBalancers: []LoadBalancerState{}, TargetGroups: []TargetGroupState{},
+		ReservedIPs: []ReservedIPState{}}
+	for org := range e.api.Store.Spaces() {
+		for lb := range org.Loadbalancers.All() {
 			state.LoadBalancers = append(state.LoadBalancers, e.summarise(lb, now))
 		}
-		for g := range org.targetGroups.all() {
-			state.TargetGroups = append(state.TargetGroups, g.summarise())
+		for g := range org.TargetGroups.All() {
+			state.TargetGroups = append(state.TargetGroups, summariseGroup(g))
 		}
-		for ip := range org.reservedIPs.all() {
-			state.ReservedIPs = append(state.ReservedIPs, ip.summarise(org, now))
+		for ip := range org.ReservedIPs.All() {
+			state.ReservedIPs = append(state.ReservedIPs, summariseReservedIP(ip, org, now))
 		}
 	}
 	if problem := e.problem.Load(); problem != nil {
@@ -111,37 +125,37 @@ func (e *Emulator) State() State {
 	return state
 }
 
-func (e *Emulator) summarise(lb *loadbalancer, now time.Time) LoadBalancerState {
+func (e *Emulator) summarise(lb *state.Loadbalancer, now time.Time) LoadBalancerState {
 	out := LoadBalancerState{
-		Identity: lb.Identity, Name: lb.Name, Organisation: lb.subnet.vpc.org.Identity,
-		Labels: lb.Labels, Status: lb.status(now), Addresses: []string{}, Listeners: []ListenerState{},
+		Identity: lb.Identity, Name: lb.Name, Organisation: lb.Subnet.VPC.Org.Identity,
+		Labels: lb.Labels, Status: lb.Status(now), Addresses: []string{}, Listeners: []ListenerState{},
 	}
-	if !lb.creating(now) {
-		out.Addresses = texts(lb.addresses())
+	if !lb.Creating(now) {
+		out.Addresses = state.Texts(lb.Addresses())
 	}
 	served := e.served(lb)
-	for _, l := range lb.listeners {
-		out.Listeners = append(out.Listeners, l.summarise(served[l.Identity]))
+	for _, l := range lb.Listeners {
+		out.Listeners = append(out.Listeners, summariseListener(l, served[l.Identity]))
 	}
 	return out
 }
 
-func (g *targetGroup) summarise() TargetGroupState {
+func summariseGroup(g *state.TargetGroup) TargetGroupState {
 	out := TargetGroupState{
-		Identity: g.Identity, Name: g.Name, Organisation: g.vpc.org.Identity, Labels: g.Labels, Port: g.port,
+		Identity: g.Identity, Name: g.Name, Organisation: g.VPC.Org.Identity, Labels: g.Labels, Port: g.Port,
 		Listeners: []string{}, Machines: []string{},
 	}
-	for _, l := range g.listeners {
+	for _, l := range g.Listeners {
 		out.Listeners = append(out.Listeners, l.Identity)
 	}
-	for a := range g.attachments.all() {
-		out.Machines = append(out.Machines, a.machine.Identity)
+	for a := range g.Attachments.All() {
+		out.Machines = append(out.Machines, a.Machine.Identity)
 	}
 	return out
 }
 
 // served is what the data plane says about the listeners of a load balancer.
-func (e *Emulator) served(lb *loadbalancer) map[string]traffic.ListenerStatus {
+func (e *Emulator) served(lb *state.Loadbalancer) map[string]traffic.ListenerStatus {
 	statuses := map[string]traffic.ListenerStatus{}
 	if e.plane == nil {
 		return statuses
@@ -153,21 +167,33 @@ func (e *Emulator) served(lb *loadbalancer) map[string]traffic.ListenerStatus {
 	return statuses
 }
 
-func (l *listener) summarise(status traffic.ListenerStatus) ListenerState {
+func summariseListener(l *state.Listener, status traffic.ListenerStatus) ListenerState {
 	out := ListenerState{
-		Identity: l.Identity, Port: l.port, Protocol: l.protocol,
-		Served: texts(status.Served), Problem: status.Problem, Targets: []TargetState{},
+		Identity: l.Identity, Port: l.Port, Protocol: l.Protocol,
+		Served: state.Texts(status.Served), Problem: status.Problem, Targets: []TargetState{},
 	}
 	health := map[string]traffic.Health{}
 	for _, target := range status.Targets { // of each machine one for each of its addresses
 		health[target.Machine] = health[target.Machine].Worst(target.Health)
 	}
-	for _, target := range l.group.traffic().Targets {
-		state := TargetState{Machine: target.Machine, Address: target.Address.String(), Health: string(traffic.Unchecked)}
+	for _, target := range l.Group.Traffic().Targets {
+		state := TargetState{Machine: target.Machine, Address: target.Address.String(),
+			Health: string(traffic.Unchecked)}
 		if known, found := health[target.Machine]; found {
 			state.Health = string(known)
 		}
 		out.Targets = append(out.Targets, state)
+	}
+	return out
+}
+
+func summariseReservedIP(ip *state.ReservedIP, org *state.Organisation, now time.Time) ReservedIPState {
+	out := ReservedIPState{
+		Identity: ip.Identity, Name: ip.Name, Organisation: org.Identity,
+		Status: ip.Status(now), Addresses: state.Texts(ip.Addresses),
+	}
+	if ip.Holder != nil {
+		_, out.AttachedTo = ip.Holder.Resource()
 	}
 	return out
 }

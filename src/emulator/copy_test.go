@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 )
 
 // filled is a cloud with objects of every kind that refer to each other.
@@ -40,8 +42,8 @@ func filled(t *testing.T) *Emulator {
 	send("/v1/loadbalancer-target-groups/tg/attach", `{"serverIdentity":"vm-1"}`)
 	send("/v1/loadbalancers", `{"name":"lb","subnet":"emulator","securityGroupAttachments":["web"],"reservedIpId":"in"}`)
 	var group string
-	for org := range e.store.organisations.all() {
-		for g := range org.targetGroups.all() {
+	for org := range e.api.Store.Organisations.All() {
+		for g := range org.TargetGroups.All() {
 			group = g.Identity
 		}
 	}
@@ -98,7 +100,7 @@ func changeable(t reflect.Type) bool {
 	if t.Kind() == reflect.Map {
 		return t.Elem().Kind() != reflect.String
 	}
-	fixed := []reflect.Type{reflect.TypeFor[*machineType](), reflect.TypeFor[*image]()}
+	fixed := []reflect.Type{reflect.TypeFor[*state.MachineType](), reflect.TypeFor[*state.Image]()}
 	name := t.Elem().PkgPath()
 	return strings.HasPrefix(name, "github.com/thalassa-cloud/") && !strings.HasSuffix(name, "/wire") && !slices.Contains(fixed, t)
 }
@@ -107,16 +109,16 @@ func changeable(t reflect.Type) bool {
 func TestCopySharesNothing(t *testing.T) {
 	e := filled(t)
 	live, copied := map[uintptr]string{}, map[uintptr]string{}
-	twin := e.store.copy()
-	references(reflect.ValueOf(&twin.organisations).Elem(), "organisations", copied)
-	references(reflect.ValueOf(&twin.regions).Elem(), "regions", copied)
-	references(reflect.ValueOf(e.store), "store", live)
+	twin := e.api.Store.Copy()
+	references(reflect.ValueOf(&twin.Organisations).Elem(), "organisations", copied)
+	references(reflect.ValueOf(&twin.Regions).Elem(), "regions", copied)
+	references(reflect.ValueOf(e.api.Store), "store", live)
 	if len(copied) < 30 {
 		t.Errorf("only %d references were found", len(copied))
 	}
 	machineTypes := map[uintptr]string{}
-	references(reflect.ValueOf(&e.store.machineTypes).Elem(), "machineTypes", machineTypes)
-	references(reflect.ValueOf(&e.store.images).Elem(), "images", machineTypes)
+	references(reflect.ValueOf(&e.api.Store.MachineTypes).Elem(), "machineTypes", machineTypes)
+	references(reflect.ValueOf(&e.api.Store.Images).Elem(), "images", machineTypes)
 	for pointer, way := range copied {
 		if shared, found := live[pointer]; found && machineTypes[pointer] == "" {
 			t.Errorf("%s of the copy is %s of the original: copy it in a rewire method", way, shared)
@@ -143,10 +145,7 @@ func everything(t *testing.T, e *Emulator) string {
 func TestCopyIsTheSame(t *testing.T) {
 	e, other := filled(t), filled(t)
 	before := everything(t, e)
-	other.store = e.store.copy()
-	owner := other.guard.tokens[DefaultToken]
-	owner.organisations = slices.Collect(other.store.organisations.all())
-	other.guard.tokens[DefaultToken] = owner
+	other.api.Store = e.api.Store.Copy()
 	if got := everything(t, other); got != before {
 		t.Errorf("the copy says %s, its original %s", got, before)
 	}

@@ -7,85 +7,68 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/api"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/auth"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 )
+
+// EmulatorIssuer is the issuer of SubjectToken's tokens: an identity provider
+// that is part of the emulator. Federated identities without keys trust it.
+const EmulatorIssuer = auth.IssuerURL
 
 // AddToken makes a personal access token good for an organisation, named by
 // identity or slug. Scopes limit it; none means no limit.
 func (e *Emulator) AddToken(organisation, token string, scopes ...string) error {
 	org, err := e.organisation(organisation)
-	if err != nil {
-		return fmt.Errorf("adding a token: %w", err)
-	}
-	limit, err := parseScopes(scopes)
-	if err == nil && token == "" {
-		err = errors.New("the token is empty")
+	if err == nil {
+		err = e.api.Auth.GrantToken(org.Identity, token, scopes)
 	}
 	if err != nil {
 		return fmt.Errorf("adding a token: %w", err)
 	}
-	e.guard.mu.Lock()
-	defer e.guard.mu.Unlock()
-	e.guard.addToken(org, token, limit)
 	return nil
 }
 
 // RevokeTokens makes personal access tokens and bearer tokens invalid: the given
 // ones, or all personal access tokens. Unknown ones are ignored.
-func (e *Emulator) RevokeTokens(tokens ...string) {
-	e.guard.mu.Lock()
-	defer e.guard.mu.Unlock()
-	if len(tokens) == 0 {
-		clear(e.guard.tokens)
-	}
-	for _, token := range tokens {
-		delete(e.guard.tokens, token)
-		delete(e.guard.bearers, token)
-	}
-}
+func (e *Emulator) RevokeTokens(tokens ...string) { e.api.Auth.Revoke(tokens) }
 
 // ExpireBearers makes all bearer tokens issued so far expire now.
-func (e *Emulator) ExpireBearers() {
-	e.guard.mu.Lock()
-	defer e.guard.mu.Unlock()
-	now := time.Now()
-	for token, b := range e.guard.bearers {
-		if b.expires.After(now) {
-			b.expires = now
-			e.guard.bearers[token] = b
-		}
-	}
-}
+func (e *Emulator) ExpireBearers() { e.api.Auth.ExpireBearers() }
 
 // SetClientSecret replaces the secret of a client. Its bearer tokens stay good.
 func (e *Emulator) SetClientSecret(id, secret string) error {
-	e.guard.mu.Lock()
-	defer e.guard.mu.Unlock()
-	c, found := e.guard.clients[id]
-	switch {
-	case !found:
-		return fmt.Errorf("setting a client's secret: %w", &problem{http.StatusNotFound, fmt.Sprintf("client %q does not exist", id)})
-	case secret == "":
-		return errors.New("setting a client's secret: the secret is empty")
+	if err := e.api.Auth.SetClientSecret(id, secret); err != nil {
+		return fmt.Errorf("setting a client's secret: %w", err)
 	}
-	c.secret = secret
-	e.guard.clients[id] = c
 	return nil
+}
+
+// SubjectToken makes a token of the emulator's own identity provider, for token
+// exchange. What is empty comes from the service account (itself: the first
+// one): its first federated identity that trusts the emulator, whose conditions
+// on other claims it always fulfils. A ttl of zero
+// means one hour; with a negative one the token has expired already.
+func (e *Emulator) SubjectToken(account, subject, audience string, ttl time.Duration) (string, error) {
+	return e.api.Auth.SubjectToken(account, subject, audience, ttl)
 }
 
 // organisation finds an organisation by identity or slug; an empty reference
 // means the first.
-func (e *Emulator) organisation(ref string) (*organisation, error) {
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
-	for first := range e.store.organisations.all() {
+func (e *Emulator) organisation(ref string) (*state.Organisation, error) {
+	e.api.Store.Lock()
+	defer e.api.Store.Unlock()
+	for first := range e.api.Store.Organisations.All() {
 		if ref == "" {
 			return first, nil
 		}
 	}
-	if org, found := e.store.organisations.find(ref); found {
+	if org, found := e.api.Store.Organisations.Find(ref); found {
 		return org, nil
 	}
-	return nil, &problem{http.StatusNotFound, fmt.Sprintf("organisation %q does not exist", ref)}
+	return nil, apierror.Missing("organisation %q does not exist", ref)
 }
 
 func (e *Emulator) credentialRoutes() {
@@ -93,7 +76,7 @@ func (e *Emulator) credentialRoutes() {
 		in, err := instruction[struct{ ServiceAccount, Subject, Audience, TTL string }](r)
 		var token string
 		if err == nil {
-			token, err = e.subjectToken(in.ServiceAccount, in.Subject, in.Audience, in.TTL)
+			token, err = e.requestedSubjectToken(in.ServiceAccount, in.Subject, in.Audience, in.TTL)
 		}
 		e.report(w, http.StatusCreated, map[string]string{"token": token}, err)
 	})
@@ -127,12 +110,12 @@ func (e *Emulator) credentialRoutes() {
 	})
 }
 
-func (e *Emulator) subjectToken(account, subject, audience, ttl string) (string, error) {
+func (e *Emulator) requestedSubjectToken(account, subject, audience, ttl string) (string, error) {
 	var life time.Duration
 	if ttl != "" {
 		var err error
 		if life, err = time.ParseDuration(ttl); err != nil {
-			return "", invalid("field \"ttl\": %v", err)
+			return "", apierror.Invalid("field \"ttl\": %v", err)
 		}
 	}
 	return e.SubjectToken(account, subject, audience, life)
@@ -142,10 +125,10 @@ func (e *Emulator) subjectToken(account, subject, audience, ttl string) (string,
 // like {}. Unknown keys are errors.
 func instruction[T any](r *http.Request) (T, error) {
 	var in T
-	decoder := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody))
+	decoder := json.NewDecoder(http.MaxBytesReader(nil, r.Body, api.MaxBody))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&in); err != nil && !errors.Is(err, io.EOF) {
-		return in, invalid("reading the request body: %v", err)
+		return in, apierror.Invalid("reading the request body: %v", err)
 	}
 	return in, nil
 }
@@ -157,12 +140,12 @@ func (e *Emulator) report(w http.ResponseWriter, status int, body any, err error
 			w.WriteHeader(status)
 			return
 		}
-		e.sendJSON(w, status, body)
+		e.api.SendJSON(w, status, body)
 		return
 	}
 	status = http.StatusBadRequest
-	if p, ok := errors.AsType[*problem](err); ok {
-		status = p.status
+	if p, ok := errors.AsType[*apierror.Error](err); ok {
+		status = p.Status
 	}
-	e.sendJSON(w, status, map[string]string{"message": err.Error()})
+	e.api.SendJSON(w, status, map[string]string{"message": err.Error()})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
@@ -35,8 +36,9 @@ func checkPlane(plane DataPlane, in seed.Seed) error {
 	network := []netip.Prefix{plane.Network()}
 	for _, r := range in.Regions {
 		for _, prefix := range r.PublicAddresses {
-			if !within(prefix, network) {
-				return fmt.Errorf("seed region %q: public addresses %s are outside the data plane's network %s", r.Name, prefix, network[0])
+			if !state.Within(prefix, network) {
+				return fmt.Errorf("seed region %q: public addresses %s are outside the data plane's network %s", r.Name,
+					prefix, network[0])
 			}
 		}
 	}
@@ -47,60 +49,21 @@ func checkPlane(plane DataPlane, in seed.Seed) error {
 		}
 		for _, v := range vpcs {
 			for _, cidr := range v.CIDRs {
-				if !within(cidr, network) {
-					return fmt.Errorf("seed VPC %q: CIDR %s is outside the data plane's network %s", v.Name, cidr, network[0])
+				if !state.Within(cidr, network) {
+					return fmt.Errorf("seed VPC %q: CIDR %s is outside the data plane's network %s", v.Name, cidr,
+						network[0])
 				}
 			}
 		}
 	}
 	return nil
 }
-
-// checkServable refuses ranges of a VPC that the data plane cannot serve. Its
-// network is one, so VPCs do not have address spaces of their own.
-func (e *Emulator) checkServable(field string, v *vpc, cidrs []netip.Prefix) error {
-	if e.plane == nil || !e.plane.Network().IsValid() {
-		return nil
-	}
-	for _, cidr := range cidrs {
-		if !within(cidr, []netip.Prefix{e.plane.Network()}) {
-			return invalid("field %q: %s is outside the data plane's network %s", field, cidr, e.plane.Network())
-		}
-		for org := range e.store.spaces() {
-			for other := range org.vpcs.all() {
-				if other != v && slices.ContainsFunc(other.cidrs, cidr.Overlaps) {
-					return conflict("field %q: %s overlaps VPC %q, which shares the data plane's network", field, cidr, other.Identity)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// checkPublic refuses ranges of a subnet that contain public addresses of the
-// data plane's network.
-func (e *Emulator) checkPublic(field string, cidrs []netip.Prefix) error {
-	if e.plane == nil || !e.plane.Network().IsValid() {
-		return nil
-	}
-	for r := range e.store.regions.all() {
-		for _, pool := range r.public {
-			if slices.ContainsFunc(cidrs, pool.Prefix().Overlaps) {
-				return conflict("field %q: %s are public addresses of region %s", field, pool.Prefix(), r.Slug)
-			}
-		}
-	}
-	return nil
-}
-
-// trafficChanged records that the data plane has to look at a load balancer.
-func (o *organisation) trafficChanged(lb *loadbalancer) { o.store.changed[lb.Identity] = o }
 
 // flush tells the data plane what changed. The answer to a write is sent after
 // it, so a client that saw the answer sees the new traffic.
 func (e *Emulator) flush() {
 	if e.plane == nil {
-		e.store.forgetChanges()
+		e.api.Store.ForgetChanges()
 		return
 	}
 	e.planeMu.Lock()
@@ -111,35 +74,35 @@ func (e *Emulator) flush() {
 	now := time.Now()
 	// What fails is logged and in State: the write that led here has happened.
 	_ = e.wire(now)
-	changes := e.store.takeChanges(now)
+	changes := e.api.Store.TakeChanges(now)
 	e.letGo(changes, now)
 	for identity, next := range changes {
-		if next.serve != nil {
-			e.plane.Serve(*next.serve)
-			e.occupied[identity] = next.serve.Addresses
+		if next.Serve != nil {
+			e.plane.Serve(*next.Serve)
+			e.occupied[identity] = next.Serve.Addresses
 		}
 	}
 	e.stopTimer(lateDeletion)
-	if at, found := e.store.nextDeferred(); found {
+	if at, found := e.api.Store.NextDeferred(); found {
 		e.timers[lateDeletion] = alarm{at, time.AfterFunc(at.Sub(now), func() { e.wake(lateDeletion) })}
 	}
 }
 
 // letGo takes addresses away from load balancers before others get them: a
 // reserved IP may have moved from one to another.
-func (e *Emulator) letGo(changes map[string]change, now time.Time) {
+func (e *Emulator) letGo(changes map[string]state.Change, now time.Time) {
 	for identity, next := range changes {
 		e.stopTimer(identity)
 		switch {
-		case next.wait > 0:
-			e.timers[identity] = alarm{now.Add(next.wait), time.AfterFunc(next.wait, func() { e.wake(identity) })}
-		case next.serve == nil:
+		case next.Wait > 0:
+			e.timers[identity] = alarm{now.Add(next.Wait), time.AfterFunc(next.Wait, func() { e.wake(identity) })}
+		case next.Serve == nil:
 			e.plane.Remove(identity)
 			delete(e.occupied, identity)
 		default:
-			fewer := *next.serve
+			fewer := *next.Serve
 			fewer.Addresses = slices.DeleteFunc(slices.Clone(e.occupied[identity]), func(addr netip.Addr) bool {
-				return !slices.Contains(next.serve.Addresses, addr)
+				return !slices.Contains(next.Serve.Addresses, addr)
 			})
 			if len(fewer.Addresses) < len(e.occupied[identity]) {
 				e.plane.Serve(fewer)
@@ -156,50 +119,15 @@ const (
 	nextBoot     = "next boot"
 )
 
-// change is what the data plane should do about a load balancer: wait until it
-// is ready, serve it, or (neither) remove it.
-type change struct {
-	wait  time.Duration
-	serve *traffic.LoadBalancer
-}
-
-func (s *store) forgetChanges() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.changed)
-}
-
-func (s *store) takeChanges(now time.Time) map[string]change {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changes := map[string]change{}
-	for identity, org := range s.changed {
-		var next change
-		lb, found := org.loadbalancers.exact(identity)
-		switch {
-		case !found || !lb.wanted():
-		case lb.at(now) == creating:
-			next.wait = lb.readyAt.Sub(now)
-		case lb.creating(now):
-			// Held there; whoever ends that says so.
-		default:
-			next.serve = lb.traffic()
-		}
-		changes[identity] = next
-	}
-	clear(s.changed)
-	return changes
-}
-
 // alarm is when something happens by itself.
 type alarm struct {
 	at    time.Time
 	timer *time.Timer
 }
 
-// catchUp serves load balancers that are ready but whose timer has yet to run,
+// sync serves load balancers that are ready but whose timer has yet to run,
 // so that a client that reads `ready` can connect.
-func (e *Emulator) catchUp() {
+func (e *Emulator) sync() {
 	e.planeMu.Lock()
 	var due []string
 	for identity, next := range e.timers {
@@ -216,14 +144,14 @@ func (e *Emulator) catchUp() {
 // wake is called when a load balancer or a machine should be ready, or a late
 // deletion is due.
 func (e *Emulator) wake(identity string) {
-	e.store.mu.Lock()
-	e.settle(time.Now())
-	for org := range e.store.spaces() {
-		if lb, found := org.loadbalancers.exact(identity); found {
-			org.trafficChanged(lb)
+	e.api.Store.Lock()
+	e.api.ApplyDue(time.Now())
+	for org := range e.api.Store.Spaces() {
+		if lb, found := org.Loadbalancers.Exact(identity); found {
+			org.TrafficChanged(lb)
 		}
 	}
-	e.store.mu.Unlock()
+	e.api.Store.Unlock()
 	e.flush()
 }
 
@@ -237,7 +165,7 @@ func (e *Emulator) stopTimer(identity string) {
 // Close clears all faults and stops the traffic of all load balancers. The API
 // goes on answering.
 func (e *Emulator) Close() error {
-	e.faults.Clear()
+	e.api.Faults.Clear()
 	e.planeMu.Lock()
 	defer e.planeMu.Unlock()
 	if e.closed {
@@ -251,60 +179,4 @@ func (e *Emulator) Close() error {
 		return nil
 	}
 	return e.plane.Close()
-}
-
-// traffic describes the load balancer to a data plane.
-func (lb *loadbalancer) traffic() *traffic.LoadBalancer {
-	out := &traffic.LoadBalancer{Identity: lb.Identity, Name: lb.Name, Addresses: lb.addresses()}
-	for _, l := range lb.listeners {
-		out.Listeners = append(out.Listeners, l.traffic())
-	}
-	return out
-}
-
-func (l *listener) traffic() traffic.Listener {
-	out := traffic.Listener{
-		Identity: l.Identity, Protocol: transport(l.protocol), Port: uint16(l.port),
-		MaxConnections: kept(l.maxConnections, 0),
-		IdleTimeout:    time.Duration(kept(l.idleTimeout, 0)) * time.Second,
-		Group:          l.group.traffic(),
-	}
-	for _, source := range l.allowedSources {
-		// Checked when the listener was written.
-		if prefix, err := parseSource(source); err == nil {
-			out.AllowedSources = append(out.AllowedSources, prefix)
-		}
-	}
-	return out
-}
-
-func (g *targetGroup) traffic() traffic.Group {
-	out := traffic.Group{
-		Identity: g.Identity, Policy: traffic.Policy(g.policy), ProxyProtocol: kept(g.proxyProtocol, false),
-	}
-	if h := g.health; h != nil {
-		out.Health = &traffic.HealthCheck{
-			Protocol: h.Protocol, Port: uint16(h.Port), Path: h.Path,
-			Period:             time.Duration(h.PeriodSeconds) * time.Second,
-			Timeout:            time.Duration(h.TimeoutSeconds) * time.Second,
-			UnhealthyThreshold: int(h.UnhealthyThreshold), HealthyThreshold: int(h.HealthyThreshold),
-		}
-	}
-	for a := range g.attachments.all() {
-		if !a.machine.stopped && a.machine.wanted() && len(a.machine.addresses) > 0 {
-			out.Targets = append(out.Targets, a.machine.target(uint16(g.port)))
-		}
-	}
-	return out
-}
-
-// target is a port of the machine, in each family that it has an address of.
-func (m *machine) target(port uint16) traffic.Target {
-	out := traffic.Target{Machine: m.Identity, Address: netip.AddrPortFrom(m.addresses[0], port)}
-	for _, other := range m.addresses[1:] {
-		if other.Is4() != m.addresses[0].Is4() {
-			out.Other = netip.AddrPortFrom(other, port)
-		}
-	}
-	return out
 }

@@ -14,9 +14,7 @@
 package emulator
 
 import (
-	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -24,9 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/encode"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/api"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
@@ -50,19 +46,9 @@ type Config struct {
 
 // Emulator is a running cloud.
 type Emulator struct {
-	store    *store
-	guard    *guard
-	ledger   ledger
-	switches Switches
-	delays   Delays
-	log      *slog.Logger
-	mux      *http.ServeMux
-	encoder  encode.Encoder
-	faults   fault.Set
-	metrics  *metrics
-	limiter  *rate.Limiter // nil: no limit
-	// known are the operations of the API, each a method and a path pattern.
-	known []string
+	api *api.Server
+	mux *http.ServeMux
+	log *slog.Logger
 
 	plane DataPlane
 	// planeMu orders what the data plane is told; what follows is guarded by it.
@@ -77,39 +63,34 @@ type Emulator struct {
 
 // New starts a cloud with the state of a seed.
 func New(cfg Config) (*Emulator, error) {
-	if err := cfg.Switches.validate(); err != nil {
+	if err := cfg.Switches.Validate(); err != nil {
 		return nil, err
 	}
 	if err := checkPlane(cfg.DataPlane, cfg.Seed); err != nil {
 		return nil, err
 	}
-	state, err := newStore(cfg.Seed, time.Now())
-	if err != nil {
-		return nil, err
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	guard, err := newGuard(cfg.Seed, state, cfg.Delays.TokenLifetime)
-	if err != nil {
+	e := &Emulator{
+		mux: http.NewServeMux(), log: cfg.Logger,
+		plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{},
+	}
+	options := api.Options{
+		Seed: cfg.Seed, Switches: cfg.Switches, Delays: cfg.Delays, Faults: cfg.Faults, Logger: cfg.Logger,
+		AfterWrite: e.flush, BeforeAnswer: e.sync,
+	}
+	if cfg.DataPlane != nil {
+		options.Network = cfg.DataPlane.Network()
+	}
+	var err error
+	if e.api, err = api.New(options); err != nil {
 		return nil, err
 	}
-	e := &Emulator{
-		store: state, guard: guard,
-		switches: cfg.Switches, delays: cfg.Delays, log: cfg.Logger,
-		limiter: newLimiter(cfg.Switches.RequestsPerSecond), plane: cfg.DataPlane, timers: map[string]alarm{}, occupied: map[string][]netip.Addr{}, mux: http.NewServeMux(),
-	}
-	e.faults.Creates, e.faults.Lists, e.metrics = e.creates, e.lists, newMetrics(e)
-	e.routes()
+	e.mux.Handle("/", e.api)
 	e.adminRoutes()
 	e.credentialRoutes()
 	e.quotaRoutes()
-	e.remember(time.Now())
-	for _, rule := range cfg.Faults {
-		if _, err := e.Inject(rule); err != nil {
-			return nil, err
-		}
-	}
 	if err := e.wire(time.Now()); err != nil {
 		return nil, err
 	}
@@ -140,85 +121,4 @@ func canonical(path string) string {
 		parts = parts[1:]
 	}
 	return "/" + strings.Join(parts, "/")
-}
-
-func (e *Emulator) routes() {
-	e.mux.Handle("POST /oidc/token", e.chain("POST /oidc/token", http.HandlerFunc(e.token)))
-	e.mux.Handle("GET /v1/me/organisation-memberships", e.chain("GET /v1/me/organisation-memberships", route{
-		emulator: e, operation: "GET /v1/me/organisation-memberships", handler: e.listMemberships, personal: true,
-	}))
-	for operation, h := range e.operations() {
-		e.mux.Handle(operation, e.chain(operation, route{emulator: e, operation: operation, handler: h}))
-	}
-	e.mux.Handle("/", e.chain("unknown", http.HandlerFunc(e.unknown)))
-}
-
-// operations are those of all resources that belong to an organisation.
-func (e *Emulator) operations() map[string]handler {
-	all := map[string]handler{}
-	for _, resource := range []map[string]handler{
-		e.computeOperations(), e.projectOperations(), e.quotaOperations(), e.imageOperations(), e.cloudInitOperations(),
-		e.vpcOperations(), e.subnetOperations(), e.routeTableOperations(), e.natGatewayOperations(),
-		e.securityGroupOperations(), e.reservedIPOperations(), e.firewallOperations(), e.peeringOperations(), e.filesystemOperations(),
-	} {
-		maps.Copy(all, resource)
-	}
-	return all
-}
-
-func (e *Emulator) computeOperations() map[string]handler {
-	const (
-		lb = "/v1/loadbalancers/{id}"
-		tg = "/v1/loadbalancer-target-groups"
-	)
-	return map[string]handler{
-		"GET /v1/regions":                        e.listRegions,
-		"GET /v1/regions/{id}":                   e.getRegion,
-		"GET /v1/machine-types":                  e.listMachineTypes,
-		"GET /v1/machine-types/by-categories":    e.listMachineTypeCategories,
-		"GET /v1/machine-types/{id}":             e.getMachineType,
-		"GET /v1/machines":                       e.listMachines,
-		"POST /v1/machines":                      e.createMachine,
-		"GET /v1/machines/{id}":                  e.getMachine,
-		"PUT /v1/machines/{id}":                  e.updateMachine,
-		"DELETE /v1/machines/{id}":               e.deleteMachine,
-		"POST /v1/machines/{id}/start":           e.startMachine,
-		"POST /v1/machines/{id}/stop":            e.stopMachine,
-		"POST /v1/machines/{id}/restart":         e.restartMachine,
-		"GET /v1/loadbalancers":                  e.listLoadbalancers,
-		"POST /v1/loadbalancers":                 e.createLoadbalancer,
-		"GET " + lb:                              e.getLoadbalancer,
-		"PUT " + lb:                              e.updateLoadbalancer,
-		"DELETE " + lb:                           e.deleteLoadbalancer,
-		"GET " + lb + "/listeners":               e.listListeners,
-		"POST " + lb + "/listeners":              e.createListener,
-		"GET " + lb + "/listeners/{listener}":    e.getListener,
-		"PUT " + lb + "/listeners/{listener}":    e.updateListener,
-		"DELETE " + lb + "/listeners/{listener}": e.deleteListener,
-		"GET " + tg:                              e.listTargetGroups,
-		"POST " + tg:                             e.createTargetGroup,
-		"GET " + tg + "/{id}":                    e.getTargetGroup,
-		"PUT " + tg + "/{id}":                    e.updateTargetGroup,
-		"DELETE " + tg + "/{id}":                 e.deleteTargetGroup,
-		"POST " + tg + "/{id}/attachments":       e.replaceAttachments,
-		"POST " + tg + "/{id}/attach":            e.attach,
-		"DELETE " + tg + "/{id}/detach/{target}": e.detach,
-	}
-}
-
-// chain wraps an operation of the API with everything that happens around it.
-func (e *Emulator) chain(operation string, next http.Handler) http.Handler {
-	e.known = append(e.known, operation)
-	next = e.limited(e.faults.Handler(operation, next))
-	return e.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e.ledger.count(operation)
-		next.ServeHTTP(w, r)
-	}))
-}
-
-// unknown answers 501 and not 404: a client must not take an operation that the
-// emulator lacks for an object that does not exist.
-func (e *Emulator) unknown(w http.ResponseWriter, r *http.Request) {
-	refused := &problem{http.StatusNotImplemented, fmt.Sprintf("the emulator does not serve %s %s", r.Method, r.URL.Path)}
-	e.sendJSON(w, refused.status, map[string]string{"message": refused.message})
 }

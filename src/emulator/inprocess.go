@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 )
 
 // AddMachine adds a machine that is ready at once, and returns its identity.
@@ -30,14 +31,14 @@ func (e *Emulator) AddMachines(n int) ([]string, error) {
 }
 
 func (e *Emulator) synthetic(n int) ([]seed.Machine, error) {
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
-	home, err := e.store.findSubnet("")
+	e.api.Store.Lock()
+	defer e.api.Store.Unlock()
+	home, err := e.api.Store.FindSubnet("")
 	if err != nil {
 		return nil, err
 	}
-	zones := home.vpc.region.zones
-	first := home.vpc.org.machines.len() + 1
+	zones := home.VPC.Region.Zones
+	first := home.VPC.Org.Machines.Len() + 1
 	var specs []seed.Machine
 	for i := range n {
 		specs = append(specs, seed.Machine{
@@ -49,19 +50,19 @@ func (e *Emulator) synthetic(n int) ([]seed.Machine, error) {
 
 func (e *Emulator) addMachines(specs ...seed.Machine) ([]string, error) {
 	defer e.flush()
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
+	e.api.Store.Lock()
+	defer e.api.Store.Unlock()
 	now := time.Now()
-	e.settle(now)
-	defer e.remember(now)
+	e.api.ApplyDue(now)
+	defer e.api.Snapshot(now)
 	var identities []string
 	for _, spec := range specs {
-		home, err := e.store.findSubnet(spec.Subnet)
+		home, err := e.api.Store.FindSubnet(spec.Subnet)
 		if err != nil {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}
 		spec.Subnet = home.Identity
-		m, err := home.vpc.org.seedMachine(spec, now)
+		m, err := home.VPC.Org.SeedMachine(spec, now)
 		if err != nil {
 			return identities, fmt.Errorf("adding machine %q: %w", spec.Name, err)
 		}
@@ -72,32 +73,32 @@ func (e *Emulator) addMachines(specs ...seed.Machine) ([]string, error) {
 
 // DeleteMachine deletes a machine, named by identity or slug, as DELETE does.
 func (e *Emulator) DeleteMachine(ref string) error {
-	return e.onMachine("deleting", ref, func(o *organisation, m *machine, now time.Time) {
-		e.removeMachine(o, m, now)
+	return e.onMachine("deleting", ref, func(o *state.Organisation, m *state.Machine, now time.Time) {
+		e.api.RemoveMachine(o, m, now)
 	})
 }
 
 // StopMachine switches a machine off.
 func (e *Emulator) StopMachine(ref string) error {
-	return e.onMachine("stopping", ref, func(o *organisation, m *machine, now time.Time) {
-		o.switchMachine(m, true, now)
+	return e.onMachine("stopping", ref, func(o *state.Organisation, m *state.Machine, now time.Time) {
+		o.SwitchMachine(m, true, now)
 	})
 }
 
 // StartMachine switches a machine on.
 func (e *Emulator) StartMachine(ref string) error {
-	return e.onMachine("starting", ref, func(o *organisation, m *machine, now time.Time) {
-		o.switchMachine(m, false, now)
+	return e.onMachine("starting", ref, func(o *state.Organisation, m *state.Machine, now time.Time) {
+		o.SwitchMachine(m, false, now)
 	})
 }
 
-func (e *Emulator) onMachine(doing, ref string, act func(*organisation, *machine, time.Time)) error {
-	return e.steer(func(now time.Time) error {
-		m, err := e.store.findMachine(ref)
+func (e *Emulator) onMachine(doing, ref string, act func(*state.Organisation, *state.Machine, time.Time)) error {
+	return e.api.Override(func(now time.Time) error {
+		m, err := e.api.Store.FindMachine(ref)
 		if err != nil {
 			return fmt.Errorf("%s machine: %w", doing, err)
 		}
-		act(m.subnet.vpc.org, m, now)
+		act(m.Subnet.VPC.Org, m, now)
 		return nil
 	})
 }

@@ -7,12 +7,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 )
 
 // machineStatuses are those that a machine can be held in: all that were seen,
 // and those that are plausible.
 func machineStatuses() []string {
-	return []string{"provisioning", "creating", statusReady, stateRunning, stateStopped, "unknown", "failed", "error", "deleting", "deleted"}
+	return []string{"provisioning", "creating", object.StatusReady, state.StateRunning, state.StateStopped, "unknown",
+		"failed", "error", "deleting", "deleted"}
 }
 
 // SetMachineStatus holds the status of a machine, named by identity or slug: one
@@ -22,22 +27,24 @@ func machineStatuses() []string {
 // returns the machine to its normal life, and deleting it ends the hold.
 func (e *Emulator) SetMachineStatus(ref, status string) error {
 	if status != "" && !slices.Contains(machineStatuses(), status) {
-		return invalid("holding machine %q: status is %q; use one of %s, or none to end it",
+		return apierror.Invalid("holding machine %q: status is %q; use one of %s, or none to end it",
 			ref, status, strings.Join(machineStatuses(), ", "))
 	}
-	return e.steer(func(now time.Time) error {
-		m, err := e.store.findMachine(ref)
+	return e.api.Override(func(now time.Time) error {
+		m, err := e.api.Store.FindMachine(ref)
 		if err != nil {
 			return err
 		}
-		m.held = status
-		m.touch(now)
+		m.Held = status
+		m.Touch(now)
 		return nil
 	})
 }
 
 // statuses are those that a load balancer can be held in.
-func statuses() []string { return []string{"creating", statusReady, statusUpdating, "failed", "error"} }
+func statuses() []string {
+	return []string{"creating", object.StatusReady, state.StatusUpdating, "failed", "error"}
+}
 
 // SetLoadBalancerStatus holds a load balancer, named by identity or slug, in a
 // status: creating, ready, updating, failed or error. An empty status returns it
@@ -46,19 +53,19 @@ func statuses() []string { return []string{"creating", statusReady, statusUpdati
 // the API says.
 func (e *Emulator) SetLoadBalancerStatus(ref, status string) error {
 	if status != "" && !slices.Contains(statuses(), status) {
-		return invalid("holding load balancer %q: status is %q; use one of %s, or none to end it",
+		return apierror.Invalid("holding load balancer %q: status is %q; use one of %s, or none to end it",
 			ref, status, strings.Join(statuses(), ", "))
 	}
-	return e.steer(func(now time.Time) error {
-		for org := range e.store.spaces() {
-			if lb, found := org.loadbalancers.find(ref); found {
-				lb.held = status
-				lb.touch(now)
-				org.trafficChanged(lb)
+	return e.api.Override(func(now time.Time) error {
+		for org := range e.api.Store.Spaces() {
+			if lb, found := org.Loadbalancers.Find(ref); found {
+				lb.Held = status
+				lb.Touch(now)
+				org.TrafficChanged(lb)
 				return nil
 			}
 		}
-		return notFound("load balancer", ref)
+		return apierror.NotFound("load balancer", ref)
 	})
 }
 
@@ -66,71 +73,18 @@ func (e *Emulator) SetLoadBalancerStatus(ref, status string) error {
 // addresses: of its subnet, or all of another subnet of its VPC, into which it
 // moves. Without any the machine has no network interface.
 func (e *Emulator) SetMachineAddresses(ref string, addresses ...netip.Addr) error {
-	return e.steer(func(now time.Time) error {
-		m, err := e.store.findMachine(ref)
+	return e.api.Override(func(now time.Time) error {
+		m, err := e.api.Store.FindMachine(ref)
 		if err != nil {
 			return err
 		}
-		if err := m.readdress(addresses); err != nil {
+		if err := m.Readdress(addresses); err != nil {
 			return fmt.Errorf("moving machine %q: %w", m.Identity, err)
 		}
-		m.touch(now)
-		m.subnet.vpc.org.machineChanged(m)
+		m.Touch(now)
+		m.Subnet.VPC.Org.MachineChanged(m)
 		return nil
 	})
-}
-
-func (m *machine) readdress(addresses []netip.Addr) error {
-	home := m.subnet
-	if len(addresses) > 0 && !home.spans(addresses) {
-		i := slices.IndexFunc(home.vpc.subnets, func(s *subnet) bool { return s.spans(addresses) })
-		if i < 0 {
-			return invalid("no subnet of VPC %q has the addresses %v", home.vpc.Name, addresses)
-		}
-		home = home.vpc.subnets[i]
-	}
-	releaseAddresses(m.subnet.pools, m.addresses)
-	if err := reserveAll(home, addresses); err != nil {
-		// They were its own a moment ago, so they are free.
-		_ = reserveAll(m.subnet, m.addresses)
-		return conflict("%v", err)
-	}
-	m.subnet.users.remove("machine", m.Identity)
-	home.users.add("machine", m.Identity)
-	m.subnet, m.addresses = home, slices.Clone(addresses)
-	return nil
-}
-
-// reserveAll takes addresses of a subnet, or none of them.
-func reserveAll(s *subnet, addresses []netip.Addr) error {
-	if len(addresses) == 0 {
-		return nil
-	}
-	_, err := s.assign(addresses)
-	return err
-}
-
-// spans says whether all addresses are in the subnet.
-func (s *subnet) spans(addresses []netip.Addr) bool {
-	return !slices.ContainsFunc(addresses, func(addr netip.Addr) bool {
-		for _, pool := range s.pools {
-			if pool.Prefix().Contains(addr) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// steer changes the store from outside of the API.
-func (e *Emulator) steer(act func(now time.Time) error) error {
-	defer e.flush()
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
-	now := time.Now()
-	e.settle(now)
-	defer e.remember(now)
-	return act(now)
 }
 
 func (e *Emulator) steeringRoutes() {
@@ -155,11 +109,41 @@ func (e *Emulator) steeringRoutes() {
 			in, err := instruction[struct{ Status *string }](r)
 			switch {
 			case err == nil && in.Status == nil:
-				err = invalid(`field "status" is required; "" returns it to its normal life`)
+				err = apierror.Invalid(`field "status" is required; "" returns it to its normal life`)
 			case err == nil:
 				err = hold(r.PathValue("id"), *in.Status)
 			}
 			e.report(w, http.StatusNoContent, nil, err)
 		})
 	}
+}
+
+// SetQuota limits how many objects of a kind an organisation, named by identity
+// or slug (empty: the first), may have. The names are those of GET /v1/quotas.
+// What is there already stays.
+func (e *Emulator) SetQuota(organisation, name string, limit int) error {
+	org, err := e.organisation(organisation)
+	if err == nil {
+		err = e.api.Override(func(now time.Time) error { return org.SetLimit(name, limit, now) })
+	}
+	if err != nil {
+		return fmt.Errorf("setting a quota: %w", err)
+	}
+	return nil
+}
+
+func (e *Emulator) quotaRoutes() {
+	e.mux.HandleFunc("PUT /_emulator/quotas/{name}", func(w http.ResponseWriter, r *http.Request) {
+		in, err := instruction[struct {
+			Organisation string
+			MaxUsage     *int
+		}](r)
+		switch {
+		case err == nil && in.MaxUsage == nil:
+			err = apierror.Invalid("field \"maxUsage\" is required")
+		case err == nil:
+			err = e.SetQuota(in.Organisation, r.PathValue("name"), *in.MaxUsage)
+		}
+		e.report(w, http.StatusNoContent, nil, err)
+	})
 }

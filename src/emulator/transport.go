@@ -36,7 +36,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// memory is a response that is kept in memory, in pieces: a list may be half a gigabyte, and growing one buffer for it would take longer
+// memory is a response that is kept in memory, in pieces: a list may be half a gigabyte, and growing one buffer for it
+// would take longer
 // than making it.
 type memory struct {
 	header http.Header

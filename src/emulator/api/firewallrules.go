@@ -1,0 +1,137 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// The path names the VPC right after the collection.
+func (srv *Server) firewallOperations() map[string]handler {
+	const path = "/v1/vpc-firewall-rules/{vpc}"
+	return map[string]handler{
+		"GET " + path:                srv.listFirewallRules,
+		"POST " + path:               srv.createFirewallRule,
+		"PUT " + path:                srv.updateFirewallRules,
+		"GET " + path + "/{rule}":    srv.getFirewallRule,
+		"PUT " + path + "/{rule}":    srv.updateFirewallRule,
+		"DELETE " + path + "/{rule}": srv.deleteFirewallRule,
+	}
+}
+
+func (c *call) firewalled() (*state.VPC, error) {
+	v, found := c.org.VPCs.Find(c.PathValue("vpc"))
+	if !found {
+		return nil, apierror.NotFound("VPC", c.PathValue("vpc"))
+	}
+	return v, nil
+}
+
+// firewallRule is the rule that the path names.
+func (c *call) firewallRule() (*state.FirewallRule, error) {
+	v, err := c.firewalled()
+	if err != nil {
+		return nil, err
+	}
+	return v.FirewallRule(c.PathValue("rule"))
+}
+
+func (srv *Server) listFirewallRules(c *call) (reply, error) {
+	v, err := c.firewalled()
+	if err != nil {
+		return reply{}, err
+	}
+	views := []wire.FirewallRule{}
+	for r := range v.Firewall.All() {
+		if c.filter.Matches(nil, func() object.Traits { return r.Traits().With("status", r.Match.State) }) {
+			views = append(views, r.View())
+		}
+	}
+	return many(views), nil
+}
+
+func (srv *Server) getFirewallRule(c *call) (reply, error) {
+	r, err := c.firewallRule()
+	if err != nil {
+		return reply{}, err
+	}
+	return one(r.View()), nil
+}
+
+func (srv *Server) createFirewallRule(c *call) (reply, error) {
+	v, err := c.firewalled()
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.FirewallRuleInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	r := &state.FirewallRule{VPC: v}
+	if err := r.Configure(in); err != nil {
+		return reply{}, err
+	}
+	r.Record = object.NewRecord("fwr", object.Spec{Name: in.Name}, v.Firewall.HasSlug, c.now)
+	v.Firewall.Add(r)
+	return created(r.Identity, r.View()), nil
+}
+
+func (srv *Server) updateFirewallRule(c *call) (reply, error) {
+	r, err := c.firewallRule()
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.FirewallRuleInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := r.Configure(in); err != nil {
+		return reply{}, err
+	}
+	r.Rename(in.Name, c.now)
+	return changed(r.Identity, r.View()), nil
+}
+
+// updateFirewallRules changes the rules of the request, all or none. Others stay.
+func (srv *Server) updateFirewallRules(c *call) (reply, error) {
+	v, err := c.firewalled()
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.FirewallRuleBatch](c)
+	if err != nil {
+		return reply{}, err
+	}
+	rules, drafts := make([]*state.FirewallRule, len(in.FirewallRules)), make([]state.FirewallRule,
+		len(in.FirewallRules))
+	for i, input := range in.FirewallRules {
+		if rules[i], err = v.FirewallRule(input.Identity); err != nil {
+			return reply{}, apierror.Invalid("field \"firewallRules[%d].identity\": %v", i, err)
+		}
+		drafts[i] = *rules[i]
+		if err := drafts[i].Configure(input); err != nil {
+			return reply{}, fmt.Errorf("field \"firewallRules[%d]\": %w", i, err)
+		}
+	}
+	views := []wire.FirewallRule{}
+	for i, r := range rules {
+		*r = drafts[i]
+		r.Rename(in.FirewallRules[i].Name, c.now)
+		views = append(views, r.View())
+	}
+	answer := many(views)
+	answer.identity = v.Identity
+	return answer, nil
+}
+
+func (srv *Server) deleteFirewallRule(c *call) (reply, error) {
+	r, err := c.firewallRule()
+	if err != nil {
+		return reply{}, err
+	}
+	r.VPC.Firewall.Remove(r)
+	return done(r.Identity), nil
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+func (c *call) listener(lb *state.Loadbalancer) (*state.Listener, error) {
+	ref := c.PathValue("listener")
+	for _, key := range []func(*state.Listener) string{
+		func(l *state.Listener) string { return l.Identity },
+		func(l *state.Listener) string { return l.Slug },
+	} {
+		if i := slices.IndexFunc(lb.Listeners, func(l *state.Listener) bool { return key(l) == ref }); i >= 0 {
+			return lb.Listeners[i], nil
+		}
+	}
+	return nil, apierror.NotFound("listener", ref)
+}
+
+func (srv *Server) listListeners(c *call) (reply, error) {
+	lb, err := c.loadbalancer()
+	if err != nil {
+		return reply{}, err
+	}
+	views := []wire.Listener{}
+	for _, l := range lb.Listeners {
+		if c.filter.Matches(l.Labels, l.Traits) {
+			views = append(views, l.View())
+		}
+	}
+	return many(views), nil
+}
+
+func (srv *Server) getListener(c *call) (reply, error) {
+	lb, err := c.loadbalancer()
+	if err != nil {
+		return reply{}, err
+	}
+	l, err := c.listener(lb)
+	if err != nil {
+		return reply{}, err
+	}
+	return one(l.View()), nil
+}
+
+func (srv *Server) createListener(c *call) (reply, error) {
+	lb, err := c.writableLoadbalancer()
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.ListenerInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	l, err := srv.newListener(c, lb, in, lb.Listeners)
+	if err != nil {
+		return reply{}, err
+	}
+	c.org.AddListener(l)
+	srv.updates(lb, c.now)
+	return created(l.Identity, l.View()), nil
+}
+
+// inlineListeners makes, but does not add yet, the listeners that came with a
+// new load balancer.
+func (srv *Server) inlineListeners(c *call, lb *state.Loadbalancer,
+	inputs []wire.ListenerInput) ([]*state.Listener, error) {
+	if srv.switches.InlineListeners == behaviour.IgnoreListeners || len(inputs) == 0 {
+		return nil, nil
+	}
+	if srv.switches.InlineListeners == behaviour.RefuseListeners {
+		return nil, apierror.Invalid("field \"listeners\" is not supported here; create listeners one by one")
+	}
+	var made []*state.Listener
+	for i, in := range inputs {
+		l, err := srv.newListener(c, lb, in, made)
+		if err != nil {
+			return nil, fmt.Errorf("field \"listeners[%d]\": %w", i, err)
+		}
+		made = append(made, l)
+	}
+	return made, nil
+}
+
+// newListener makes a listener that can live beside the others.
+func (srv *Server) newListener(c *call, lb *state.Loadbalancer, in wire.ListenerInput,
+	others []*state.Listener) (*state.Listener, error) {
+	l := &state.Listener{LB: lb}
+	described := object.Spec{
+		Name:        object.Value(object.UpdateRules{}, in.Name, ""),
+		Description: object.Value(object.UpdateRules{}, in.Description, ""),
+		Labels:      in.Labels, Annotations: in.Annotations,
+	}
+	if err := object.CheckMeta(described); err != nil {
+		return nil, err
+	}
+	if err := c.org.AdmitTo(state.QuotaListeners, len(others)); err != nil {
+		return nil, err
+	}
+	next, err := srv.configure(c, *l, in, object.UpdateRules{}, others)
+	if err != nil {
+		return nil, err
+	}
+	slugTaken := func(slug string) bool {
+		return slices.ContainsFunc(others, func(other *state.Listener) bool { return other.Slug == slug })
+	}
+	next.Record = object.NewRecord("lbl", described, slugTaken, c.now)
+	return &next, nil
+}
+
+// configure is a listener with the settings of an input, checked.
+func (srv *Server) configure(c *call, l state.Listener, in wire.ListenerInput, r object.UpdateRules,
+	others []*state.Listener) (state.Listener, error) {
+	l.Port = object.Value(r, in.Port, l.Port)
+	l.Protocol = object.Value(r, in.Protocol, l.Protocol)
+	l.MaxConnections = object.Optional(r, in.MaxConnections, l.MaxConnections)
+	l.IdleTimeout = object.Optional(r, in.ConnectionIdleTimeout, l.IdleTimeout)
+	if in.AllowedSources != nil || !r.Merge {
+		l.AllowedSources = in.AllowedSources
+	}
+	if in.TargetGroup != nil || !r.Merge {
+		l.Group, _ = c.org.TargetGroups.Exact(object.Value(r, in.TargetGroup, ""))
+	}
+	if l.Group == nil {
+		return l, apierror.Invalid("field \"targetGroup\": target group %q not found",
+			object.Value(r, in.TargetGroup, ""))
+	}
+	if err := checkPort("port", l.Port); err != nil {
+		return l, err
+	}
+	if err := srv.checkProtocol(l.Protocol); err != nil {
+		return l, err
+	}
+	if err := checkSources(l.AllowedSources); err != nil {
+		return l, err
+	}
+	return l, srv.checkNeighbours(&l, others)
+}
+
+// checkNeighbours checks a listener against its target group and the other
+// listeners of its load balancer.
+func (srv *Server) checkNeighbours(l *state.Listener, others []*state.Listener) error {
+	if l.Group.VPC != l.LB.Subnet.VPC {
+		return apierror.Invalid("field \"targetGroup\": target group %q is in another VPC than the load balancer",
+			l.Group.Identity)
+	}
+	if l.Group.Protocol != l.Protocol {
+		return apierror.Invalid("field \"targetGroup\": target group %q serves %s, the listener %s", l.Group.Identity,
+			l.Group.Protocol, l.Protocol)
+	}
+	for _, other := range others {
+		if other.Identity == l.Identity && l.Identity != "" || other.Port != l.Port {
+			continue
+		}
+		if state.Transport(other.Protocol) == state.Transport(l.Protocol) || srv.switches.OneProtocolPerPort {
+			return apierror.Conflict("port %d/%s is taken by listener %q", l.Port, other.Protocol, other.Name)
+		}
+	}
+	users := slices.Concat(l.Group.Listeners, others)
+	if srv.switches.ExclusiveTargetGroups && slices.ContainsFunc(users, func(other *state.Listener) bool {
+		return other.Group == l.Group && (other.Identity != l.Identity || l.Identity == "")
+	}) {
+		return apierror.Invalid("field \"targetGroup\": target group %q is used by another listener", l.Group.Identity)
+	}
+	return nil
+}
+
+func (srv *Server) updateListener(c *call) (reply, error) {
+	lb, err := c.writableLoadbalancer()
+	if err != nil {
+		return reply{}, err
+	}
+	l, err := c.listener(lb)
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.ListenerInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	next, err := srv.configure(c, *l, in, srv.rules(), lb.Listeners)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := next.Describe(srv.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
+		return reply{}, err
+	}
+	l.Group.Forget(l)
+	*l = next
+	l.Group.Listeners = append(l.Group.Listeners, l)
+	c.org.TrafficChanged(lb)
+	srv.updates(lb, c.now)
+	return changed(l.Identity, l.View()), nil
+}
+
+func (srv *Server) deleteListener(c *call) (reply, error) {
+	lb, err := c.writableLoadbalancer()
+	if err != nil {
+		return reply{}, err
+	}
+	l, err := c.listener(lb)
+	if err != nil {
+		return reply{}, err
+	}
+	c.org.RemoveListener(l)
+	srv.updates(lb, c.now)
+	return done(l.Identity), nil
+}

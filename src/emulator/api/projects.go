@@ -1,0 +1,158 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+func (srv *Server) projectOperations() map[string]handler {
+	return map[string]handler{
+		"GET /v1/projects":         srv.listProjects,
+		"POST /v1/projects":        srv.createProject,
+		"GET /v1/projects/{id}":    srv.getProject,
+		"PUT /v1/projects/{id}":    srv.updateProject,
+		"DELETE /v1/projects/{id}": srv.deleteProject,
+	}
+}
+
+// space is where the objects of a request live: in the project that its token
+// is bound to, that its header names, or that its query names, in this order;
+// else in the organisation itself. Projects themselves belong to organisations.
+func (srv *Server) space(c *call) (*state.Organisation, error) {
+	aboutProjects := c.URL.Path == "/v1/projects" || strings.HasPrefix(c.URL.Path, "/v1/projects/")
+	refs := []string{c.user.Project, c.Header.Get("X-Project-Identity"), c.URL.Query().Get("project")}
+	i := slices.IndexFunc(refs, func(ref string) bool { return strings.TrimSpace(ref) != "" })
+	switch {
+	case !aboutProjects && i < 0:
+		return c.org, nil
+	case srv.switches.NoProjects:
+		return nil, apierror.Forbidden("projects are not enabled for organisation %q", c.org.Identity)
+	case aboutProjects:
+		return c.org, nil
+	}
+	p, found := c.org.Projects.Find(strings.TrimSpace(refs[i]))
+	if !found {
+		// Not 404, which would read as if the object that was asked for were gone.
+		return nil, apierror.Forbidden("project %q does not exist in organisation %q", refs[i], c.org.Identity)
+	}
+	return p.Space, nil
+}
+
+func (c *call) project() (*state.Project, error) {
+	p, found := c.org.Projects.Find(c.PathValue("id"))
+	if !found {
+		return nil, apierror.NotFound("project", c.PathValue("id"))
+	}
+	return p, nil
+}
+
+func (srv *Server) listProjects(c *call) (reply, error) {
+	views := []wire.Project{}
+	for p := range c.org.Projects.All() {
+		if c.filter.Matches(p.Labels, p.Traits) {
+			views = append(views, p.View())
+		}
+	}
+	return many(views), nil
+}
+
+func (srv *Server) getProject(c *call) (reply, error) {
+	p, err := c.project()
+	if err != nil {
+		return reply{}, err
+	}
+	return one(p.View()), nil
+}
+
+func (srv *Server) createProject(c *call) (reply, error) {
+	in, err := decode[wire.ProjectInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	described := object.Spec{
+		Name: object.Kept(in.Name, ""), Description: object.Kept(in.Description, ""), Labels: in.Labels,
+		Annotations: in.Annotations,
+	}
+	if err := object.CheckMeta(described); err != nil {
+		return reply{}, err
+	}
+	if slug := object.Slugify(described.Name); c.org.Projects.HasSlug(slug) {
+		return reply{}, apierror.Conflict("slug %q is taken by another project", slug)
+	}
+	if err := c.org.Admit(state.QuotaProjects); err != nil {
+		return reply{}, err
+	}
+	p := c.org.NewProject(described, c.now)
+	if p.Parent, err = c.parent(p, in.ParentProjectIdentity); err != nil {
+		return reply{}, err
+	}
+	c.org.Projects.Add(p)
+	return created(p.Identity, p.View()), nil
+}
+
+// parent is the project above p after a write.
+func (c *call) parent(p *state.Project, ref *string) (*state.Project, error) {
+	if ref == nil {
+		return p.Parent, nil
+	}
+	if *ref == "" {
+		return nil, nil
+	}
+	above, found := c.org.Projects.Find(*ref)
+	if !found {
+		return nil, apierror.Invalid("field \"parentProjectIdentity\": project %q not found", *ref)
+	}
+	for next := above; next != nil; next = next.Parent {
+		if next == p {
+			return nil, apierror.Invalid("field \"parentProjectIdentity\": project %q is below project %q", *ref,
+				p.Identity)
+		}
+	}
+	return above, nil
+}
+
+func (srv *Server) updateProject(c *call) (reply, error) {
+	p, err := c.project()
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.ProjectInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	parent, err := c.parent(p, in.ParentProjectIdentity)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := p.Describe(srv.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
+		return reply{}, err
+	}
+	p.Parent = parent
+	return changed(p.Identity, p.View()), nil
+}
+
+func (srv *Server) deleteProject(c *call) (reply, error) {
+	p, err := c.project()
+	if err != nil {
+		return reply{}, err
+	}
+	for other := range c.org.Projects.All() {
+		if other.Parent == p {
+			return reply{}, apierror.Invalid("project %q has project %q below it; delete or move that first",
+				p.Identity, other.Identity)
+		}
+	}
+	p.Space.Sweep(c.now)
+	for _, kind := range state.QuotaKinds() {
+		if n := kind.Count(p.Space); n > 0 {
+			return reply{}, apierror.Invalid("project %q still has %s: %d; delete them first", p.Identity, kind.Name, n)
+		}
+	}
+	c.org.Projects.Remove(p)
+	return done(p.Identity), nil
+}

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+func (srv *Server) vpcOperations() map[string]handler {
+	return map[string]handler{
+		"GET /v1/vpcs":         srv.listVPCs,
+		"POST /v1/vpcs":        srv.createVPC,
+		"GET /v1/vpcs/{id}":    srv.getVPC,
+		"PUT /v1/vpcs/{id}":    srv.updateVPC,
+		"DELETE /v1/vpcs/{id}": srv.deleteVPC,
+	}
+}
+
+func (srv *Server) listVPCs(c *call) (reply, error) {
+	return listed(c, &c.org.VPCs, (*state.VPC).Traits, (*state.VPC).View)
+}
+
+func (srv *Server) getVPC(c *call) (reply, error) {
+	v, err := addressed(c, &c.org.VPCs, "VPC")
+	if err != nil {
+		return reply{}, err
+	}
+	return one(v.View()), nil
+}
+
+func (srv *Server) createVPC(c *call) (reply, error) {
+	in, err := decode[wire.VPCInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := checkNew(srv, &c.org.VPCs, "VPC", specified(in.MetaInput)); err != nil {
+		return reply{}, err
+	}
+	home, found := srv.Store.Regions.Find(in.CloudRegionIdentity)
+	if !found {
+		return reply{}, apierror.Invalid("field \"cloudRegionIdentity\": region %q not found", in.CloudRegionIdentity)
+	}
+	cidrs, err := parseNetworks("vpcCidrs", in.VPCCIDRs)
+	if err != nil {
+		return reply{}, err
+	}
+	v := &state.VPC{Org: c.org, Region: home, CIDRs: cidrs,
+		Life: object.Life{ReadyAt: c.now.Add(srv.delays.NetworkCreate)}}
+	v.Record = object.NewRecord("vpc", specified(in.MetaInput), c.org.VPCs.HasSlug, c.now)
+	if err := srv.checkServable("vpcCidrs", v, cidrs); err != nil {
+		return reply{}, err
+	}
+	if err := c.org.Admit(state.QuotaVPCs); err != nil {
+		return reply{}, err
+	}
+	c.org.VPCs.Add(v)
+	v.AddDefaultTable(c.now)
+	return created(v.Identity, v.View()), nil
+}
+
+func (srv *Server) updateVPC(c *call) (reply, error) {
+	v, err := writable(c, &c.org.VPCs, "VPC")
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[wire.VPCInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	next, err := revised(srv, c, &c.org.VPCs, "VPC", v, in.MetaInput)
+	if err != nil {
+		return reply{}, err
+	}
+	cidrs, err := srv.newCIDRs(v, in.VPCCIDRs)
+	if err != nil {
+		return reply{}, err
+	}
+	v.Record, v.CIDRs = next, cidrs
+	return changed(v.Identity, v.View()), nil
+}
+
+// newCIDRs are the ranges of a VPC after an update, which still hold its subnets.
+func (srv *Server) newCIDRs(v *state.VPC, sent []string) ([]netip.Prefix, error) {
+	if sent == nil && srv.rules().Merge {
+		return v.CIDRs, nil
+	}
+	cidrs, err := parseNetworks("vpcCidrs", sent)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range v.Subnets {
+		for _, pool := range s.Pools {
+			if !state.Within(pool.Prefix(), cidrs) {
+				return nil, apierror.Conflict("field \"vpcCidrs\": subnet %q needs a range that holds %s", s.Identity,
+					pool.Prefix())
+			}
+		}
+	}
+	return cidrs, srv.checkServable("vpcCidrs", v, cidrs)
+}
+
+func (srv *Server) deleteVPC(c *call) (reply, error) {
+	v, err := addressed(c, &c.org.VPCs, "VPC")
+	if err != nil {
+		return reply{}, err
+	}
+	if !v.Active() {
+		return done(v.Identity), nil
+	}
+	if err := v.Users.Check("VPC", v.Identity); err != nil {
+		return reply{}, err
+	}
+	v.Remove(c.now, srv.delays.NetworkDelete, srv.delays.NetworkLinger)
+	v.Touch(c.now)
+	org := c.org
+	org.RemoveRouteTable(v.Table)
+	org.Leave(&v.Life, func() { org.VPCs.Remove(v) })
+	org.Sweep(c.now)
+	return done(v.Identity), nil
+}
+
+// parseNetworks reads at least one CIDR. They must not overlap.
+func parseNetworks(field string, texts []string) ([]netip.Prefix, error) {
+	if len(texts) == 0 {
+		return nil, apierror.Invalid("field %q must have at least one CIDR", field)
+	}
+	var prefixes []netip.Prefix
+	for _, text := range texts {
+		prefix, err := state.ParseNetwork(field, text)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(prefixes, prefix.Overlaps); i >= 0 {
+			return nil, apierror.Invalid("field %q: %s overlaps %s", field, prefix, prefixes[i])
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}

@@ -1,0 +1,205 @@
+// Package auth provides the credentials of the cloud: personal access tokens, clients, service accounts, and the bearer
+// tokens
+// that they are exchanged for.
+package auth
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
+)
+
+// defaultTokenLifetime is the life of bearer tokens of the real service.
+const defaultTokenLifetime = time.Hour
+
+// Organisation is an organisation that credentials can give access to.
+type Organisation struct {
+	Identity, Slug string
+	// CheckProject returns an error if the organisation does not have a project, named by identity or slug.
+	CheckProject func(ref string) error
+}
+
+// Principal is who sent a request, and what for.
+type Principal struct {
+	Subject       string
+	Organisations []*Organisation
+	Scopes        Scopes
+	// Project is the claim that binds a token to a project; usually empty.
+	Project string
+}
+
+// client may fetch bearer tokens.
+type client struct {
+	secret string
+	Principal
+}
+
+type bearer struct {
+	Principal
+	expires time.Time
+}
+
+// Authenticator knows all credentials.
+type Authenticator struct {
+	lifetime time.Duration
+	// organisations never change, nor do their service accounts.
+	organisations []*Organisation
+	accounts      map[*Organisation]*object.Collection[*serviceAccount]
+	// issuer signs the tokens of the emulator's own identity provider.
+	issuer *ecdsa.PrivateKey
+
+	// mu guards the rest, which can change at run time.
+	mu      sync.Mutex
+	tokens  map[string]Principal
+	clients map[string]client
+	bearers map[string]bearer
+}
+
+// New makes an authenticator with the credentials of a seed. The organisations are those of the seed, in its order.
+func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authenticator, error) {
+	if lifetime == 0 {
+		lifetime = defaultTokenLifetime
+	}
+	issuer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the key of the emulator's identity provider: %w", err)
+	}
+	g := &Authenticator{
+		lifetime: lifetime, issuer: issuer, organisations: orgs, tokens: map[string]Principal{},
+		clients: map[string]client{}, bearers: map[string]bearer{},
+		accounts: map[*Organisation]*object.Collection[*serviceAccount]{},
+	}
+	for i, o := range in.Organisations {
+		g.accounts[orgs[i]] = &object.Collection[*serviceAccount]{}
+		for _, token := range o.PersonalAccessTokens {
+			g.addToken(orgs[i], token, nil)
+		}
+		for _, c := range o.Clients {
+			if err := g.addClient(orgs[i], c); err != nil {
+				return nil, fmt.Errorf("seed organisation %q: client %q: %w", o.Name, c.ID, err)
+			}
+		}
+		for _, account := range o.ServiceAccounts {
+			if err := g.addAccount(orgs[i], account); err != nil {
+				return nil, fmt.Errorf("seed organisation %q: service account %q: %w", o.Name, account.Name, err)
+			}
+		}
+	}
+	return g, nil
+}
+
+// addToken makes a personal access token good for one more organisation.
+func (g *Authenticator) addToken(org *Organisation, token string, limit Scopes) {
+	owner := g.tokens[token]
+	g.tokens[token] = Principal{
+		Subject: "personal-access-token", Organisations: append(slices.Clone(owner.Organisations), org), Scopes: limit,
+	}
+}
+
+func (g *Authenticator) addClient(org *Organisation, c seed.Client) error {
+	limit, err := parseScopes(c.Scopes)
+	if err != nil {
+		return err
+	}
+	if err := org.CheckProject(c.Project); err != nil {
+		return err
+	}
+	owner := g.clients[c.ID]
+	g.clients[c.ID] = client{c.Secret, Principal{
+		Subject: c.ID, Organisations: append(owner.Organisations, org), Scopes: limit, Project: c.Project,
+	}}
+	return nil
+}
+
+// Authenticate finds out who sent a request.
+func (g *Authenticator) Authenticate(r *http.Request) (Principal, error) {
+	header := r.Header.Get("Authorization")
+	scheme, credential, _ := strings.Cut(header, " ")
+	switch {
+	case header == "":
+		return Principal{}, apierror.Unauthorised("no Authorization header; send `Token <personal access token>` or `Bearer <access token>`")
+	case scheme == "Token":
+		return g.personal(credential)
+	case strings.EqualFold(scheme, "Bearer"):
+		return g.bearer(credential)
+	case strings.EqualFold(scheme, "Basic"):
+		return g.basic(r)
+	}
+	return Principal{}, apierror.Unauthorised("authorization scheme %q is not supported; use Token, Bearer or Basic",
+		scheme)
+}
+
+func (g *Authenticator) personal(token string) (Principal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	user, found := g.tokens[token]
+	if !found {
+		return Principal{}, apierror.Unauthorised("the personal access token is not valid")
+	}
+	return user, nil
+}
+
+func (g *Authenticator) bearer(token string) (Principal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	issued, found := g.bearers[token]
+	if !found {
+		return Principal{}, apierror.Unauthorised("the bearer token is not valid; get one from /oidc/token")
+	}
+	if !time.Now().Before(issued.expires) {
+		return Principal{}, apierror.Unauthorised("the bearer token expired at %s",
+			issued.expires.UTC().Format(time.RFC3339))
+	}
+	return issued.Principal, nil
+}
+
+func (g *Authenticator) basic(r *http.Request) (Principal, error) {
+	id, secret, _ := r.BasicAuth()
+	if c, found := g.client(id, secret); found {
+		return c.Principal, nil
+	}
+	return Principal{}, apierror.Unauthorised("the basic credentials are not those of a client")
+}
+
+// client finds a client by its credentials. In the Basic header of a token
+// request they are form-encoded (RFC 6749, section 2.3.1), or not, as clients
+// differ; the plain reading goes first.
+func (g *Authenticator) client(id, secret string) (client, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c, found := g.clients[id]; found && c.secret == secret {
+		return c, true
+	}
+	plainID, errID := url.QueryUnescape(id)
+	plainSecret, errSecret := url.QueryUnescape(secret)
+	c, found := g.clients[plainID]
+	return c, found && errID == nil && errSecret == nil && c.secret == plainSecret
+}
+
+// Organisation is the identity of the organisation that a request is for: the one its header names by
+// identity or slug, or the only one that its sender belongs to.
+func (p Principal) Organisation(ref string) (string, error) {
+	if ref == "" && len(p.Organisations) == 1 {
+		return p.Organisations[0].Identity, nil
+	}
+	if ref == "" {
+		return "", apierror.Invalid("header X-Organisation-Identity is missing, and these credentials are good for %d organisations", len(p.Organisations))
+	}
+	for _, org := range p.Organisations {
+		if ref == org.Identity || ref == org.Slug {
+			return org.Identity, nil
+		}
+	}
+	return "", apierror.Forbidden("these credentials give no access to organisation %q", ref)
+}

@@ -1,0 +1,65 @@
+package auth
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+)
+
+// The scopes that matter to the API that the emulator serves.
+const (
+	scopeRead  = "api:read"
+	scopeWrite = "api:write"
+)
+
+// Scopes limit what credentials may do; nil limits nothing.
+type Scopes []string
+
+// known are the scopes of the real service; the ones besides reading and writing
+// are accepted and mean nothing here.
+func (Scopes) known() []string {
+	return []string{scopeRead, scopeWrite, "kubernetes", "objectStorage", "openid"}
+}
+
+func parseScopes(texts []string) (Scopes, error) {
+	for _, text := range texts {
+		if known := (Scopes)(nil).known(); !slices.Contains(known, text) {
+			return nil, fmt.Errorf("scope %q is unknown; use %s", text, strings.Join(known, ", "))
+		}
+	}
+	return texts, nil
+}
+
+// narrow are the scopes of a token that is asked for with a space-separated
+// list: all there are when the list is empty.
+func (s Scopes) narrow(wanted string) (Scopes, error) {
+	asked, err := parseScopes(strings.Fields(wanted))
+	if err != nil || len(asked) == 0 {
+		return s, err
+	}
+	for _, scope := range asked {
+		if s != nil && !slices.Contains(s, scope) {
+			return nil, fmt.Errorf("scope %q is not among those of these credentials: %s", scope, s)
+		}
+	}
+	return asked, nil
+}
+
+// Check says whether a request is within the scopes. Who may write may read.
+func (s Scopes) Check(method string) error {
+	reads := method == http.MethodGet || method == http.MethodHead
+	if s == nil || slices.Contains(s, scopeWrite) || reads && slices.Contains(s, scopeRead) {
+		return nil
+	}
+	needed := scopeWrite
+	if reads {
+		needed = scopeRead
+	}
+	return apierror.Forbidden("these credentials lack scope %q; theirs are: %s", needed, s)
+}
+
+// String is the list as token responses have it.
+func (s Scopes) String() string { return strings.Join(s, " ") }

@@ -1,0 +1,45 @@
+package behaviour
+
+import (
+	"time"
+)
+
+// Delays are how long the cloud takes. Zero means at once.
+type Delays struct {
+	// LoadbalancerCreate is how long a load balancer is `creating`, and has no
+	// address, after it was created.
+	LoadbalancerCreate time.Duration
+	// LoadbalancerDelete is how long it is `deleting` after DELETE.
+	LoadbalancerDelete time.Duration
+	// LoadbalancerLinger is how long it is then still listed as `deleted`.
+	LoadbalancerLinger time.Duration
+	// LoadbalancerUpdate is how long a load balancer is `updating` after a change
+	// of it or its listeners; it keeps its addresses and its traffic.
+	LoadbalancerUpdate time.Duration
+	// MachineCreate is how long a machine's status is `provisioning`.
+	MachineCreate time.Duration
+	// MachineDelete is how long a machine is `deleting` after DELETE.
+	MachineDelete time.Duration
+	// MachineLinger is how long a machine is then still listed as `deleted`.
+	MachineLinger time.Duration
+	// NetworkCreate is how long VPCs and subnets are `creating` and security
+	// groups `provisioning`; all can be used meanwhile.
+	NetworkCreate time.Duration
+	// NetworkDelete is how long VPCs, subnets, security groups, reserved IPs and
+	// NAT gateways are `deleting` after DELETE.
+	NetworkDelete time.Duration
+	// NetworkLinger is how long they are then still listed as `deleted`.
+	NetworkLinger time.Duration
+	// ReservedIPCreate is how long a reserved IP is `creating`; it cannot be
+	// attached meanwhile.
+	ReservedIPCreate time.Duration
+	// NATGatewayCreate is how long a NAT gateway is `creating`, and has no
+	// endpoint.
+	NATGatewayCreate time.Duration
+	// LabelFilters is how far lists with a label filter lag behind: they show what
+	// there was so long ago, when lists without one show what there is.
+	LabelFilters time.Duration
+	// TokenLifetime is the life of bearer tokens; zero means one hour, which is
+	// what the real service gives.
+	TokenLifetime time.Duration
+}

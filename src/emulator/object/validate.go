@@ -1,0 +1,36 @@
+package object
+
+import (
+	"unicode/utf8"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+)
+
+// Limits that the vendor's Terraform provider enforces before it sends.
+const (
+	maxName        = 62
+	maxDescription = 255
+	MaxPort        = 65535
+)
+
+// CheckName checks the length of a name.
+func CheckName(name string) error {
+	if n := utf8.RuneCountInString(name); n < 1 || n > maxName {
+		return apierror.Invalid("field \"name\" must have 1 to %d characters, %q has %d", maxName, name, n)
+	}
+	return nil
+}
+
+// CheckMeta checks names, descriptions, labels and annotations.
+func CheckMeta(s Spec) error {
+	if n := utf8.RuneCountInString(s.Description); n > maxDescription {
+		return apierror.Invalid("field \"description\" must have at most %d characters, not %d", maxDescription, n)
+	}
+	if err := checkLabels(s.Labels); err != nil {
+		return err
+	}
+	if err := checkAnnotations(s.Annotations); err != nil {
+		return err
+	}
+	return CheckName(s.Name)
+}

@@ -1,0 +1,51 @@
+package state
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// statusAvailable starts with a capital letter, unlike the statuses of networks.
+const statusAvailable = "Available"
+
+// Filesystem is an instance of the NFS service. It has an address, on which
+// nothing answers.
+type Filesystem struct {
+	object.Record
+	Subnet           *Subnet
+	Endpoint         string
+	Addresses        []netip.Addr
+	Size             int
+	DeleteProtection bool
+	SecurityGroups   []*SecurityGroup
+}
+
+// View is the file system as the API describes it.
+func (f *Filesystem) View(now time.Time) wire.Filesystem {
+	v := f.Subnet.VPC
+	view := wire.Filesystem{
+		Meta: f.Meta, Region: v.Region.Short(), Organisation: v.Org.Short(), VPC: v.Short(), Subnet: f.Subnet.Short(),
+		Size: f.Size, DeleteProtection: f.DeleteProtection, Status: statusAvailable, LastStatusChangedAt: &f.CreatedAt,
+	}
+	view.SecurityGroups = SecurityGroupViews(f.SecurityGroups, now)
+	for _, addr := range f.Addresses {
+		kind := "IPv4"
+		if addr.Is6() {
+			kind = "IPv6"
+		}
+		view.Endpoints = append(view.Endpoints, wire.Endpoint{
+			Identity: f.Endpoint, Name: f.Name, CreatedAt: f.CreatedAt, EndpointAddress: addr.String(),
+			EndpointAddressType: kind, EndpointType: "vpc", ResourceType: "tfs_instance", ResourceIdentity: f.Identity,
+		})
+	}
+	return view
+}
+
+// Traits are the values of the file system that filters of lists can name.
+func (f *Filesystem) Traits() object.Traits {
+	return f.Record.Traits().Reference("subnet", &f.Subnet.Record).Reference("vpc", &f.Subnet.VPC.Record).
+		Reference("region", &f.Subnet.VPC.Region.Record).With("status", statusAvailable)
+}

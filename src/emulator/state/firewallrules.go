@@ -1,0 +1,137 @@
+package state
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// maxFirewallPriority is the documented limit.
+const maxFirewallPriority = 1000
+
+// FirewallRule is a rule of a VPC's firewall. It is stored and shown; the data
+// planes do not apply it.
+type FirewallRule struct {
+	object.Record
+	VPC                          *VPC
+	Match                        wire.FirewallMatch
+	Inner, Source, DestinationTo *Subnet
+}
+
+// Short is the rule inside its VPC.
+func (r *FirewallRule) Short() wire.FirewallRule {
+	return wire.FirewallRule{Identity: r.Identity, Name: r.Name, CreatedAt: r.CreatedAt, FirewallMatch: r.Match}
+}
+
+// View is the firewall rule as the API describes it.
+func (r *FirewallRule) View() wire.FirewallRule {
+	view := r.Short()
+	view.Organisation, view.VPC = r.VPC.Org.Short(), r.VPC.Short()
+	for to, from := range map[**wire.Subnet]*Subnet{
+		&view.Interface: r.Inner, &view.SourceSubnet: r.Source, &view.DestinationSubnet: r.DestinationTo,
+	} {
+		if from != nil {
+			*to = from.Short()
+		}
+	}
+	return view
+}
+
+// FirewallRule finds a firewall rule of the VPC.
+func (v *VPC) FirewallRule(ref string) (*FirewallRule, error) {
+	r, found := v.Firewall.Find(ref)
+	if !found {
+		return nil, apierror.NotFound("firewall rule", ref)
+	}
+	return r, nil
+}
+
+// Rename changes the name.
+func (r *FirewallRule) Rename(name string, now time.Time) {
+	r.Name = name
+	r.Touch(now)
+}
+
+// Configure applies the settings of an input, or none of them.
+func (r *FirewallRule) Configure(in wire.FirewallRuleInput) error {
+	if err := object.CheckName(in.Name); err != nil {
+		return err
+	}
+	next := *r
+	next.Match = in.FirewallMatch
+	next.Match.SourcePorts, next.Match.DestinationPorts = object.List(in.SourcePorts), object.List(in.DestinationPorts)
+	if next.Match.State == "" {
+		next.Match.State = "active"
+	}
+	if err := checkFirewall(next.Match); err != nil {
+		return err
+	}
+	for _, field := range []struct {
+		name string
+		ref  *string
+		to   **Subnet
+	}{
+		{"interfaceIdentity", in.InterfaceIdentity, &next.Inner},
+		{"sourceSubnetIdentity", in.SourceSubnetIdentity, &next.Source},
+		{"destinationSubnetIdentity", in.DestinationSubnetIdentity, &next.DestinationTo},
+	} {
+		found, err := r.VPC.optionalSubnet(field.name, field.ref)
+		if err != nil {
+			return err
+		}
+		*field.to = found
+	}
+	*r = next
+	return nil
+}
+
+// optionalSubnet finds the subnet of the VPC that a field refers to, if any.
+func (v *VPC) optionalSubnet(field string, ref *string) (*Subnet, error) {
+	if ref == nil || *ref == "" {
+		return nil, nil
+	}
+	s, found := v.Org.Subnets.Find(*ref)
+	if !found || s.VPC != v {
+		return nil, apierror.Invalid("field %q: subnet %q not found in VPC %q", field, *ref, v.Identity)
+	}
+	return s, nil
+}
+
+func checkFirewall(m wire.FirewallMatch) error {
+	for _, choice := range []struct {
+		field, value string
+		allowed      []string
+	}{
+		{"direction", m.Direction, []string{"inbound", "outbound"}},
+		{"action", m.Action, []string{"allow", "drop"}},
+		{"state", m.State, []string{"active", "inactive", "deleted"}},
+	} {
+		if !slices.Contains(choice.allowed, choice.value) {
+			return apierror.Invalid("field %q must be one of %v, not %q", choice.field, choice.allowed, choice.value)
+		}
+	}
+	if m.Priority < 1 || m.Priority > maxFirewallPriority {
+		return apierror.Invalid("field \"priority\" must be 1 to %d, not %d", maxFirewallPriority, m.Priority)
+	}
+	if m.Protocols == (wire.FirewallProtocols{}) {
+		return apierror.Invalid("field \"protocols\" names no protocol")
+	}
+	for field, cidr := range map[string]*string{"source": m.Source, "destination": m.Destination} {
+		if cidr == nil {
+			continue
+		}
+		if _, err := netip.ParsePrefix(*cidr); err != nil {
+			return apierror.Invalid("field %q: %q is not a CIDR", field, *cidr)
+		}
+	}
+	for _, port := range slices.Concat(m.SourcePorts, m.DestinationPorts) {
+		if port < 0 || port > object.MaxPort {
+			return apierror.Invalid("ports must be 0 to %d, not %d", object.MaxPort, port)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package state
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/address"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// New builds the state that a seed describes.
+func New(in seed.Seed, now time.Time) (*Store, error) {
+	s := &Store{changed: map[string]*Organisation{}}
+	for _, r := range in.Regions {
+		if err := s.seedRegion(r, now); err != nil {
+			return nil, fmt.Errorf("seed region %q: %w", r.Name, err)
+		}
+	}
+	for _, t := range in.MachineTypes {
+		if err := s.seedMachineType(t); err != nil {
+			return nil, fmt.Errorf("seed machine type %q: %w", t.Name, err)
+		}
+	}
+	images := in.MachineImages
+	if len(images) == 0 {
+		images = defaultMachineImages()
+	}
+	for _, i := range images {
+		if err := s.seedImage(i); err != nil {
+			return nil, fmt.Errorf("seed machine image %q: %w", i.Name, err)
+		}
+	}
+	for _, o := range in.Organisations {
+		if err := s.seedOrganisation(o, now); err != nil {
+			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Store) seedRegion(in seed.Region, now time.Time) error {
+	if in.Name == "" || len(in.Zones) == 0 {
+		return fmt.Errorf("a region needs a name and at least one zone")
+	}
+	r := &region{Record: object.NewRecord("region", object.Spec{Identity: in.Identity, Name: in.Name},
+		s.Regions.HasSlug, now)}
+	for _, name := range in.Zones {
+		zone := object.NewRecord("zone", object.Spec{Name: name}, func(string) bool { return false }, now)
+		r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
+	}
+	for _, prefix := range in.PublicAddresses {
+		r.Public = append(r.Public, address.NewPool(prefix))
+	}
+	return object.Insert(&s.Regions, r)
+}
+
+func (s *Store) seedMachineType(in seed.MachineType) error {
+	if in.Name == "" {
+		return fmt.Errorf("a machine type needs a name")
+	}
+	identity := in.Identity
+	if identity == "" {
+		identity = object.NewIdentity("mt")
+	}
+	return object.Insert(&s.MachineTypes, &MachineType{wire.MachineType{
+		Identity: identity, Name: in.Name, Slug: object.Slugify(in.Name),
+		VCPUs: in.VCPUs, RAMMb: in.RAMMb, DiskGb: in.DiskGb,
+	}})
+}
+
+func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
+	if in.Name == "" {
+		return fmt.Errorf("an organisation needs a name")
+	}
+	org := newSpace(s, object.NewRecord("o",
+		object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug}, s.Organisations.HasSlug, now), nil)
+	if err := object.Insert(&s.Organisations, org); err != nil {
+		return err
+	}
+	for name, limit := range in.Quotas {
+		if err := org.SetLimit(name, limit, now); err != nil {
+			return err
+		}
+	}
+	if err := org.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now); err != nil {
+		return err
+	}
+	for _, p := range in.Projects {
+		if err := org.seedProject(p, now); err != nil {
+			return fmt.Errorf("project %q: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+func (o *Organisation) seedProject(in seed.Project, now time.Time) error {
+	if in.Name == "" {
+		return fmt.Errorf("a project needs a name")
+	}
+	p := o.NewProject(object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug}, now)
+	if err := object.Insert(&o.Projects, p); err != nil {
+		return err
+	}
+	return p.Space.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now)
+}
+
+// seedObjects adds what an organisation or a project owns.
+func (o *Organisation) seedObjects(vpcs []seed.VPC, ips []seed.ReservedIP, machines []seed.Machine,
+	now time.Time) error {
+	for _, v := range vpcs {
+		if err := o.seedVPC(v, now); err != nil {
+			return fmt.Errorf("VPC %q: %w", v.Name, err)
+		}
+	}
+	for _, ip := range ips {
+		if err := o.seedReservedIP(ip, now); err != nil {
+			return fmt.Errorf("reserved IP %q: %w", ip.Name, err)
+		}
+	}
+	for _, m := range machines {
+		if _, err := o.SeedMachine(m, now); err != nil {
+			return fmt.Errorf("machine %q: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+func (o *Organisation) seedVPC(in seed.VPC, now time.Time) error {
+	home, found := o.Store.Regions.Find(in.Region)
+	if !found {
+		return fmt.Errorf("region %q is not in the seed", in.Region)
+	}
+	if in.Name == "" || len(in.CIDRs) == 0 {
+		return fmt.Errorf("a VPC needs a name and at least one CIDR")
+	}
+	v := &VPC{Org: o, Region: home, CIDRs: in.CIDRs, Record: object.NewRecord("vpc",
+		object.Spec{Identity: in.Identity, Name: in.Name, Labels: in.Labels}, o.VPCs.HasSlug, now)}
+	if err := object.Insert(&o.VPCs, v); err != nil {
+		return err
+	}
+	return v.seedNetwork(in, now)
+}
+
+// Within says whether a prefix lies in one of the others.
+func Within(prefix netip.Prefix, outer []netip.Prefix) bool {
+	for _, o := range outer {
+		if o.Bits() <= prefix.Bits() && o.Contains(prefix.Addr()) {
+			return true
+		}
+	}
+	return false
+}
+
+// SeedMachine adds a machine that is ready at once.
+func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, error) {
+	home, err := o.subnetFor(spec.Subnet)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Name == "" {
+		return nil, fmt.Errorf("a machine needs a name")
+	}
+	kind, err := o.Store.machineTypeFor(spec.Type)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := home.VPC.Region.zoneFor(spec.Zone)
+	if err != nil {
+		return nil, err
+	}
+	if _, taken := o.Machines.Exact(spec.Identity); taken {
+		return nil, fmt.Errorf("identity %q is used twice", spec.Identity)
+	}
+	groups, err := o.SecurityGroupsIn(home.VPC, spec.SecurityGroups)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := home.assign(spec.Addresses)
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{
+		Subnet: home, kind: kind, zone: zone, Addresses: addrs, stopped: spec.Stopped,
+		Life: object.Life{ReadyAt: now}, Groups: map[*TargetGroup]bool{},
+	}
+	m.Record = object.NewRecord("vm", machineMeta(spec), o.Machines.HasSlug, now)
+	o.Machines.Add(m)
+	home.Users.Add("machine", m.Identity)
+	m.SecurityGroups = Reattach("machine", m.Identity, nil, groups)
+	o.Reselect(m, now)
+	return m, nil
+}
+
+func machineMeta(m seed.Machine) object.Spec {
+	return object.Spec{Identity: m.Identity, Name: m.Name, Slug: m.Slug, Labels: m.Labels, Annotations: m.Annotations}
+}
+
+// assign reserves the given addresses, or takes free ones when there are none.
+func (s *Subnet) assign(wanted []netip.Addr) ([]netip.Addr, error) {
+	if len(wanted) == 0 {
+		return TakeAddresses(s.Pools)
+	}
+	for i, addr := range wanted {
+		if err := s.reserve(addr); err != nil {
+			ReleaseAddresses(s.Pools, wanted[:i])
+			return nil, err
+		}
+	}
+	return wanted, nil
+}
+
+func (s *Subnet) reserve(addr netip.Addr) error {
+	for _, pool := range s.Pools {
+		if pool.Prefix().Contains(addr) {
+			return pool.Reserve(addr)
+		}
+	}
+	return fmt.Errorf("address %s is outside subnet %s", addr, s.Name)
+}
+
+func (o *Organisation) subnetFor(ref string) (*Subnet, error) {
+	if ref == "" {
+		for first := range o.Subnets.All() {
+			return first, nil
+		}
+	}
+	if found, ok := o.Subnets.Find(ref); ok && !found.Active() {
+		return nil, apierror.Conflict("subnet %q is being deleted", ref)
+	} else if ok {
+		return found, nil
+	}
+	return nil, fmt.Errorf("subnet %q does not exist in organisation %s", ref, o.Slug)
+}
+
+// machineTypeFor resolves a machine type; an empty reference means the first.
+func (s *Store) machineTypeFor(ref string) (*MachineType, error) {
+	if ref == "" {
+		for first := range s.MachineTypes.All() {
+			return first, nil
+		}
+	}
+	if found, ok := s.MachineTypes.Find(ref); ok {
+		return found, nil
+	}
+	return nil, fmt.Errorf("machine type %q does not exist", ref)
+}
+
+// zoneFor checks a zone's slug; an empty one means the region's first zone.
+func (r *region) zoneFor(slug string) (string, error) {
+	if slug == "" {
+		return r.Zones[0].Slug, nil
+	}
+	for _, zone := range r.Zones {
+		if zone.Slug == slug {
+			return slug, nil
+		}
+	}
+	return "", fmt.Errorf("zone %q is not in region %s", slug, r.Slug)
+}

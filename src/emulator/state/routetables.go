@@ -1,0 +1,151 @@
+package state
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// RouteTable holds the routes of subnets.
+type RouteTable struct {
+	object.Record
+	VPC *VPC
+	// IsDefault marks the table of subnets that name none.
+	IsDefault bool
+	Routes    object.Collection[*RouteEntry]
+	Subnets   object.Collection[*Subnet]
+}
+
+// Active makes tables referable: they come and go at once.
+func (t *RouteTable) Active() bool { return true }
+
+// Short is the route table inside another object: without routes and subnets.
+func (t *RouteTable) Short() *wire.RouteTable {
+	return &wire.RouteTable{Meta: t.Nested(), IsDefault: t.IsDefault, AssociatedSubnets: []wire.Subnet{}}
+}
+
+// View is the route table as the API describes it.
+func (t *RouteTable) View(now time.Time) wire.RouteTable {
+	view := *t.Short()
+	view.Organisation, view.VPC = t.VPC.Org.Short(), t.VPC.Short()
+	view.Routes = t.RouteViews(now)
+	for s := range t.Subnets.All() {
+		view.AssociatedSubnets = append(view.AssociatedSubnets, *s.Short())
+	}
+	return view
+}
+
+// Traits are the values of the route table that filters of lists can name.
+func (t *RouteTable) Traits() object.Traits {
+	return t.Record.Traits().Reference("vpc", &t.VPC.Record).Reference("region", &t.VPC.Region.Record)
+}
+
+// AddRouteTable adds a table. The default one goes with its VPC, and so does not
+// keep it from being deleted.
+func (o *Organisation) AddRouteTable(t *RouteTable) {
+	o.RouteTables.Add(t)
+	if t.IsDefault {
+		t.VPC.Table = t
+		return
+	}
+	t.VPC.Users.Add("route table", t.Identity)
+}
+
+// RemoveRouteTable removes a route table with its routes.
+func (o *Organisation) RemoveRouteTable(t *RouteTable) {
+	for route := range t.Routes.All() {
+		t.RemoveRoute(route)
+	}
+	t.VPC.Users.Remove("route table", t.Identity)
+	o.RouteTables.Remove(t)
+}
+
+// RouteEntry is a route of a route table. One of its targets is set. It
+// is replaced and never modified while it is in a table.
+type RouteEntry struct {
+	Identity    string
+	Table       *RouteTable
+	Destination netip.Prefix
+	Gateway     *NATGateway
+	Peering     *Peering
+	Address     netip.Addr
+}
+
+// Key makes a destination unique within its table.
+func (r *RouteEntry) Key() (identity, slug string) { return r.Identity, r.Destination.String() }
+
+// View is the route as the API describes it.
+func (r *RouteEntry) View(now time.Time) wire.RouteEntry {
+	view := wire.RouteEntry{Identity: r.Identity, DestinationCIDRBlock: r.Destination.String()}
+	switch {
+	case r.Gateway != nil:
+		view.TargetNATGatewayIdentity, view.TargetNATGateway = r.Gateway.Identity, r.Gateway.Short(now)
+		view.Type = "natGateway"
+	case r.Peering != nil:
+		view.TargetVPCPeeringConnectionID, view.Type = r.Peering.Identity, "vpcPeering"
+	default:
+		view.GatewayAddress, view.Type = r.Address.String(), "gatewayAddress"
+	}
+	return view
+}
+
+// RouteViews are the routes as the API describes them.
+func (t *RouteTable) RouteViews(now time.Time) []wire.RouteEntry {
+	views := make([]wire.RouteEntry, 0, t.Routes.Len())
+	for r := range t.Routes.All() {
+		views = append(views, r.View(now))
+	}
+	return views
+}
+
+// AddRoute adds a route, and records at its target that it is in use.
+func (t *RouteTable) AddRoute(r *RouteEntry) {
+	r.Table = t
+	t.Routes.Add(r)
+	if users := r.users(); users != nil {
+		users[r] = true
+	}
+}
+
+// RemoveRoute undoes AddRoute.
+func (t *RouteTable) RemoveRoute(r *RouteEntry) {
+	t.Routes.Remove(r)
+	delete(r.users(), r)
+	if r.Gateway != nil && r.Gateway.DefaultRoute == r {
+		r.Gateway.DefaultRoute = nil
+	}
+}
+
+// users is where the target of a route knows it, if the target is an object.
+func (r *RouteEntry) users() map[*RouteEntry]bool {
+	switch {
+	case r.Gateway != nil:
+		return r.Gateway.Routes
+	case r.Peering != nil:
+		return r.Peering.Routes
+	}
+	return nil
+}
+
+// GatewayAddress reads the address that a route sends its traffic to.
+func (v *VPC) GatewayAddress(field, text string, destination netip.Prefix) (netip.Addr, error) {
+	addr, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return addr, apierror.Invalid("field %q: %q is not an IP address", field, text)
+	case !Within(netip.PrefixFrom(addr, addr.BitLen()), v.CIDRs):
+		return addr, apierror.Invalid("field %q: %s is outside VPC %q", field, addr, v.Identity)
+	case addr.Is4() != destination.Addr().Is4():
+		return addr, apierror.Invalid("field %q: %s and destination %s are of different address families", field, addr,
+			destination)
+	}
+	return addr, nil
+}
+
+// DestinationTaken is the error about a second route to a destination.
+func (t *RouteTable) DestinationTaken(r *RouteEntry) error {
+	return apierror.Conflict("route table %q has a route to %s already", t.Identity, r.Destination)
+}

@@ -1,0 +1,102 @@
+package state
+
+import (
+	"slices"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// SecurityGroup filters the traffic of the objects that it is attached to.
+type SecurityGroup struct {
+	object.Record
+	object.Life
+	VPC              *VPC
+	SameGroupTraffic bool
+	Ingress, Egress  []wire.SecurityGroupRule
+	// Users are what is attached, and the groups whose rules name this one.
+	Users object.Users
+}
+
+// Status is the status of the security group in the words of the API.
+func (g *SecurityGroup) Status(now time.Time) string {
+	switch phase := g.At(now); phase {
+	case object.Creating:
+		return "provisioning"
+	case object.Ready:
+		return "active"
+	default:
+		return phase.String()
+	}
+}
+
+// Short is the security group inside what it is attached to: without its VPC
+// and rules.
+func (g *SecurityGroup) Short(now time.Time) wire.SecurityGroup {
+	return wire.SecurityGroup{
+		Meta: g.Nested(), Status: g.Status(now), AllowSameGroupTraffic: g.SameGroupTraffic,
+		IngressRules: []wire.SecurityGroupRule{}, EgressRules: []wire.SecurityGroupRule{},
+	}
+}
+
+// View is the security group as the API describes it.
+func (g *SecurityGroup) View(now time.Time) wire.SecurityGroup {
+	view := g.Short(now)
+	view.Organisation, view.VPC = g.VPC.Org.Short(), g.VPC.Short()
+	view.IngressRules, view.EgressRules = object.List(g.Ingress), object.List(g.Egress)
+	return view
+}
+
+// Traits are the values of the security group that filters of lists can name.
+func (g *SecurityGroup) Traits(now time.Time) object.Traits {
+	return g.Record.Traits().Reference("vpc", &g.VPC.Record).Reference("region", &g.VPC.Region.Record).
+		With("status", g.Status(now))
+}
+
+// AddSecurityGroup adds a security group to its VPC.
+func (o *Organisation) AddSecurityGroup(g *SecurityGroup) {
+	o.SecurityGroups.Add(g)
+	g.VPC.Users.Add("security group", g.Identity)
+}
+
+// SecurityGroupsIn resolves security groups that must be in one VPC. Naming one
+// twice is naming it once.
+func (o *Organisation) SecurityGroupsIn(home *VPC, refs []string) ([]*SecurityGroup, error) {
+	const field = "securityGroupAttachments"
+	var groups []*SecurityGroup
+	for _, ref := range refs {
+		g, err := object.Referred(&o.SecurityGroups, field, "security group", ref)
+		if err != nil {
+			return nil, err
+		}
+		if g.VPC != home {
+			return nil, apierror.Invalid("field %q: security group %q is in another VPC", field, ref)
+		}
+		if !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	return groups, nil
+}
+
+// Reattach moves an object from some security groups to others.
+func Reattach(kind, identity string, from, to []*SecurityGroup) []*SecurityGroup {
+	for _, g := range from {
+		g.Users.Remove(kind, identity)
+	}
+	for _, g := range to {
+		g.Users.Add(kind, identity)
+	}
+	return to
+}
+
+// SecurityGroupViews are security groups inside another object.
+func SecurityGroupViews(groups []*SecurityGroup, now time.Time) []wire.SecurityGroup {
+	views := make([]wire.SecurityGroup, 0, len(groups))
+	for _, g := range groups {
+		views = append(views, g.Short(now))
+	}
+	return views
+}

@@ -1,0 +1,92 @@
+package state
+
+import (
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
+)
+
+// Short is the target group inside a listener: without listeners and targets.
+func (g *TargetGroup) Short() *wire.TargetGroup {
+	return &wire.TargetGroup{
+		Meta: g.Nested(), VPC: g.VPC.Short(), TargetPort: g.Port, Protocol: g.Protocol,
+		TargetSelector: g.Selector, EnableProxyProtocol: g.ProxyProtocol, LoadbalancingPolicy: g.Policy,
+		HealthCheck: g.Health, LoadbalancerListeners: []wire.Listener{}, Attachments: []wire.Attachment{},
+	}
+}
+
+// Traits are the values of the target group that filters of lists can name.
+func (g *TargetGroup) Traits() object.Traits {
+	var users []string
+	for _, l := range g.Listeners {
+		users = append(users, l.LB.Identity, l.LB.Slug)
+	}
+	return g.Record.Traits().Reference("vpc", &g.VPC.Record).Reference("region", &g.VPC.Region.Record).
+		With("loadbalancer", users...)
+}
+
+// GroupChanged records that the traffic through a target group changed.
+func (o *Organisation) GroupChanged(g *TargetGroup) {
+	for _, l := range g.Listeners {
+		o.TrafficChanged(l.LB)
+	}
+}
+
+// Fill keeps the attachments of a group with a selector in step with the
+// machines of its VPC.
+func (o *Organisation) Fill(g *TargetGroup, now time.Time) {
+	if len(g.Selector) == 0 && !o.Selective[g] {
+		return
+	}
+	if len(g.Selector) == 0 {
+		delete(o.Selective, g)
+	} else {
+		o.Selective[g] = true
+	}
+	for m := range o.Machines.All() {
+		g.selectMachine(m, now)
+	}
+}
+
+// Reselect keeps all groups with a selector in step with one machine.
+func (o *Organisation) Reselect(m *Machine, now time.Time) {
+	for g := range o.Selective {
+		if g.selectMachine(m, now) {
+			o.GroupChanged(g)
+		}
+	}
+}
+
+// AttachMachine attaches a machine, unless it is attached already.
+func (g *TargetGroup) AttachMachine(m *Machine, now time.Time) *Attachment {
+	if a, found := g.Attachments.Find(m.Identity); found {
+		return a
+	}
+	a := &Attachment{Identity: object.NewIdentity("tga"), CreatedAt: now, Machine: m}
+	g.Attachments.Add(a)
+	m.Groups[g] = true
+	return a
+}
+
+// Detach removes an attachment.
+func (g *TargetGroup) Detach(a *Attachment) {
+	g.Attachments.Remove(a)
+	delete(a.Machine.Groups, g)
+}
+
+// selectMachine attaches or detaches a machine according to the group's
+// selector, and says whether that changed anything.
+func (g *TargetGroup) selectMachine(m *Machine, now time.Time) bool {
+	a, attached := g.Attachments.Find(m.Identity)
+	wanted := m.Active() && m.Subnet.VPC == g.VPC && object.Subset(g.Selector, m.Labels)
+	switch {
+	case wanted && !attached:
+		g.AttachMachine(m, now).Selected = true
+	case !wanted && attached && a.Selected:
+		g.Detach(a)
+	default:
+		return false
+	}
+	return true
+}
