@@ -56,8 +56,8 @@ test-root: ## run the tests that make test skips without root and its programs: 
 	@exec $(MAKE) test RACE=0 ROOT=1 PACKAGES='$(root_packages)'
 
 .PHONY: fuzz
-fuzz: bin/fuzz ## run every fuzz target with new inputs (FUZZTIME=10s each; the first run compiles for minutes, not with GUIDED=0)
-	@exec bin/fuzz $(if $(FUZZTIME),-time=$(FUZZTIME)) $(if $(filter 0,$(GUIDED)),-guided=false)
+fuzz: go-version ## run every fuzz target with new inputs (FUZZTIME=10s each; the first run compiles for minutes, not with GUIDED=0)
+	@exec sh ci/fuzz.sh $(or $(FUZZTIME),10s) $(if $(filter 0,$(GUIDED)),plain)
 
 .PHONY: lives
 lives: bin/lives ## run random fault tests of clusters with new seeds (LIVES_TIME=60s; at least 40; a failure prints how to repeat it)
@@ -133,9 +133,61 @@ mirror: bin/release ## copy a release by digest (VERSION=v1.2.3 KEY=cosign.pub T
 	@exec bin/release mirror --version='$(VERSION)' $(KEY:%=--key='%') $(REGISTRY:%=--from='%') \
 	  $(or $(FOLDER:%=--to-folder='%'),--to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path or FOLDER=release))')
 
+# The checks of make verify, the fast ones first. Each is the target check-NAME, which changes no file of the repository.
+checks := format generate tidy workspace rules vet lint
+# The packages of the workspace. The lab is a module outside of it, because it links Kubernetes itself.
+packages := $(shell sed -n 's,^[[:space:]]\(\./.*\),\1/...,p' go.work 2>/dev/null)
+lab_module := tools/lab
+
 .PHONY: verify
-verify: bin/verify ## check formatting, vet, lint, generated files, modules and the repository's rules
-	@exec bin/verify $(VERIFYFLAGS)
+verify: go-version ## check formatting, vet, lint, generated files, modules and the repository's rules
+	@failed=; for check in $(checks); do \
+	  printf '%-10s ' "$$check"; began=$$(date +%s); \
+	  if output=$$($(MAKE) check-$$check 2>&1); then result=ok; else result=FAILED; failed="$$failed $$check"; fi; \
+	  echo "$$result  $$(($$(date +%s) - began))s"; test "$$result" = ok || echo "$$output"; \
+	done; test -z "$$failed" || { echo "make verify: these checks failed:$$failed" >&2; exit 1; }
+
+.PHONY: $(checks:%=check-%)
+check-format: go-version
+	@wrong=$$("$$($(GO) env GOROOT)/bin/gofmt" -l src tools ci) || exit 1; \
+	  test -z "$$wrong" || { echo "not formatted, make fmt formats these files:"; echo "$$wrong"; exit 1; }
+
+check-generate: bin/generate
+	@bin/generate -check
+
+check-tidy: go-version
+	@failed=; for module in $$(find src tools ci -name go.mod ! -path '*/testdata/*'); do \
+	  (cd "$${module%/go.mod}" && GOWORK=off $(GO) mod tidy -diff) || \
+	    { echo "run: cd $${module%/go.mod} && GOWORK=off go mod tidy"; failed=1; }; \
+	done; test -z "$$failed"
+
+# go work sync cannot only report, so it runs in a copy of what it reads.
+check-workspace: go-version
+	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && trap 'exit 1' INT TERM && \
+	  find go.work* src tools ci \( -name '*.go' -o -name 'go.mod' -o -name 'go.sum' -o -name 'go.work*' \) ! -path '*/testdata/*' | \
+	    tar -cf - -T - | tar -xf - -C "$$copy" && (cd "$$copy" && $(GO) work sync) || exit 1; \
+	  changed=; for file in $$(cd "$$copy" && find . -name 'go.*' ! -name '*.go'); do \
+	    cmp -s "$$copy/$$file" "$$file" || changed="$$changed $$file"; \
+	  done; test -z "$$changed" || { echo "run go work sync, and commit the result; it changes:$$changed"; exit 1; }
+
+check-rules: go-version
+	@$(GO) test -trimpath -count=1 ./ci/repository/...
+
+check-vet: go-version
+	@failed=; $(GO) vet -trimpath -tags=e2e $(packages) || failed=1; \
+	  (cd $(lab_module) && GOWORK=off $(GO) vet -trimpath -tags=e2e ./...) || failed=1; test -z "$$failed"
+
+# The linters share the build cache of make build. Their first run takes more than 5 GB without a limit.
+lint_run = env GOFLAGS="$$GOFLAGS -trimpath" GOMEMLIMIT="$${GOMEMLIMIT:-3GiB}" '$(CURDIR)/bin/golangci-lint' run \
+  --allow-parallel-runners --show-stats=false --config='$(CURDIR)/.golangci.yaml'
+
+# staticcheck and exhaustive read every dependency, which takes 10 GB for the one small file of the lab.
+check-lint: bin/golangci-lint
+	@failed=; $(lint_run) $(packages) || failed=1; \
+	  (cd $(lab_module) && GOWORK=off $(lint_run) --disable=staticcheck,exhaustive ./...) || failed=1; test -z "$$failed"
+
+bin/golangci-lint: go-version FORCE
+	@cd tools/lint && GOWORK=off $(GOBUILD) -o '$(CURDIR)/$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 .PHONY: generate
 generate: bin/generate ## generate all generated files
@@ -146,8 +198,7 @@ cut: bin/cut ## copy the released chart for tests of upgrades (CHART=thalassa-cc
 	@exec bin/cut $(or $(CHART),thalassa-ccm)
 
 .PHONY: lint
-lint: bin/verify ## run the linters
-	@exec bin/verify --only=lint
+lint: check-lint ## run the linters
 
 .PHONY: fmt
 fmt: go-version ## format the Go sources
@@ -183,7 +234,7 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 # These contain the Kubernetes and Helm libraries.
 bin/cluster bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
 
-bin/bench bin/cluster bin/cut bin/demo bin/fuzz bin/generate bin/gotest bin/image bin/labbuild bin/lives bin/release bin/verify: bin/%: go-version FORCE
+bin/bench bin/cluster bin/cut bin/demo bin/generate bin/gotest bin/image bin/labbuild bin/lives bin/release: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

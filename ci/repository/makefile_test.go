@@ -97,7 +97,7 @@ func TestStageRuns(t *testing.T) {
 		"test":         `exec bin/gotest \ -summary='out' -- -count=1`,
 		"test-as-root": `exec bin/gotest -race=0 -packages='./src/emulator/`,
 		"lives":        `exec bin/lives -time=60s`,
-		"fuzz":         `exec bin/fuzz -time=300x -guided=false`,
+		"fuzz":         `exec sh ci/fuzz.sh 300x plain`,
 		"bench":        `exec bin/bench -time=1x`,
 		"unknown":      `make stage needs STAGE, one of: `,
 	} {

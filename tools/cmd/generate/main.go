@@ -1,10 +1,13 @@
-// Command generate writes every generated file of the repository anew; it is what `make generate` calls.
+// Command generate writes every generated file of the repository anew; it is what `make generate` calls. With -check it
+// changes nothing and fails if a file would change.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/generate"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
@@ -12,16 +15,27 @@ import (
 )
 
 func main() {
-	os.Exit(program.Run("generate", os.Stderr, run))
+	check := flag.Bool("check", false, "change nothing, and fail if a file would change")
+	flag.Parse()
+	os.Exit(program.Run("generate", os.Stderr, func(ctx context.Context) error {
+		root, err := repo.Root()
+		if err != nil {
+			return err
+		}
+		return run(ctx, root, *check)
+	}))
 }
 
-// run writes the files and says which changed.
-func run(ctx context.Context) error {
-	root, err := repo.Root()
-	if err != nil {
+// run writes or checks the files.
+func run(ctx context.Context, root string, check bool) error {
+	generators := generate.All()
+	if check {
+		stale, err := generate.Stale(ctx, root, generators)
+		if err == nil && len(stale) > 0 {
+			err = fmt.Errorf("these files are stale, make generate writes them:\n%s", strings.Join(stale, "\n"))
+		}
 		return err
 	}
-	generators := generate.All()
 	changed, err := generate.Write(ctx, root, generators)
 	if err != nil {
 		return err
