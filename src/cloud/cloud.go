@@ -5,7 +5,7 @@
 // way. [Desire] is a pure function of a Service and its targets; a cloud compares its result with what it observes
 // and returns the difference as a [Plan], which can be printed, counted, tested and applied:
 //
-//	Service, targets -> Desire -> LoadBalancers.Diff -> Plan -> Apply -> status
+//	Service, targets -> Desire -> LoadBalancers.Diff -> Plan -> LoadBalancers.Apply -> status
 //
 // Nothing here supposes that load balancers have listeners, target groups, node ports or health checks.
 package cloud

@@ -248,31 +248,51 @@ func TestDesire(t *testing.T) {
 	}
 }
 
-func TestPlanApply(t *testing.T) {
-	var done []string
-	operation := func(name string, err error) Operation {
-		return Operation{Verb: Create, Kind: "thing", Name: name, Do: func(ctx context.Context) error {
-			if ctx.Err() != nil {
-				t.Error("a write must not be cut off by the caller's context")
-			}
-			done = append(done, name)
-			return err
-		}}
-	}
+// TestPlanEach: writes are made in order; after one that fails only those that close something, and none after a stop.
+func TestPlanEach(t *testing.T) {
 	boom := errors.New("boom")
-	err := Plan{operation("a", nil), operation("b", boom), operation("c", nil)}.Apply(t.Context())
-	if !errors.Is(err, boom) || err.Error() != "create thing b: boom" || !slices.Equal(done, []string{"a", "b"}) {
-		t.Errorf("error %v after %v; want boom of b after a and b", err, done)
+	plan := Plan{
+		{Verb: Create, Kind: "thing", Name: "a"}, {Verb: Create, Kind: "thing", Name: "b"},
+		{Verb: Create, Kind: "thing", Name: "c"},
+		{Verb: Delete, Kind: "thing", Name: "d", Closes: true},
 	}
-
+	fails := func(name string) error { return map[string]error{"b": boom}[name] }
 	ctx, cancel := context.WithCancelCause(t.Context())
-	done = nil
-	stop := operation("a", nil)
-	write := stop.Do
-	stop.Do = func(ctx context.Context) error { cancel(errors.New("shutting down")); return write(ctx) }
-	err = Plan{stop, operation("b", nil)}.Apply(ctx)
-	if err == nil || err.Error() != "stopping after 1 of 2 writes: shutting down" || !slices.Equal(done, []string{"a"}) {
-		t.Errorf("error %v after %v; want a stop after the write that was under way", err, done)
+	stops := func(string) error { cancel(errors.New("shutting down")); return nil }
+	tests := map[string]struct {
+		ctx   context.Context
+		write func(name string) error
+		tried string
+		err   string
+	}{
+		"all succeed":   {t.Context(), func(string) error { return nil }, "a b c d", ""},
+		"one fails":     {t.Context(), fails, "a b d", "create thing b: boom"},
+		"it is stopped": {ctx, stops, "a", "stopping after 1 of 4 writes: shutting down"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tried, err := plan.Each(tt.ctx, func(ctx context.Context, operation Operation) error {
+				err := tt.write(operation.Name)
+				if ctx.Err() != nil {
+					t.Error("a write must not be cut off by the caller's context")
+				}
+				return err
+			})
+			var names []string
+			for _, one := range tried {
+				names = append(names, one.Name)
+				if errors.Is(one.Err, boom) != (one.Name == "b" && tt.err == "create thing b: boom") {
+					t.Errorf("write of %s ended with %v", one.Name, one.Err)
+				}
+			}
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			if got := strings.Join(names, " "); got != tt.tried || message != tt.err {
+				t.Errorf("tried %s with error %v, want %s with %q", got, err, tt.tried, tt.err)
+			}
+		})
 	}
 }
 

@@ -27,6 +27,10 @@ type LoadBalancers interface {
 	// none while the cloud is busy with earlier writes. Written means that the caller has just applied such a plan, so
 	// that only newer data counts.
 	PlanDelete(ctx context.Context, service *corev1.Service, written bool) (Comparison, error)
+	// Apply makes the writes of a plan that was returned for this Service, or of the beginning of one, and no others.
+	// It returns the writes that it tried, in order. The error is that not all succeeded; [Plan.Each] says which writes
+	// are tried after one that fails.
+	Apply(ctx context.Context, service *corev1.Service, plan Plan) ([]Attempt, error)
 	// Refresh requests new data, which all Services share, so that the next comparisons use the actual state of now.
 	Refresh(ctx context.Context) error
 	// ClassifyError reports whether an error of this provider is transient: it is about the present state of the cloud,

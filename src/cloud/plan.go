@@ -17,7 +17,8 @@ const (
 	Delete Verb = "delete"
 )
 
-// Operation is one write to the cloud.
+// Operation is one write to the cloud. It is a value: it can be printed, encoded as JSON and compared, and does
+// nothing by itself. [LoadBalancers.Apply] carries it out.
 type Operation struct {
 	Verb Verb
 	Kind string // of the object, in words: "target group"
@@ -29,9 +30,10 @@ type Operation struct {
 	// Closes says that the write only takes away what nobody should reach any more, so that it is safe whatever
 	// became of those before it.
 	Closes bool
-	// Do makes the write. It is called at most once, after all operations before it have succeeded, or, if it closes,
-	// have been tried.
-	Do func(ctx context.Context) error
+	// Object contains the fields of the write, in the terms of the cloud: a struct of exported, plain values without
+	// functions. Only the cloud that planned the operation reads it. It names an object that an earlier operation of
+	// the same plan creates by a placeholder.
+	Object any
 }
 
 // String is one line: "update target group web-http: target port 30080 becomes 30081".
@@ -60,21 +62,30 @@ func (p Plan) String() string {
 // Begin is the first n writes of the plan, or all when there are not more: as safe to stop after as any other.
 func (p Plan) Begin(n int) Plan { return p[:min(n, len(p))] }
 
-// Apply makes the writes one after the other, and stops before the next one when ctx is done. After one that fails
-// only those are made that close something. A write that has begun is never cut off by ctx: whether it happened would
-// not be known.
-func (p Plan) Apply(ctx context.Context) error {
+// Attempt is an operation that was tried.
+type Attempt struct {
+	Operation
+	// Err is why it failed; nil if it succeeded.
+	Err error
+}
+
+// Each calls write for one operation after the other, and stops before the next one when ctx is done. After one that
+// fails it tries only those that close something. A write that has begun is never cut off by ctx: whether it happened
+// would not be known. It returns the operations that were tried, and all errors.
+func (p Plan) Each(ctx context.Context, write func(context.Context, Operation) error) ([]Attempt, error) {
+	var tried []Attempt
 	var failed error
 	for i, operation := range p {
 		if failed != nil && !operation.Closes {
 			continue
 		}
 		if err := context.Cause(ctx); err != nil {
-			return errors.Join(failed, fmt.Errorf("stopping after %d of %d writes: %w", i, len(p), err))
+			return tried, errors.Join(failed, fmt.Errorf("stopping after %d of %d writes: %w", i, len(p), err))
 		}
-		if err := operation.Do(context.WithoutCancel(ctx)); err != nil {
+		err := write(context.WithoutCancel(ctx), operation)
+		if tried = append(tried, Attempt{operation, err}); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", operation, err))
 		}
 	}
-	return failed
+	return tried, failed
 }

@@ -56,7 +56,6 @@ func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, wri
 	case doubtful > 0:
 		found.Wait = doubt(doubtful, "objects of the Service may still exist: a creation ended without an answer, or the previous leader created them recently, and the cloud's lists may not show them yet")
 	}
-	b.explain(service, found.Plan)
 	return found, nil
 }
 
@@ -133,9 +132,8 @@ func (d *difference) unprotect(balancer inventory.LoadBalancer) {
 	}
 	to := balancer
 	to.DeleteProtection = false
-	d.add(cloud.Update, kindBalancer, balancer.Name, "its protection from deletion is switched off", func(ctx context.Context) error {
-		return d.inventory.UpdateLoadBalancer(ctx, balancer, to)
-	})
+	d.add(cloud.Update, kindBalancer, balancer.Name, "its protection from deletion is switched off",
+		UpdateLoadBalancer{From: balancer, To: to})
 }
 
 // errNoNodeGroup: the configuration names something that is not there.

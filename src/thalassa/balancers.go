@@ -8,14 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cloud-provider/service/helpers"
-	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -29,6 +27,7 @@ type balancers struct {
 	// annotations are read with the cluster's defaults, legacy with those of the existing CCM, which hold for what it has made.
 	annotations, legacy annotations
 	planner             planner
+	executor            *executor
 }
 
 var _ cloud.LoadBalancers = (*balancers)(nil)
@@ -36,9 +35,10 @@ var _ cloud.LoadBalancers = (*balancers)(nil)
 func newBalancers(c Config, known *inventory.Inventory) *balancers {
 	own := newAnnotations()
 	own.registry.SetDefaults(c.LoadBalancer.Defaults)
+	gone := &removals{}
 	return &balancers{
 		config: c, inventory: known, annotations: own, legacy: legacyAnnotations(),
-		planner: planner{inventory: known, separately: &atomic.Bool{}, removals: &removals{}},
+		planner: planner{inventory: known, removals: gone}, executor: &executor{inventory: known, removals: gone},
 	}
 }
 
@@ -85,7 +85,6 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service, targets c
 	} else {
 		b.compareWithNone(ctx, service, d, o, managed, &found)
 	}
-	b.explain(service, found.Plan)
 	return found, nil
 }
 
@@ -189,6 +188,11 @@ func (b *balancers) inherit(service *corev1.Service) {
 // doubt is waiting for the cloud's lists to show whether something was made.
 func doubt(within time.Duration, message string) *cloud.Wait {
 	return &cloud.Wait{Name: "the outcome of a creation", Status: "unknown", Within: within, Message: message}
+}
+
+// Apply implements cloud.LoadBalancers.
+func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
+	return b.executor.apply(ctx, service, plan)
 }
 
 // Refresh implements cloud.LoadBalancers.
@@ -342,32 +346,3 @@ func served(service *corev1.Service) bool { return len(service.Status.LoadBalanc
 
 // fresh is the age of answers to "is it ready, or gone, yet?".
 func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.pollInterval() / 2 }
-
-// explain makes the audit log say for which Service and why each write of a plan was made, and a refusal whether a quota is used up.
-func (b *balancers) explain(service *corev1.Service, plan cloud.Plan) {
-	for i, operation := range plan {
-		do, cause := operation.Do, fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
-		plan[i].Do = func(ctx context.Context) error { return b.withQuota(ctx, do(client.WithCause(ctx, cause))) }
-	}
-}
-
-// withQuota adds to an error which quotas are used up, if it may be because of one.
-func (b *balancers) withQuota(ctx context.Context, err error) error {
-	if err == nil || !client.MayBeQuota(err) {
-		return err
-	}
-	all, unknown := b.inventory.Quotas(ctx)
-	if unknown != nil {
-		return err // the refusal is what matters
-	}
-	var full []string
-	for _, quota := range all {
-		if quota.Max > 0 && quota.Used >= quota.Max {
-			full = append(full, fmt.Sprintf("%s, %d of %d", quota.Name, quota.Used, quota.Max))
-		}
-	}
-	if len(full) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w; these quotas of the organisation are used up: %s: delete objects that are not needed, or ask the cloud's support to raise the quotas", err, strings.Join(full, "; "))
-}

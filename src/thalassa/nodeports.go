@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,9 +14,15 @@ import (
 // nodeRules are the rules that a Service needs in the security group of the nodes, where they have one that lets in nobody else: its node
 // ports, for the subnet of its load balancer. They have no labels; by their names it is known whose they are.
 type nodeRules struct {
-	group  *inventory.SecurityGroup // nil: none is configured, or it is not known
-	wanted []opening
-	prefix string // of the names of this Service's rules
+	NodeRules
+	group *inventory.SecurityGroup // nil: none is configured, or it is not known
+}
+
+// NodeRules are the rules that one Service is to have in the security group of the nodes.
+type NodeRules struct {
+	Group  string           // identity of the security group
+	Prefix string           // of the names of this Service's rules
+	Wanted []inventory.Rule // without priorities
 }
 
 // rulePrefix begins the names of a Service's rules.
@@ -25,7 +30,11 @@ func rulePrefix(uid string) string { return "k8s-" + shortHash(uid) + "-" }
 
 // noNodeRules is for a Service that is to have none any more.
 func noNodeRules(d desired) nodeRules {
-	return nodeRules{group: d.nodeGroup, prefix: rulePrefix(string(d.Owner.UID))}
+	n := nodeRules{group: d.nodeGroup, NodeRules: NodeRules{Prefix: rulePrefix(string(d.Owner.UID))}}
+	if n.group != nil {
+		n.Group = n.group.ID
+	}
+	return n
 }
 
 // newNodeRules returns the rules for the ports of a Service, none unless it asks for them. When that, or where its load balancer sends
@@ -39,8 +48,10 @@ func (p planner) newNodeRules(d desired, o observed) nodeRules {
 	case !asked.Value:
 		return n
 	}
+	var wanted []opening
 	for _, port := range d.Ports {
-		n.wanted = append(n.wanted, opening{protocol: protocol(port.Key), first: port.TargetPort, last: port.TargetPort, sources: d.nodeSources})
+		at := port.TargetPort
+		wanted = append(wanted, opening{protocol: protocol(port.Key), first: at, last: at, sources: d.nodeSources})
 	}
 	for _, check := range p.checks(d, o) {
 		transport := "tcp"
@@ -48,26 +59,28 @@ func (p planner) newNodeRules(d desired, o observed) nodeRules {
 			transport = "udp"
 		}
 		extra := opening{protocol: transport, first: check.Port, last: check.Port, sources: d.nodeSources}
-		if !slices.ContainsFunc(n.wanted, func(o opening) bool { return o.protocol == extra.protocol && o.first == extra.first }) {
-			n.wanted = append(n.wanted, extra)
+		same := func(o opening) bool { return o.protocol == extra.protocol && o.first == extra.first }
+		if !slices.ContainsFunc(wanted, same) {
+			wanted = append(wanted, extra)
 		}
 	}
-	n.wanted = merged(n.wanted)
+	n.Wanted = n.rulesFor(merged(wanted))
 	return n
 }
 
 // ours are the Service's rules among others.
-func (n nodeRules) ours(rules []inventory.Rule) []inventory.Rule {
-	return slices.DeleteFunc(slices.Clone(rules), func(rule inventory.Rule) bool { return !strings.HasPrefix(rule.Name, n.prefix) })
+func (n NodeRules) ours(rules []inventory.Rule) []inventory.Rule {
+	others := func(rule inventory.Rule) bool { return !strings.HasPrefix(rule.Name, n.Prefix) }
+	return slices.DeleteFunc(slices.Clone(rules), others)
 }
 
-// rules are the wanted ones, without priorities.
-func (n nodeRules) rules() []inventory.Rule {
+// rulesFor are the rules for openings, without priorities.
+func (n NodeRules) rulesFor(openings []opening) []inventory.Rule {
 	var rules []inventory.Rule
-	for _, o := range n.wanted {
+	for _, o := range openings {
 		for _, source := range o.sources {
 			rule := allow(o, source, 0)
-			rule.Name = fmt.Sprintf("%s%s-%d-%s", n.prefix, o.protocol, o.first, rule.IPVersion)
+			rule.Name = fmt.Sprintf("%s%s-%d-%s", n.Prefix, o.protocol, o.first, rule.IPVersion)
 			rules = append(rules, rule)
 		}
 	}
@@ -80,9 +93,8 @@ func (d *difference) openNodePorts() {
 	if n.group == nil || len(n.widen(n.group.Ingress)) == len(n.group.Ingress) {
 		return
 	}
-	d.add(cloud.Update, kindSecurityGroup, n.group.Name, "the nodes are to be reached on the node ports of the Service", func(ctx context.Context) error {
-		return d.inventory.ChangeIngress(ctx, n.group.ID, n.widen)
-	})
+	d.add(cloud.Update, kindSecurityGroup, n.group.Name, "the nodes are to be reached on the node ports of the Service",
+		OpenNodePorts{n.NodeRules})
 }
 
 // closeNodePorts takes away what is not needed any more, once nothing is sent there.
@@ -91,18 +103,18 @@ func (d *difference) closeNodePorts() {
 	if n.group == nil || len(n.surplus(n.group.Ingress)) == 0 {
 		return
 	}
-	d.add(cloud.Update, kindSecurityGroup, n.group.Name, "the nodes need not be reached on earlier node ports of the Service", func(ctx context.Context) error {
-		return d.inventory.ChangeIngress(ctx, n.group.ID, n.narrow)
-	})
+	d.add(cloud.Update, kindSecurityGroup, n.group.Name,
+		"the nodes need not be reached on earlier node ports of the Service", CloseNodePorts{n.NodeRules})
 }
 
 // missing are the wanted rules that are not there, surplus those of the Service that are there and not wanted.
-func (n nodeRules) missing(rules []inventory.Rule) []inventory.Rule {
-	return slices.DeleteFunc(n.rules(), func(rule inventory.Rule) bool { return holds(n.ours(rules), rule) })
+func (n NodeRules) missing(rules []inventory.Rule) []inventory.Rule {
+	present := func(rule inventory.Rule) bool { return holds(n.ours(rules), rule) }
+	return slices.DeleteFunc(slices.Clone(n.Wanted), present)
 }
 
-func (n nodeRules) surplus(rules []inventory.Rule) []inventory.Rule {
-	return slices.DeleteFunc(n.ours(rules), func(rule inventory.Rule) bool { return holds(n.rules(), rule) })
+func (n NodeRules) surplus(rules []inventory.Rule) []inventory.Rule {
+	return slices.DeleteFunc(n.ours(rules), func(rule inventory.Rule) bool { return holds(n.Wanted, rule) })
 }
 
 // holds says whether one of the rules means the same.
@@ -112,7 +124,7 @@ func holds(rules []inventory.Rule, rule inventory.Rule) bool {
 
 // widen returns a group's rules with those of the Service that are missing, at priorities that nobody has. Where there is no room, those
 // that fit are added.
-func (n nodeRules) widen(rules []inventory.Rule) []inventory.Rule {
+func (n NodeRules) widen(rules []inventory.Rule) []inventory.Rule {
 	taken := map[int32]bool{}
 	for _, rule := range rules {
 		taken[rule.Priority] = true
@@ -133,10 +145,10 @@ func (n nodeRules) widen(rules []inventory.Rule) []inventory.Rule {
 }
 
 // narrow returns a group's rules without those of the Service that are not wanted.
-func (n nodeRules) narrow(rules []inventory.Rule) []inventory.Rule {
+func (n NodeRules) narrow(rules []inventory.Rule) []inventory.Rule {
 	surplus := n.surplus(rules)
 	return slices.DeleteFunc(slices.Clone(rules), func(rule inventory.Rule) bool {
-		return strings.HasPrefix(rule.Name, n.prefix) && holds(surplus, rule)
+		return strings.HasPrefix(rule.Name, n.Prefix) && holds(surplus, rule)
 	})
 }
 

@@ -15,7 +15,9 @@ import (
 
 // nodeRulesOf are those of a Service in a group with such rules.
 func nodeRulesOf(uid string, ingress []inventory.Rule, wanted ...opening) nodeRules {
-	return nodeRules{group: &inventory.SecurityGroup{Ingress: ingress}, wanted: merged(wanted), prefix: rulePrefix(uid)}
+	n := nodeRules{group: &inventory.SecurityGroup{Ingress: ingress}, NodeRules: NodeRules{Prefix: rulePrefix(uid)}}
+	n.Wanted = n.rulesFor(merged(wanted))
+	return n
 }
 
 // byHand is a rule that somebody made in the nodes' group.
@@ -46,7 +48,7 @@ func TestWiden(t *testing.T) {
 	const subnet, six = "10.1.0.0/24", "2001:db8::/64"
 	http := open("tcp", 30080, 30080, subnet)
 	ours := func(priority int32) inventory.Rule {
-		rule := nodeRulesOf("web", nil, http).rules()[0]
+		rule := nodeRulesOf("web", nil, http).Wanted[0]
 		rule.Priority = priority
 		return rule
 	}
@@ -138,7 +140,7 @@ func TestNodeRulesOfAService(t *testing.T) {
 			d.Desired, _ = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
 			d.HealthCheckNodePort = tt.local
 			var got []string
-			for _, text := range rulesText((planner{removals: &removals{}}).newNodeRules(d, observed{}).rules()) {
+			for _, text := range rulesText((planner{removals: &removals{}}).newNodeRules(d, observed{}).Wanted) {
 				_, rule, _ := strings.Cut(text, ": ")
 				got = append(got, rule)
 			}

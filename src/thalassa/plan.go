@@ -1,15 +1,11 @@
 package thalassa
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -126,9 +122,7 @@ func (o observed) group(labels inventory.Labels, listener *inventory.Listener) *
 // planner turns the difference between desired and observed into writes.
 type planner struct {
 	inventory *inventory.Inventory
-	// separately is set once the cloud refused listeners in the creation of a load balancer: they are created afterwards.
-	separately *atomic.Bool
-	removals   *removals
+	removals  *removals
 }
 
 // difference is one plan being made.
@@ -166,9 +160,9 @@ func (p planner) plan(d desired, o observed, managed *managedGroup) cloud.Plan {
 	if balancer == nil {
 		diff.createBalancer(ports)
 	} else {
-		diff.attachGroups(*balancer)
+		attached := diff.attachGroups(*balancer)
 		diff.listeners(*balancer, ports)
-		diff.updateBalancer(*balancer)
+		diff.updateBalancer(*balancer, attached)
 	}
 	diff.surplus(o)
 	diff.closeNodePorts()
@@ -194,7 +188,15 @@ type port struct {
 	name     string // of listener and target group
 	labels   inventory.Labels
 	listener *inventory.Listener    // nil: to be created
-	group    *inventory.TargetGroup // nil: to be created; set by the creation
+	group    *inventory.TargetGroup // nil: to be created
+}
+
+// groupID is the identity of the port's target group, or its placeholder.
+func (p *port) groupID() string {
+	if p.group == nil {
+		return placeholder(kindGroup, p.name)
+	}
+	return p.group.ID
 }
 
 func (d *difference) newPort(wanted cloud.Port, balancer *inventory.LoadBalancer, o observed) *port {
@@ -225,36 +227,23 @@ func listenerOf(balancer inventory.LoadBalancer, key cloud.Key) *inventory.Liste
 	return &balancer.Listeners[i]
 }
 
-func (d *difference) add(verb cloud.Verb, kind, name, why string, do func(context.Context) error) {
-	d.plan = append(d.plan, cloud.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Do: do})
+func (d *difference) add(verb cloud.Verb, kind, name, why string, object any) {
+	d.plan = append(d.plan, cloud.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Object: object})
 }
 
 // close is add for a write that is made although one before it has failed.
-func (d *difference) close(verb cloud.Verb, kind, name, why string, do func(context.Context) error) {
-	d.add(verb, kind, name, why, do)
+func (d *difference) close(verb cloud.Verb, kind, name, why string, object any) {
+	d.add(verb, kind, name, why, object)
 	d.plan[len(d.plan)-1].Closes = true
 }
 
-// createBalancer adds the creation of the load balancer with all its listeners: one write, and it never exists without them.
+// createBalancer adds the creation of the load balancer with all its listeners.
 func (d *difference) createBalancer(ports []*port) {
-	d.add(cloud.Create, kindBalancer, d.desired.balancerName(""), "", func(ctx context.Context) error {
-		create := d.newBalancer()
-		if !d.separately.Load() {
-			for _, port := range ports {
-				create.Listeners = append(create.Listeners, d.newListener(port))
-			}
-		}
-		_, err := d.inventory.CreateLoadBalancer(ctx, create)
-		if !errors.Is(err, client.ErrBadRequest) || len(create.Listeners) == 0 {
-			return err
-		}
-		create.Listeners = nil
-		if _, retried := d.inventory.CreateLoadBalancer(ctx, create); retried != nil {
-			return err // the listeners were not what it refused
-		}
-		d.separately.Store(true)
-		return nil
-	})
+	create := d.newBalancer()
+	for _, port := range ports {
+		create.Listeners = append(create.Listeners, d.newListener(port))
+	}
+	d.add(cloud.Create, kindBalancer, create.Name, "", CreateLoadBalancer{create})
 }
 
 // surplus adds the removal of what belongs to the Service but is not needed any more: listeners first, because the cloud
@@ -295,7 +284,7 @@ func (d *difference) surplusListeners(balancer inventory.LoadBalancer) {
 			continue
 		}
 		d.close(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
-			func(ctx context.Context) error { return d.inventory.DeleteListener(ctx, balancer.ID, listener.ID) })
+			DeleteListener{balancer.ID, listener.ID})
 	}
 }
 
@@ -313,8 +302,7 @@ func (d *difference) deleteBalancer(balancer inventory.LoadBalancer, why string)
 		return
 	}
 	d.unprotect(balancer)
-	d.add(cloud.Delete, kindBalancer, balancer.Name, why,
-		func(ctx context.Context) error { return d.inventory.DeleteLoadBalancer(ctx, balancer) })
+	d.add(cloud.Delete, kindBalancer, balancer.Name, why, DeleteLoadBalancer{balancer})
 }
 
 // deletion returns the writes that are possible now to remove everything: load balancers first, which stops the traffic, then what only
@@ -333,16 +321,16 @@ func (p planner) deletion(d desired, o observed) cloud.Plan {
 	}
 	for _, group := range o.groups {
 		if user, used := p.inventory.UserOf(group.ID, none); used {
-			diff.leaveGroup(group, "load balancer "+user.ID+" uses it")
-			diff.leaves(kindGroup, group.Name, group.ID, user)
+			leaves := leavesText(kindGroup, group.Name, group.ID, user)
+			diff.leaveGroup(group, "load balancer "+user.ID+" uses it", leaves)
 			continue
 		}
 		diff.deleteGroup(group, "")
 	}
 	for _, group := range o.securityGroups {
 		if user, used := p.inventory.UserOf(group.ID, none); used {
-			diff.leaveSecurityGroup(group, "load balancer "+user.ID+" uses it")
-			diff.leaves(kindSecurityGroup, group.Name, group.ID, user)
+			leaves := leavesText(kindSecurityGroup, group.Name, group.ID, user)
+			diff.leaveSecurityGroup(group, "load balancer "+user.ID+" uses it", leaves)
 			continue
 		}
 		diff.deleteSecurityGroup(group, "")
@@ -352,10 +340,7 @@ func (p planner) deletion(d desired, o observed) cloud.Plan {
 }
 
 func (d *difference) deleteGroup(group inventory.TargetGroup, why string) {
-	d.add(cloud.Delete, kindGroup, group.Name, why, func(ctx context.Context) error {
-		d.removals.forget(group.ID)
-		return d.inventory.DeleteTargetGroup(ctx, group.ID)
-	})
+	d.add(cloud.Delete, kindGroup, group.Name, why, DeleteTargetGroup{group.ID})
 }
 
 // changes collects what differs, in words.

@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -61,20 +60,15 @@ func (d *difference) newBalancer() inventory.NewLoadBalancer {
 }
 
 // attachGroups adds the security groups that an existing load balancer lacks, before its listeners are changed: no port is open to more
-// than before and after.
-func (d *difference) attachGroups(from inventory.LoadBalancer) {
+// than before and after. It returns the load balancer as it is then.
+func (d *difference) attachGroups(from inventory.LoadBalancer) inventory.LoadBalancer {
 	to := d.withGroups(from)
-	if slices.Equal(sorted(slices.Clone(from.SecurityGroups)), to.SecurityGroups) && !d.managed.creates() {
-		return
+	if slices.Equal(sorted(slices.Clone(from.SecurityGroups)), to.SecurityGroups) {
+		return from
 	}
-	d.add(cloud.Update, kindBalancer, from.Name, "it gets the security groups of the Service", func(ctx context.Context) error {
-		latest, err := d.latest(ctx, from)
-		if err != nil {
-			return err
-		}
-		// Only now it is known which security group was just made.
-		return d.inventory.UpdateLoadBalancer(ctx, latest, d.withGroups(latest))
-	})
+	d.add(cloud.Update, kindBalancer, from.Name, "it gets the security groups of the Service",
+		UpdateLoadBalancer{From: from, To: to, Look: true})
+	return to
 }
 
 // withGroups is an existing load balancer with all security groups that it has or is to have.
@@ -97,16 +91,11 @@ func (d *difference) withGroups(from inventory.LoadBalancer) inventory.LoadBalan
 
 // updateBalancer adds everything else that an existing load balancer needs, after its listeners: what the cloud refuses of it must not keep
 // a port from being closed. Only now security groups are taken off.
-func (d *difference) updateBalancer(from inventory.LoadBalancer) {
+func (d *difference) updateBalancer(from, attached inventory.LoadBalancer) {
 	before := d.withGroups(from)
 	if c := d.balancerChanges(before, d.aimBalancer(before)); len(c) > 0 {
-		d.add(cloud.Update, kindBalancer, from.Name, c.String(), func(ctx context.Context) error {
-			latest, err := d.latest(ctx, from)
-			if err != nil {
-				return err
-			}
-			return d.inventory.UpdateLoadBalancer(ctx, latest, d.aimBalancer(latest).LoadBalancer)
-		})
+		to := d.aimBalancer(attached).LoadBalancer
+		d.add(cloud.Update, kindBalancer, from.Name, c.String(), UpdateLoadBalancer{From: attached, To: to, Look: true})
 	}
 }
 

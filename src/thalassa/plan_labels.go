@@ -1,12 +1,9 @@
 package thalassa
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -25,14 +22,9 @@ func (d *difference) restoreLabels(balancer *inventory.LoadBalancer) *inventory.
 	if balancer == nil || labelledFor(balancer.Labels, d.desired.labels) {
 		return balancer
 	}
-	d.add(cloud.Update, kindBalancer, balancer.Name, "it lost labels of the Service and gets them again", func(ctx context.Context) error {
-		latest, err := d.latest(ctx, *balancer)
-		if err != nil {
-			return err
-		}
-		return d.inventory.UpdateLoadBalancer(ctx, latest, d.relabelled(latest))
-	})
 	relabelled := d.relabelled(*balancer)
+	d.add(cloud.Update, kindBalancer, balancer.Name, "it lost labels of the Service and gets them again",
+		UpdateLoadBalancer{From: *balancer, To: relabelled, Look: true})
 	return &relabelled
 }
 
@@ -56,45 +48,35 @@ func (d *difference) restoreGroupLabels(o observed) {
 		to := from
 		to.Labels = withLabels(from.Labels, d.desired.labels)
 		const why = "it lost labels of the Service, which is being removed"
-		d.add(cloud.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
-			return unlessRefused(d.inventory.UpdateSecurityGroup(ctx, from, to))
-		})
+		d.add(cloud.Update, kindSecurityGroup, from.Name, why,
+			UpdateSecurityGroup{From: from, To: to, MayBeRefused: true})
 	}
 }
 
-// unlessRefused passes on the error of a write without which a deletion can go on, unless the cloud refuses the write:
-// repeating it changes nothing then.
-func unlessRefused(err error) error {
-	if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrForbidden) {
-		return nil
-	}
-	return err
-}
-
-// leaves says of the latest write of a deletion that its object stays in the cloud, because a load balancer of others
-// uses it. It stays also when the cloud refuses to take the Service's labels off it: then it is found as an orphan.
-func (d *difference) leaves(kind, name, id string, user inventory.LoadBalancer) {
-	latest := &d.plan[len(d.plan)-1]
-	do := latest.Do
-	latest.Do = func(ctx context.Context) error { return unlessRefused(do(ctx)) }
-	latest.Leaves = fmt.Sprintf("%s %s (%s) remains in the cloud, because load balancer %s (%s) uses it. "+
+// leavesText says of a write of a deletion that its object stays in the cloud, because a load balancer of others uses
+// it. It stays also when the cloud refuses to take the Service's labels off it: then it is found as an orphan.
+func leavesText(kind, name, id string, user inventory.LoadBalancer) string {
+	return fmt.Sprintf("%s %s (%s) remains in the cloud, because load balancer %s (%s) uses it. "+
 		"If they are not needed, delete both there.", sentence(kind), name, id, user.Name, user.ID)
 }
 
-// leaveGroup adds the write that takes the Service's labels off a target group, which stays in the cloud.
-func (d *difference) leaveGroup(from inventory.TargetGroup, why string) {
+// leaveGroup adds the write that takes the Service's labels off a target group, which stays in the cloud. With a
+// sentence about that for the Service's owner, the cloud may refuse it.
+func (d *difference) leaveGroup(from inventory.TargetGroup, why, leaves string) {
 	to := from
 	to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
-	d.add(cloud.Update, kindGroup, from.Name, why, func(ctx context.Context) error {
-		return d.inventory.UpdateTargetGroup(ctx, from, to)
+	d.plan = append(d.plan, cloud.Operation{
+		Verb: cloud.Update, Kind: kindGroup, Name: from.Name, Why: why, Leaves: leaves,
+		Object: UpdateTargetGroup{From: from, To: to, MayBeRefused: leaves != ""},
 	})
 }
 
 // leaveSecurityGroup is leaveGroup for a security group.
-func (d *difference) leaveSecurityGroup(from inventory.SecurityGroup, why string) {
+func (d *difference) leaveSecurityGroup(from inventory.SecurityGroup, why, leaves string) {
 	to := from
 	to.Labels, to.Annotations = disowned(from.Labels), forgotten(from.Annotations)
-	d.add(cloud.Update, kindSecurityGroup, from.Name, why, func(ctx context.Context) error {
-		return d.inventory.UpdateSecurityGroup(ctx, from, to)
+	d.plan = append(d.plan, cloud.Operation{
+		Verb: cloud.Update, Kind: kindSecurityGroup, Name: from.Name, Why: why, Leaves: leaves,
+		Object: UpdateSecurityGroup{From: from, To: to, MayBeRefused: leaves != ""},
 	})
 }

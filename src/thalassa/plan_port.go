@@ -1,10 +1,8 @@
 package thalassa
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
 
@@ -43,13 +40,7 @@ func (d *difference) targetGroup(p *port) {
 	group := *p.group
 	update := d.groupUpdate(p, group)
 	if why := d.groupChanges(group, update); len(why) > 0 {
-		d.add(cloud.Update, kindGroup, group.Name, why.String(), func(ctx context.Context) error {
-			err := d.inventory.UpdateTargetGroup(ctx, group, update)
-			if err == nil {
-				d.removals.wrote(group, update)
-			}
-			return err
-		})
+		d.add(cloud.Update, kindGroup, group.Name, why.String(), UpdateTargetGroup{From: group, To: update})
 	}
 }
 
@@ -67,30 +58,23 @@ func (d *difference) machines(group inventory.TargetGroup, targets cloud.Targets
 		return
 	}
 	why := fmt.Sprintf("%d machines become %d", len(group.Machines), len(machines))
-	d.add(cloud.Update, kindGroup, group.Name, why, func(ctx context.Context) error {
-		return d.inventory.SetMachines(ctx, group, machines)
-	})
+	d.add(cloud.Update, kindGroup, group.Name, why, SetMachines{group, machines})
 }
 
 func (d *difference) createGroup(p *port) {
-	d.add(cloud.Create, kindGroup, p.name, "", func(ctx context.Context) error {
-		group, err := d.inventory.CreateTargetGroup(ctx, d.newGroup(p))
-		p.group = &group
-		return err
-	})
+	group := d.newGroup(p)
+	d.add(cloud.Create, kindGroup, p.name, "", CreateTargetGroup{group})
 	machines := d.desired.Targets.Identities
 	if len(machines) == 0 {
 		return
 	}
 	why := fmt.Sprintf("0 machines become %d", len(machines))
-	d.add(cloud.Update, kindGroup, p.name, why, func(ctx context.Context) error {
-		return d.inventory.SetMachines(ctx, *p.group, machines)
-	})
+	d.add(cloud.Update, kindGroup, p.name, why, SetMachines{group, machines})
 }
 
 func (d *difference) newGroup(p *port) inventory.TargetGroup {
 	return inventory.TargetGroup{
-		Name: p.name, Description: d.portDescription(p), Labels: p.labels,
+		ID: p.groupID(), Name: p.name, Description: d.portDescription(p), Labels: p.labels,
 		Annotations: traces{created: true}.over(nil),
 		Protocol:    protocol(p.Key), Port: int(p.TargetPort),
 		Policy: p.settings.policy.Value, ProxyProtocol: p.settings.proxyProtocol.Value,
@@ -158,14 +142,7 @@ func (d *difference) groupChanges(from, to inventory.TargetGroup) changes {
 func (d *difference) listeners(balancer inventory.LoadBalancer, ports []*port) {
 	for _, p := range ports {
 		if p.listener == nil {
-			d.add(cloud.Create, kindListener, p.name, "", func(ctx context.Context) error {
-				err := d.inventory.CreateListener(ctx, balancer.ID, d.newListener(p))
-				if errors.Is(err, client.ErrBadRequest) {
-					// Then it was this listener that the creation of the load balancer was refused for, and not listeners as such.
-					d.separately.Store(false)
-				}
-				return err
-			})
+			d.add(cloud.Create, kindListener, p.name, "", CreateListener{balancer.ID, d.newListener(p)})
 			continue
 		}
 		d.updateListener(balancer, p)
@@ -181,19 +158,7 @@ func (d *difference) updateListener(balancer inventory.LoadBalancer, p *port) {
 	if p.group != nil && p.group.ID == p.listener.TargetGroup && narrows(p.listener.AllowedSources, to.AllowedSources) {
 		add = d.close
 	}
-	add(cloud.Update, kindListener, p.listener.Name, c.String(), func(ctx context.Context) error {
-		latest, err := d.latest(ctx, balancer)
-		if err != nil {
-			return err
-		}
-		from := *p.listener
-		if at := slices.IndexFunc(latest.Listeners, func(l inventory.Listener) bool { return l.ID == from.ID }); at >= 0 {
-			from = latest.Listeners[at]
-		}
-		to, _ := d.aimListener(from, p)
-		to.TargetGroup = p.group.ID
-		return d.inventory.UpdateListener(ctx, balancer.ID, to)
-	})
+	add(cloud.Update, kindListener, p.listener.Name, c.String(), UpdateListener{balancer, *p.listener, to})
 }
 
 // aimListener is the listener as it should be, and what differs, in words.
@@ -210,7 +175,7 @@ func (d *difference) aimListener(from inventory.Listener, p *port) (inventory.Li
 	note(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
 	note(&c, "all its labels there:", inventory.HasLabels(from.Labels, to.Labels), true)
 	noteMemory(&c, from.Annotations, to.Annotations, own.free)
-	if p.group == nil || p.group.ID != from.TargetGroup {
+	if to.TargetGroup = p.groupID(); to.TargetGroup != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)
 	}
 	return to, c
@@ -224,19 +189,6 @@ func (d desired) memoOf(labels, annotations inventory.Labels) *memo {
 	return memoOf(annotations, d.free)
 }
 
-// latest is a load balancer as it is now: a write repeats everything that it does not change, and what is known may be minutes old. What
-// somebody has closed meanwhile must not be opened again by that.
-func (d *difference) latest(ctx context.Context, known inventory.LoadBalancer) (inventory.LoadBalancer, error) {
-	now, found, err := d.inventory.LoadBalancerByID(ctx, known.ID)
-	switch {
-	case err != nil:
-		return inventory.LoadBalancer{}, fmt.Errorf("looking at what is to be changed: %w", err)
-	case !found:
-		return known, nil // the write says so
-	}
-	return now, nil
-}
-
 func (d *difference) newListener(p *port) inventory.Listener {
 	own := traces{created: true}
 	if p.settings.sources.Given {
@@ -244,7 +196,7 @@ func (d *difference) newListener(p *port) inventory.Listener {
 	}
 	return inventory.Listener{
 		Name: p.name, Description: d.portDescription(p), Labels: p.labels, Annotations: own.over(nil),
-		Port: int(p.Key.Port), Protocol: protocol(p.Key), TargetGroup: p.group.ID,
+		Port: int(p.Key.Port), Protocol: protocol(p.Key), TargetGroup: p.groupID(),
 		MaxConnections: p.settings.maxConnections.Value, IdleTimeout: p.settings.idleTimeout.Value,
 		AllowedSources: sourceTexts(p.settings.sources.Value),
 	}

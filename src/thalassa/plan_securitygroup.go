@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -16,20 +15,17 @@ const kindSecurityGroup = "security group"
 // managedGroup is the security group that is made for a Service, on its way to what it should be. nil: the Service has none, and wants
 // none.
 type managedGroup struct {
-	group *inventory.SecurityGroup // nil: to be created; set by the creation
+	group *inventory.SecurityGroup // nil: to be created
 	to    inventory.SecurityGroup
 }
 
-// identity is "" as long as there is none.
+// identity is that of the group, or its placeholder; "" when there is to be none.
 func (m *managedGroup) identity() string {
-	if m == nil || m.group == nil {
+	if m == nil {
 		return ""
 	}
-	return m.group.ID
+	return m.to.ID
 }
-
-// creates says that there is none yet.
-func (m *managedGroup) creates() bool { return m != nil && m.group == nil }
 
 // newManagedGroup returns what the Service's security group should be, nil when it should have none. The error is that a security group
 // cannot say what the Service asks for; of errPings that it lets in all but the pings.
@@ -43,7 +39,11 @@ func newManagedGroup(d desired, o observed) (*managedGroup, error) {
 	case asked.Invalid || !asked.Value:
 		return nil, nil
 	}
-	to := inventory.SecurityGroup{Name: groupName(string(d.Owner.UID)), Description: "Kubernetes Service " + d.Owner.String(), SameGroupTraffic: true}
+	name := groupName(string(d.Owner.UID))
+	to := inventory.SecurityGroup{
+		ID: placeholder(kindSecurityGroup, name), Name: name, Description: descriptionOf(d.Owner),
+		SameGroupTraffic: true,
+	}
 	remembered := traces{created: true}
 	if existing != nil {
 		to, remembered = *existing, tracesOf(existing.Annotations)
@@ -156,13 +156,7 @@ func (d *difference) securityGroup() {
 	switch {
 	case m == nil:
 	case m.group == nil:
-		d.add(cloud.Create, kindSecurityGroup, m.to.Name, "", func(ctx context.Context) error {
-			group, err := d.inventory.CreateSecurityGroup(ctx, m.to)
-			if err == nil {
-				m.group = &group
-			}
-			return err
-		})
+		d.add(cloud.Create, kindSecurityGroup, m.to.Name, "", CreateSecurityGroup{m.to})
 	default:
 		from := *m.group
 		var c changes
@@ -172,9 +166,7 @@ func (d *difference) securityGroup() {
 			c = append(c, "its rules differ")
 		}
 		if len(c) > 0 {
-			d.add(cloud.Update, kindSecurityGroup, from.Name, c.String(), func(ctx context.Context) error {
-				return d.inventory.UpdateSecurityGroup(ctx, from, m.to)
-			})
+			d.add(cloud.Update, kindSecurityGroup, from.Name, c.String(), UpdateSecurityGroup{From: from, To: m.to})
 		}
 	}
 }
@@ -194,9 +186,7 @@ func (d *difference) deleteSecurityGroup(group inventory.SecurityGroup, why stri
 	if group.Deleting() {
 		return
 	}
-	d.add(cloud.Delete, kindSecurityGroup, group.Name, why, func(ctx context.Context) error {
-		return d.inventory.DeleteSecurityGroup(ctx, group.ID)
-	})
+	d.add(cloud.Delete, kindSecurityGroup, group.Name, why, DeleteSecurityGroup{group.ID})
 }
 
 // unmanagedGroup is the identity of the security group that was made for the Service and is not to be any more: one that we made, or that

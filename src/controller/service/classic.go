@@ -69,46 +69,77 @@ func (c *classic) Diff(ctx context.Context, service *corev1.Service, targets clo
 	}
 	switch {
 	case !known || !sameWish(last.service, service):
-		found.Plan = cloud.Plan{{Verb: cloud.Update, Kind: kindBalancer, Name: name, Do: c.ensure(service, wanted)}}
+		found.Plan = cloud.Plan{{Verb: cloud.Update, Kind: kindBalancer, Name: name, Object: ensureCall{Nodes: wanted}}}
 	case !slices.Equal(last.nodes, wanted):
 		why := fmt.Sprintf("%d nodes become %d", len(last.nodes), len(wanted))
-		found.Plan = cloud.Plan{{Verb: cloud.Update, Kind: kindBalancer, Name: name, Why: why, Do: c.update(service, wanted)}}
+		call := updateCall{Nodes: wanted}
+		found.Plan = cloud.Plan{{Verb: cloud.Update, Kind: kindBalancer, Name: name, Why: why, Object: call}}
 	}
 	return found, nil
 }
 
-func (c *classic) ensure(service *corev1.Service, names []string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		nodes, err := c.named(names)
-		if err != nil {
-			return err
+// The calls of k8s.io/cloud-provider that plans consist of.
+type (
+	// ensureCall is EnsureLoadBalancer, with the nodes as Identify names them.
+	ensureCall struct{ Nodes []string }
+	// updateCall is UpdateLoadBalancer.
+	updateCall struct{ Nodes []string }
+	// deleteCall is EnsureLoadBalancerDeleted.
+	deleteCall struct{}
+)
+
+// Apply implements cloud.LoadBalancers.
+func (c *classic) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
+	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+		switch call := operation.Object.(type) {
+		case ensureCall:
+			return c.ensure(ctx, service, call.Nodes)
+		case updateCall:
+			return c.update(ctx, service, call.Nodes)
+		case deleteCall:
+			return c.delete(ctx, service)
 		}
-		status, err := c.balancers.EnsureLoadBalancer(ctx, c.cluster, service.DeepCopy(), nodes)
-		if err != nil {
-			return err
-		}
-		if status == nil {
-			return errors.New("the provider returned no status; this is a mistake in it")
-		}
-		c.remember(service.UID, made{service: service, nodes: names, status: *status})
-		return nil
-	}
+		return fmt.Errorf("a plan of this provider contains no %T; this is a defect of the controller", operation.Object)
+	})
 }
 
-func (c *classic) update(service *corev1.Service, names []string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		nodes, err := c.named(names)
-		if err != nil {
-			return err
-		}
-		if err := c.balancers.UpdateLoadBalancer(ctx, c.cluster, service.DeepCopy(), nodes); err != nil {
-			return err
-		}
-		last, _ := c.last(service.UID)
-		last.nodes = names
-		c.remember(service.UID, last)
+func (c *classic) ensure(ctx context.Context, service *corev1.Service, names []string) error {
+	nodes, err := c.named(names)
+	if err != nil {
+		return err
+	}
+	status, err := c.balancers.EnsureLoadBalancer(ctx, c.cluster, service.DeepCopy(), nodes)
+	if err != nil {
+		return err
+	}
+	if status == nil {
+		return errors.New("the provider returned no status; this is a mistake in it")
+	}
+	c.remember(service.UID, made{service: service, nodes: names, status: *status})
+	return nil
+}
+
+func (c *classic) update(ctx context.Context, service *corev1.Service, names []string) error {
+	nodes, err := c.named(names)
+	if err != nil {
+		return err
+	}
+	if err := c.balancers.UpdateLoadBalancer(ctx, c.cluster, service.DeepCopy(), nodes); err != nil {
+		return err
+	}
+	last, _ := c.last(service.UID)
+	last.nodes = names
+	c.remember(service.UID, last)
+	return nil
+}
+
+func (c *classic) delete(ctx context.Context, service *corev1.Service) error {
+	err := c.balancers.EnsureLoadBalancerDeleted(ctx, c.cluster, service.DeepCopy())
+	if err == nil || errors.Is(err, cloudprovider.ImplementedElsewhere) {
+		c.forget(service.UID)
 		return nil
 	}
+	return err
 }
 
 // named are those of the nodes that are still there.
@@ -144,14 +175,7 @@ func (c *classic) PlanDelete(ctx context.Context, service *corev1.Service, writt
 		found.Status = *status
 	}
 	name := c.balancers.GetLoadBalancerName(ctx, c.cluster, service)
-	found.Plan = cloud.Plan{{Verb: cloud.Delete, Kind: kindBalancer, Name: name, Do: func(ctx context.Context) error {
-		err := c.balancers.EnsureLoadBalancerDeleted(ctx, c.cluster, service.DeepCopy())
-		if err == nil || errors.Is(err, cloudprovider.ImplementedElsewhere) {
-			c.forget(service.UID)
-			return nil
-		}
-		return err
-	}}}
+	found.Plan = cloud.Plan{{Verb: cloud.Delete, Kind: kindBalancer, Name: name, Object: deleteCall{}}}
 	return found, nil
 }
 

@@ -72,7 +72,7 @@ func (k *keeper) ensure(ctx context.Context, m *memory, w wish) (*corev1.LoadBal
 			}
 		}
 		m.wrote()
-		if err := k.applySome(ctx, found.Plan, cause); err != nil {
+		if err := k.applySome(ctx, m, w.service, found.Plan, cause); err != nil {
 			return nil, k.judged(err)
 		}
 		done.note(found.Plan, found.Plan.Begin(maxWrites))
@@ -105,27 +105,20 @@ func (k *keeper) begin(ctx context.Context, m *memory, w wish, cause cause, plan
 // maxWrites bounds how many writes one look at a Service makes, so that one with very many ports does not hold a worker for minutes.
 const maxWrites = 25
 
-// applySome makes as many writes of a plan as one look may.
-func (k *keeper) applySome(ctx context.Context, plan cloud.Plan, cause cause) error {
+// applySome makes as many writes of a plan as one look may, and counts them.
+func (k *keeper) applySome(
+	ctx context.Context, m *memory, service *corev1.Service, plan cloud.Plan, cause cause,
+) error {
 	began := time.Now()
-	err := k.apply(ctx, plan.Begin(maxWrites), cause)
+	tried, err := k.provider.Apply(ctx, service, plan.Begin(maxWrites))
+	for _, one := range tried {
+		k.metrics.wrote(one.Operation, cause, one.Err)
+		m.leaves(one)
+	}
 	if cause == causeNodes {
 		k.metrics.retargeted(time.Since(began), err)
 	}
 	return err
-}
-
-// apply makes the writes, and counts them.
-func (k *keeper) apply(ctx context.Context, plan cloud.Plan, cause cause) error {
-	for i, operation := range plan {
-		do := operation.Do
-		plan[i].Do = func(ctx context.Context) error {
-			err := do(ctx)
-			k.metrics.wrote(operation, cause, err)
-			return err
-		}
-	}
-	return plan.Apply(ctx)
 }
 
 // arrived is when nothing differs: the load balancer serves, or is waited for.
@@ -238,7 +231,7 @@ func (k *keeper) applyRemoval(ctx context.Context, m *memory, service *corev1.Se
 	if err := done.check(plan); err != nil {
 		return err
 	}
-	if err := k.applySome(ctx, m.leaving(plan), causeRemoval); err != nil {
+	if err := k.applySome(ctx, m, service, plan, causeRemoval); err != nil {
 		return k.judged(err)
 	}
 	if len(plan) <= maxWrites {

@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -149,21 +148,11 @@ func (m *memory) seen(service *corev1.Service, found cloud.Comparison) {
 	m.facts.Store(&facts{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines), repairing: differs})
 }
 
-// leaving is a plan whose writes remember what they leave in the cloud.
-func (m *memory) leaving(plan cloud.Plan) cloud.Plan {
-	for i, operation := range plan {
-		if operation.Leaves == "" {
-			continue
-		}
-		plan[i].Do = func(ctx context.Context) error {
-			err := operation.Do(ctx)
-			if err == nil && !slices.Contains(m.left, operation.Leaves) {
-				m.left = append(m.left, operation.Leaves)
-			}
-			return err
-		}
+// leaves records what a write that succeeded has left in the cloud.
+func (m *memory) leaves(tried cloud.Attempt) {
+	if tried.Err == nil && tried.Leaves != "" && !slices.Contains(m.left, tried.Leaves) {
+		m.left = append(m.left, tried.Leaves)
 	}
-	return plan
 }
 
 // wrote remembers that something was written.

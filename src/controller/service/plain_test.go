@@ -104,39 +104,27 @@ func (p *plain) compare(service *corev1.Service, targets cloud.Targets) (cloud.C
 	}
 	balancer := p.balancers[service.UID]
 	if balancer == nil {
-		found.Plan = cloud.Plan{p.write(cloud.Create, service, "", func() {
-			p.next++
-			p.balancers[service.UID] = &plainBalancer{
-				owner: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, ports: portsOf(desired),
-				machines: targets.Over(nil), address: fmt.Sprintf("192.0.2.%d", p.next), served: time.Now().Add(p.takes),
-			}
-		})}
+		create := plainWrite{Ports: portsOf(desired), Machines: targets.Over(nil)}
+		found.Plan = cloud.Plan{writeOf(cloud.Create, service, "", create)}
 		if p.twoSteps {
-			found.Plan = append(found.Plan, p.write(cloud.Update, service, "its machines", func() {}))
+			found.Plan = append(found.Plan, writeOf(cloud.Update, service, "its machines", plainWrite{}))
 		}
 		return found, nil
 	}
 	found.Exists, found.State = true, balancer.status(p.takes)
 	if was, want := balancer.ports, portsOf(desired); was != want {
-		found.Plan = append(found.Plan, p.write(cloud.Update, service, was+" becomes "+want, func() { balancer.ports = want }))
+		found.Plan = append(found.Plan, writeOf(cloud.Update, service, was+" becomes "+want, plainWrite{Ports: want}))
 	}
 	if want := targets.Over(balancer.machines); p.oneByOne {
 		for _, machine := range want {
 			if !slices.Contains(balancer.machines, machine) {
-				found.Plan = append(found.Plan, p.write(cloud.Update, service, machine+" is added", func() {
-					if !p.forgetful {
-						balancer.machines = append(balancer.machines, machine)
-					}
-				}))
+				add := plainWrite{Added: machine}
+				found.Plan = append(found.Plan, writeOf(cloud.Update, service, machine+" is added", add))
 			}
 		}
 	} else if !slices.Equal(balancer.machines, want) {
 		why := fmt.Sprintf("%v becomes %v", balancer.machines, want)
-		found.Plan = append(found.Plan, p.write(cloud.Update, service, why, func() {
-			if !p.forgetful {
-				balancer.machines = want
-			}
-		}))
+		found.Plan = append(found.Plan, writeOf(cloud.Update, service, why, plainWrite{Machines: want, Retargets: true}))
 	}
 	if found.State == "ready" {
 		found.Health = p.health
@@ -155,10 +143,20 @@ func (b *plainBalancer) status(takes time.Duration) string {
 	return cmp.Or(b.state, "ready")
 }
 
-// write is an operation that does change, and is written down.
-func (p *plain) write(verb cloud.Verb, service *corev1.Service, why string, change func()) cloud.Operation {
-	o := cloud.Operation{Verb: verb, Kind: "load balancer", Name: service.Name, Why: why}
-	o.Do = func(context.Context) error {
+// plainWrite is what an operation changes: what is not empty.
+type plainWrite struct {
+	Ports, Added, LeftTo string
+	Machines             []string
+	Retargets, Part      bool
+}
+
+func writeOf(verb cloud.Verb, service *corev1.Service, why string, write plainWrite) cloud.Operation {
+	return cloud.Operation{Verb: verb, Kind: "load balancer", Name: service.Name, Why: why, Object: write}
+}
+
+// Apply makes the writes, and writes them down.
+func (p *plain) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
+	return plan.Each(ctx, func(_ context.Context, o cloud.Operation) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.during != nil {
@@ -168,10 +166,35 @@ func (p *plain) write(verb cloud.Verb, service *corev1.Service, why string, chan
 			return err
 		}
 		p.writes = append(p.writes, o.String())
-		change()
+		p.change(o.Verb, service, o.Object.(plainWrite))
 		return nil
+	})
+}
+
+func (p *plain) change(verb cloud.Verb, service *corev1.Service, write plainWrite) {
+	balancer := p.balancers[service.UID]
+	switch {
+	case verb == cloud.Create:
+		p.next++
+		p.balancers[service.UID] = &plainBalancer{
+			owner: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, ports: write.Ports,
+			machines: write.Machines, address: fmt.Sprintf("192.0.2.%d", p.next), served: time.Now().Add(p.takes),
+		}
+	case write.LeftTo != "":
+		delete(p.balancers, service.UID)
+		p.left = append(p.left, balancer.address)
+	case write.Ports != "":
+		balancer.ports = write.Ports
+	case p.forgetful && (write.Part || verb == cloud.Update):
+	case write.Part:
+		balancer.parts--
+	case verb == cloud.Delete:
+		delete(p.balancers, service.UID)
+	case write.Added != "":
+		balancer.machines = append(balancer.machines, write.Added)
+	case write.Retargets:
+		balancer.machines = write.Machines
 	}
-	return o
 }
 
 func (p *plain) PlanDelete(_ context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
@@ -185,20 +208,13 @@ func (p *plain) PlanDelete(_ context.Context, service *corev1.Service, _ bool) (
 	found := cloud.Comparison{Exists: true, State: balancer.status(0)}
 	if to := service.Annotations["plain/keep"]; to != "" { // the owner is another one now
 		found.Retains = "It is left to " + to + "."
-		found.Plan = cloud.Plan{p.write(cloud.Update, service, "it is left to "+to, func() {
-			delete(p.balancers, service.UID)
-			p.left = append(p.left, balancer.address)
-		})}
+		found.Plan = cloud.Plan{writeOf(cloud.Update, service, "it is left to "+to, plainWrite{LeftTo: to})}
 		return found, nil
 	}
 	for range balancer.parts {
-		found.Plan = append(found.Plan, p.write(cloud.Delete, service, "a part", func() {
-			if !p.forgetful {
-				balancer.parts--
-			}
-		}))
+		found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "a part", plainWrite{Part: true}))
 	}
-	found.Plan = append(found.Plan, p.write(cloud.Delete, service, "", func() { delete(p.balancers, service.UID) }))
+	found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "", plainWrite{}))
 	return found, nil
 }
 

@@ -1,0 +1,349 @@
+package thalassa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+)
+
+// executor carries out plans. It only writes what they say: the two things that it reads are load balancers and the
+// security group of the nodes immediately before an update, because the API replaces them as a whole.
+type executor struct {
+	inventory *inventory.Inventory
+	// separately is set once the cloud refused listeners in the creation of a load balancer: they are created
+	// afterwards.
+	separately atomic.Bool
+	removals   *removals
+}
+
+// execution is one plan being carried out.
+type execution struct {
+	*executor
+	created map[string]string // identities of what the plan has created, by placeholder
+}
+
+// apply carries out the plan of a Service. The audit log says for which Service and why each write is made, and an
+// error which quotas are used up.
+func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
+	run := &execution{executor: e, created: map[string]string{}}
+	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+		cause := fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
+		return e.withQuota(ctx, run.write(client.WithCause(ctx, cause), operation.Object))
+	})
+}
+
+// write makes one write.
+func (e *execution) write(ctx context.Context, object any) error {
+	switch o := object.(type) {
+	case CreateLoadBalancer:
+		return e.createLoadBalancer(ctx, o.LoadBalancer)
+	case UpdateLoadBalancer:
+		return e.updateLoadBalancer(ctx, o)
+	case DeleteLoadBalancer:
+		return e.inventory.DeleteLoadBalancer(ctx, o.LoadBalancer)
+	case CreateListener:
+		return e.createListener(ctx, o)
+	case UpdateListener:
+		return e.updateListener(ctx, o)
+	case DeleteListener:
+		return e.inventory.DeleteListener(ctx, o.LoadBalancer, o.Listener)
+	case CreateTargetGroup:
+		return e.createTargetGroup(ctx, o.TargetGroup)
+	case UpdateTargetGroup:
+		return e.updateTargetGroup(ctx, o)
+	case SetMachines:
+		return e.setMachines(ctx, o)
+	case DeleteTargetGroup:
+		e.removals.forget(o.TargetGroup)
+		return e.inventory.DeleteTargetGroup(ctx, o.TargetGroup)
+	case CreateSecurityGroup:
+		return e.createSecurityGroup(ctx, o.SecurityGroup)
+	case UpdateSecurityGroup:
+		return e.updateSecurityGroup(ctx, o)
+	case DeleteSecurityGroup:
+		return e.inventory.DeleteSecurityGroup(ctx, o.SecurityGroup)
+	case OpenNodePorts:
+		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.widen)
+	case CloseNodePorts:
+		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.narrow)
+	}
+	return fmt.Errorf("a plan of this cloud contains no %T; this is a defect of the controller", object)
+}
+
+// identity is that of an object, also when this plan created it.
+func (e *execution) identity(id string) (string, error) {
+	if !strings.HasPrefix(id, placeholderPrefix) {
+		return id, nil
+	}
+	if created := e.created[id]; created != "" {
+		return created, nil
+	}
+	return "", fmt.Errorf("%s was not created", id)
+}
+
+func (e *execution) identities(ids []string) ([]string, error) {
+	all := make([]string, 0, len(ids))
+	for _, id := range ids {
+		found, err := e.identity(id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// resolved is a load balancer with identities for placeholders: in its security groups, in its record of them, and in
+// its listeners.
+func (e *execution) resolved(balancer inventory.LoadBalancer) (inventory.LoadBalancer, error) {
+	var err error
+	if balancer.SecurityGroups, err = e.identities(balancer.SecurityGroups); err != nil {
+		return balancer, err
+	}
+	if own := tracesOf(balancer.Annotations); own.has(settingGroups) {
+		put, err := e.identities(own.applied[settingGroups])
+		if err != nil {
+			return balancer, err
+		}
+		balancer.Annotations = own.with(settingGroups, put...).over(balancer.Annotations)
+	}
+	balancer.Listeners = slices.Clone(balancer.Listeners)
+	for i := range balancer.Listeners {
+		if balancer.Listeners[i].TargetGroup, err = e.identity(balancer.Listeners[i].TargetGroup); err != nil {
+			return balancer, err
+		}
+	}
+	return balancer, nil
+}
+
+func (e *execution) createLoadBalancer(ctx context.Context, create inventory.NewLoadBalancer) (err error) {
+	if create.LoadBalancer, err = e.resolved(create.LoadBalancer); err != nil {
+		return err
+	}
+	if e.separately.Load() {
+		create.Listeners = nil
+	}
+	_, err = e.inventory.CreateLoadBalancer(ctx, create)
+	if !errors.Is(err, client.ErrBadRequest) || len(create.Listeners) == 0 {
+		return err
+	}
+	create.Listeners = nil
+	if _, retried := e.inventory.CreateLoadBalancer(ctx, create); retried != nil {
+		return err // the listeners were not what it refused
+	}
+	e.separately.Store(true)
+	return nil
+}
+
+func (e *execution) updateLoadBalancer(ctx context.Context, o UpdateLoadBalancer) error {
+	from, err := e.resolved(o.From)
+	if err != nil {
+		return err
+	}
+	to, err := e.resolved(o.To)
+	if err != nil {
+		return err
+	}
+	if !o.Look {
+		return e.inventory.UpdateLoadBalancer(ctx, from, to)
+	}
+	latest, err := e.latest(ctx, from)
+	if err != nil {
+		return err
+	}
+	return e.inventory.UpdateLoadBalancer(ctx, latest, changedBalancer(latest, from, to))
+}
+
+// latest is a load balancer as it is now: a write repeats everything that it does not change, and what is known may
+// be minutes old. What somebody has closed meanwhile must not be opened again by that.
+func (e *execution) latest(ctx context.Context, known inventory.LoadBalancer) (inventory.LoadBalancer, error) {
+	now, found, err := e.inventory.LoadBalancerByID(ctx, known.ID)
+	switch {
+	case err != nil:
+		return inventory.LoadBalancer{}, fmt.Errorf("looking at what is to be changed: %w", err)
+	case !found:
+		return known, nil // the write says so
+	}
+	return now, nil
+}
+
+func (e *execution) createListener(ctx context.Context, o CreateListener) (err error) {
+	if o.Listener.TargetGroup, err = e.identity(o.Listener.TargetGroup); err != nil {
+		return err
+	}
+	err = e.inventory.CreateListener(ctx, o.LoadBalancer, o.Listener)
+	if errors.Is(err, client.ErrBadRequest) {
+		// Then it was this listener that the creation of the load balancer was refused for, and not listeners as such.
+		e.separately.Store(false)
+	}
+	return err
+}
+
+func (e *execution) updateListener(ctx context.Context, o UpdateListener) (err error) {
+	if o.To.TargetGroup, err = e.identity(o.To.TargetGroup); err != nil {
+		return err
+	}
+	balancer, err := e.latest(ctx, o.LoadBalancer)
+	if err != nil {
+		return err
+	}
+	latest := o.From
+	same := func(l inventory.Listener) bool { return l.ID == o.From.ID }
+	if at := slices.IndexFunc(balancer.Listeners, same); at >= 0 {
+		latest = balancer.Listeners[at]
+	}
+	return e.inventory.UpdateListener(ctx, balancer.ID, changedListener(latest, o.From, o.To))
+}
+
+func (e *execution) createTargetGroup(ctx context.Context, group inventory.TargetGroup) error {
+	created, err := e.inventory.CreateTargetGroup(ctx, group)
+	e.created[group.ID] = created.ID
+	return err
+}
+
+func (e *execution) updateTargetGroup(ctx context.Context, o UpdateTargetGroup) error {
+	err := e.inventory.UpdateTargetGroup(ctx, o.From, o.To)
+	switch {
+	case err == nil:
+		e.removals.wrote(o.From, o.To)
+	case o.MayBeRefused:
+		return unlessRefused(err)
+	}
+	return err
+}
+
+func (e *execution) setMachines(ctx context.Context, o SetMachines) (err error) {
+	if o.TargetGroup.ID, err = e.identity(o.TargetGroup.ID); err != nil {
+		return err
+	}
+	return e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
+}
+
+func (e *execution) createSecurityGroup(ctx context.Context, group inventory.SecurityGroup) error {
+	created, err := e.inventory.CreateSecurityGroup(ctx, group)
+	e.created[group.ID] = created.ID
+	return err
+}
+
+func (e *execution) updateSecurityGroup(ctx context.Context, o UpdateSecurityGroup) error {
+	if o.DeleteUnused {
+		err := e.inventory.DeleteSecurityGroup(ctx, o.From.ID)
+		if !errors.Is(err, client.ErrConflict) && !errors.Is(err, client.ErrBadRequest) {
+			return err
+		}
+	}
+	err := e.inventory.UpdateSecurityGroup(ctx, o.From, o.To)
+	if o.MayBeRefused {
+		return unlessRefused(err)
+	}
+	return err
+}
+
+// unlessRefused passes on the error of a write without which a deletion can go on, unless the cloud refuses the write:
+// repeating it changes nothing then.
+func unlessRefused(err error) error {
+	if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrForbidden) {
+		return nil
+	}
+	return err
+}
+
+// withQuota adds to an error which quotas are used up, if it may be because of one.
+func (e *executor) withQuota(ctx context.Context, err error) error {
+	if err == nil || !client.MayBeQuota(err) {
+		return err
+	}
+	all, unknown := e.inventory.Quotas(ctx)
+	if unknown != nil {
+		return err // the refusal is what matters
+	}
+	var full []string
+	for _, quota := range all {
+		if quota.Max > 0 && quota.Used >= quota.Max {
+			full = append(full, fmt.Sprintf("%s, %d of %d", quota.Name, quota.Used, quota.Max))
+		}
+	}
+	if len(full) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; these quotas of the organisation are used up: %s: delete objects that are not needed, or "+
+		"ask the cloud's support to raise the quotas", err, strings.Join(full, "; "))
+}
+
+// changedBalancer is the latest state of a load balancer with the changes between from and to made on it, and no
+// others.
+func changedBalancer(latest, from, to inventory.LoadBalancer) inventory.LoadBalancer {
+	change(&latest.Name, from.Name, to.Name)
+	change(&latest.Description, from.Description, to.Description)
+	change(&latest.Subnet, from.Subnet, to.Subnet)
+	change(&latest.ReservedIP, from.ReservedIP, to.ReservedIP)
+	change(&latest.InstanceSize, from.InstanceSize, to.InstanceSize)
+	change(&latest.DeleteProtection, from.DeleteProtection, to.DeleteProtection)
+	latest.Labels = changedLabels(latest.Labels, from.Labels, to.Labels)
+	latest.Annotations = changedLabels(latest.Annotations, from.Annotations, to.Annotations)
+	latest.SecurityGroups = changedSet(latest.SecurityGroups, from.SecurityGroups, to.SecurityGroups)
+	return latest
+}
+
+// changedListener is changedBalancer for a listener. Its allowed sources change as a whole: who is let in is never a
+// mixture.
+func changedListener(latest, from, to inventory.Listener) inventory.Listener {
+	change(&latest.Name, from.Name, to.Name)
+	change(&latest.Description, from.Description, to.Description)
+	change(&latest.TargetGroup, from.TargetGroup, to.TargetGroup)
+	change(&latest.MaxConnections, from.MaxConnections, to.MaxConnections)
+	change(&latest.IdleTimeout, from.IdleTimeout, to.IdleTimeout)
+	latest.Labels = changedLabels(latest.Labels, from.Labels, to.Labels)
+	latest.Annotations = changedLabels(latest.Annotations, from.Annotations, to.Annotations)
+	if !slices.Equal(from.AllowedSources, to.AllowedSources) {
+		latest.AllowedSources = to.AllowedSources
+	}
+	return latest
+}
+
+func change[T comparable](latest *T, from, to T) {
+	if from != to {
+		*latest = to
+	}
+}
+
+func changedLabels(latest, from, to inventory.Labels) inventory.Labels {
+	labels := inventory.Labels{}
+	maps.Copy(labels, latest)
+	for key := range from {
+		if _, stays := to[key]; !stays {
+			delete(labels, key)
+		}
+	}
+	for key, value := range to {
+		if before, present := from[key]; !present || before != value {
+			labels[key] = value
+		}
+	}
+	return labels
+}
+
+// changedSet returns a sorted set with what was added and without what was removed.
+func changedSet(latest, from, to []string) []string {
+	set := slices.DeleteFunc(slices.Clone(latest), func(one string) bool {
+		return slices.Contains(from, one) && !slices.Contains(to, one)
+	})
+	for _, one := range to {
+		if !slices.Contains(from, one) {
+			set = append(set, one)
+		}
+	}
+	return sorted(set)
+}
