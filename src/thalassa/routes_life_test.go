@@ -20,7 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 // and lists are old or empty, at random. A route that is right for a living node is never taken from it, and none of others is written. In
 // the end the tables have exactly the routes of the nodes and those of others. TRIAL_SEED and TRIAL_LIVES say which lives.
 func TestLivesOfRoutes(t *testing.T) {
-	for seed := range trial.Seeds(t, routeLives) {
+	for seed := range faulttest.Seeds(t, routeLives) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			inLand(t, emulator.Switches{}, func(l *land) { newNomads(l, seed).live() })
 		})

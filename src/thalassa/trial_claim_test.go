@@ -6,34 +6,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
 // claimStories are about whether a Service has a load balancer of ours at all.
 func claimStories() []story {
 	return []story{
-		{name: "class", begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "class", begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			theirs, class := anew(web), "example.com/other"
 			theirs.Spec.LoadBalancerClass = &class
 			return l.kept(web, nodes, deletes(web), creates(theirs))
 		}},
-		{name: "type", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "type", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			ports := slices.Clone(web.Spec.Ports)
 			return l.kept(web, nodes, edits(inside), edits(func(web *corev1.Service) {
 				web.Spec.Type, web.Spec.Ports = corev1.ServiceTypeLoadBalancer, ports
 			}))
 		}},
-		{name: "recreated", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "recreated", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.kept(web, nodes, deletes(web), creates(anew(web)))
 		}},
-		{name: "recreated-bare", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "recreated-bare", has: asBefore(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.tidy(web, nodes, asBefore(), func(c *cluster.Cluster) error { return c.Replace(anew(web)) })
 		}},
-		{name: "orphan", has: []string{"8080/tcp to 30900 on a b"}, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "orphan", has: []string{"8080/tcp to 30900 on a b"}, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			api := service("api", 8080) // were all Services gone, nothing would be removed
 			api.Spec.Ports[0].NodePort = 30900
@@ -44,7 +44,7 @@ func claimStories() []story {
 }
 
 // tidy is a process that removes what Services left behind, until the cloud has what it should have.
-func (l *lab) tidy(web *corev1.Service, nodes []*corev1.Node, has []string, steps ...step) trial.Start {
+func (l *lab) tidy(web *corev1.Service, nodes []*corev1.Node, has []string, steps ...step) faulttest.Start {
 	l.Helper()
 	l.config.LoadBalancer.RemoveOrphans = true
 	t := l.village(web, nodes, steps...)
@@ -71,24 +71,24 @@ func inside(web *corev1.Service) {
 func policyStories() []story {
 	alone := []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}
 	return []story{
-		{name: "policy-local", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "policy-local", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.endpoints(web, nodes, edits(onlyLocal))
 		}},
-		{name: "policy-cluster", has: asBefore(), stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "policy-cluster", has: asBefore(), stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			onlyLocal(web)
 			l.published(web, nodes[:1])
 			return l.endpoints(web, nodes, edits(func(web *corev1.Service) {
 				web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0
 			}))
 		}},
-		{name: "endpoints-none", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "endpoints-none", has: alone, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			onlyLocal(web)
 			l.published(web, nodes[:1])
 			return l.endpoints(web, nodes, moves(web.Name, nil), creates(known("c")[0]))
 		}},
 		{name: "endpoints-move", has: []string{"443/tcp to 30443 on b", "80/tcp to 30080 on b"}, stays: both(),
-			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 				onlyLocal(web)
 				l.published(web, nodes[:1])
 				return l.endpoints(web, nodes, moves(web.Name, []string{"b"}))
@@ -97,7 +97,7 @@ func policyStories() []story {
 }
 
 // endpoints is a process in a cluster where the Service has endpoints on node a.
-func (l *lab) endpoints(web *corev1.Service, nodes []*corev1.Node, steps ...step) trial.Start {
+func (l *lab) endpoints(web *corev1.Service, nodes []*corev1.Node, steps ...step) faulttest.Start {
 	l.Helper()
 	t := l.village(web, nodes, steps...)
 	t.put(endpointsOf(web, "a"))

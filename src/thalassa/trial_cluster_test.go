@@ -25,7 +25,7 @@ import (
 
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
 const (
@@ -107,20 +107,20 @@ func (t *village) put(object cluster.Object) {
 }
 
 // kept is a process in a cluster with the Service, where people do something later.
-func (l *lab) kept(web *corev1.Service, nodes []*corev1.Node, steps ...step) trial.Start {
+func (l *lab) kept(web *corev1.Service, nodes []*corev1.Node, steps ...step) faulttest.Start {
 	l.Helper()
 	return l.village(web, nodes, steps...).start
 }
 
 // start is how a process of the village starts: the real service controller with one worker, so that calls have one order.
-func (t *village) start(network http.RoundTripper) trial.Work {
+func (t *village) start(network http.RoundTripper) faulttest.Work {
 	anew := *t.lab
 	anew.network = &meter{network, t}
 	anew.restart()
 	var ended chan struct{}
 	return func(ctx context.Context) error {
 		if ended != nil { // another time, with one look for drift
-			return errors.Join(trial.Wait(ctx, rarely), t.rest(ctx))
+			return errors.Join(faulttest.Wait(ctx, rarely), t.rest(ctx))
 		}
 		ended = make(chan struct{})
 		if err := t.control(ctx, &anew, ended); err != nil {
@@ -145,7 +145,7 @@ func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
 		m.village.calls.Add(1)
 	}
 	response, err := m.next.RoundTrip(request)
-	if trial.Overtaken(err) || trial.Repeated(response) || request.Method == http.MethodPost && !readable(response, err) {
+	if faulttest.Overtaken(err) || faulttest.Repeated(response) || request.Method == http.MethodPost && !readable(response, err) {
 		m.village.doubtful.Store(true)
 	}
 	if request.Method == http.MethodPost {
@@ -233,7 +233,7 @@ type behind struct {
 
 func (l behind) Read(into []byte) (int, error) {
 	n, err := l.ReadCloser.Read(into)
-	return n, errors.Join(err, trial.Wait(l.ctx, l.village.lag))
+	return n, errors.Join(err, faulttest.Wait(l.ctx, l.village.lag))
 }
 
 // mood is how the API server takes a write.
@@ -291,7 +291,7 @@ func (t *village) live(ctx context.Context) error {
 		if t.pauses != nil {
 			pause = t.pauses[t.begun]
 		}
-		if err := trial.Wait(ctx, pause); err != nil {
+		if err := faulttest.Wait(ctx, pause); err != nil {
 			return err
 		}
 		if (t.pauses != nil || t.verdict() == nil) && t.steps[t.begun](t.cluster) == nil {
@@ -308,7 +308,7 @@ func (t *village) rest(ctx context.Context) error {
 			return errors.New("something was made of a Service that had no finalizer")
 		}
 		calls, version := t.calls.Load(), t.cluster.Version()
-		if err := trial.Wait(ctx, calm); err != nil {
+		if err := faulttest.Wait(ctx, calm); err != nil {
 			return errors.Join(err, t.verdict())
 		}
 		if calls == t.calls.Load() && version == t.cluster.Version() && t.verdict() == nil && (t.met == nil || t.met() == nil) {
@@ -400,13 +400,13 @@ func endpointsOf(web *corev1.Service, nodes ...string) *discoveryv1.EndpointSlic
 }
 
 // ensuring is a process that finds the Service in the cluster when it starts.
-func (l *lab) ensuring(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+func (l *lab) ensuring(web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 	l.Helper()
 	return l.kept(web, nodes)
 }
 
 // deleting is a process that finds, when it starts, that the Service is to be deleted.
-func (l *lab) deleting(web *corev1.Service) trial.Start {
+func (l *lab) deleting(web *corev1.Service) faulttest.Start {
 	l.Helper()
 	t := l.village(web, nil)
 	if err := t.cluster.Delete(web); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
 const (
@@ -34,8 +34,8 @@ const (
 // no moment was a target group without machines, or the port closed that one Service has all the time. Caches of processes may be behind.
 // TRIAL_SEED, TRIAL_LIVES and TRIAL_TIME say which lives.
 func TestLives(t *testing.T) {
-	for seed := range trial.Seeds(t, someLives) {
-		trial.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
+	for seed := range faulttest.Seeds(t, someLives) {
+		faulttest.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
 	}
 }
 
@@ -45,9 +45,9 @@ func TestLives(t *testing.T) {
 // In 110000746 a list from before a write hides that another write is needed, until the next check for drift.
 func TestLivesThatFailed(t *testing.T) {
 	for _, seed := range []uint64{7000079, 7000235, 9100004} {
-		trial.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
+		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
 	}
-	trial.Chaos(t, life{seed: 110000746}.scenario(), lifeDisturbances)
+	faulttest.Chaos(t, life{seed: 110000746}.scenario(), lifeDisturbances)
 }
 
 // spot is one of the two clusters in a cloud.
@@ -71,7 +71,7 @@ func nodesOf(ours bool) []string {
 	return []string{"w", "x", "y", "z"}
 }
 
-func (f life) scenario() trial.Scenario {
+func (f life) scenario() faulttest.Scenario {
 	both := story{together: true}
 	var villages sync.Map // of each trial's cloud, by cloud and client
 	machines := slices.Concat(nodesOf(true), nodesOf(false))
@@ -82,7 +82,7 @@ func (f life) scenario() trial.Scenario {
 			machines = append(machines, spareOf(name))
 		}
 	}
-	return trial.Scenario{
+	return faulttest.Scenario{
 		Name: fmt.Sprintf("life-%d", f.seed), Environment: fmt.Sprintf("TRIAL_SEED=%d", f.seed), Wayward: true, Skip: skip, Overlap: !f.first,
 		Cloud: emulator.Config{Seed: both.seed(), Delays: emulator.Delays{
 			LoadbalancerCreate: 2 * time.Second, LoadbalancerDelete: time.Second, LoadbalancerLinger: 30 * time.Second,
@@ -91,13 +91,13 @@ func (f life) scenario() trial.Scenario {
 			t.Helper()
 			labIn(t, cloud).neighbourhood(machines...)
 		},
-		Begin: func(t *testing.T, cloud *emulator.Emulator) trial.Start {
+		Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
 			t.Helper()
 			here := labIn(t, cloud).random(f, f.seed, nodesOf(true))
 			villages.Store(spot{cloud, false}, here)
 			return here.start
 		},
-		Neighbour: &trial.Neighbour{Subject: nextCluster, Begin: func(t *testing.T, cloud *emulator.Emulator) trial.Start {
+		ConcurrentActor: &faulttest.ConcurrentActor{Subject: nextCluster, Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
 			t.Helper()
 			there := nextDoor(t, cloud).random(f, ^f.seed, nodesOf(false))
 			villages.Store(spot{cloud, true}, there)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
@@ -33,8 +33,8 @@ func nextDoor(t *testing.T, cloud *emulator.Emulator) *lab {
 func afterItsLife() []string { return []string{"443/tcp to 30443 on y z", "80/tcp to 30080 on y z"} }
 
 // neighbour is the other cluster at work.
-func neighbour() *trial.Neighbour {
-	return &trial.Neighbour{Subject: nextCluster, Begin: func(t *testing.T, cloud *emulator.Emulator) trial.Start {
+func neighbour() *faulttest.ConcurrentActor {
+	return &faulttest.ConcurrentActor{Subject: nextCluster, Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
 		t.Helper()
 		return nextDoor(t, cloud).living
 	}}
@@ -42,7 +42,7 @@ func neighbour() *trial.Neighbour {
 
 // living is a process with a Service of the same namespace, name and UID as ours: it is created, gets a node and another port, is
 // deleted and created anew.
-func (l *lab) living(network http.RoundTripper) trial.Work {
+func (l *lab) living(network http.RoundTripper) faulttest.Work {
 	b := l.through(network)
 	small, large, other := known("y"), known("y", "z"), service("web", 80, 8443)
 	return func(ctx context.Context) error {

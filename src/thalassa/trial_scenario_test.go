@@ -14,14 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
 // The project of stories that are in one.
 const trialProject = "prj-0000000000000000shop"
 
 // scenario is the story under some behaviour of the cloud, nil for the default.
-func (s story) scenario(name string, under behaviour) trial.Scenario {
+func (s story) scenario(name string, under behaviour) faulttest.Scenario {
 	// A cloud that takes its time, so that work has phases to be disturbed in.
 	cloud := emulator.Config{Seed: s.seed(), Delays: emulator.Delays{
 		LoadbalancerCreate: 2 * time.Second, LoadbalancerDelete: time.Second, LoadbalancerLinger: 30 * time.Second,
@@ -30,7 +30,7 @@ func (s story) scenario(name string, under behaviour) trial.Scenario {
 		under(&cloud)
 		name = "-" + name
 	}
-	scenario := trial.Scenario{
+	scenario := faulttest.Scenario{
 		Name: s.name + name, Cloud: cloud, Always: s.always, Replaceable: s.doubles > 0,
 		Spare: s.doubles, Share: trialShare,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
@@ -40,7 +40,7 @@ func (s story) scenario(name string, under behaviour) trial.Scenario {
 				labIn(t, cloud).doubles()
 			}
 		},
-		Begin: func(t *testing.T, cloud *emulator.Emulator) trial.Start {
+		Begin: func(t *testing.T, cloud *emulator.Emulator) faulttest.Start {
 			t.Helper()
 			return s.begin(s.lab(t, cloud), service("web", 80, 443), known("a", "b"))
 		},
@@ -55,7 +55,7 @@ func (s story) scenario(name string, under behaviour) trial.Scenario {
 		},
 	}
 	if s.together {
-		scenario.Neighbour = neighbour()
+		scenario.ConcurrentActor = neighbour()
 	}
 	return scenario
 }
@@ -194,8 +194,8 @@ func portOf(group iaas.VpcLoadbalancerTargetGroup) string {
 }
 
 // everywhere are the story's scenarios under all behaviours that make a difference.
-func (s story) everywhere() []trial.Scenario {
-	all := []trial.Scenario{s.scenario("", nil)}
+func (s story) everywhere() []faulttest.Scenario {
+	all := []faulttest.Scenario{s.scenario("", nil)}
 	for _, name := range slices.Sorted(maps.Keys(s.under)) {
 		all = append(all, s.scenario(name, s.under[name]))
 	}

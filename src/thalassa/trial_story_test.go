@@ -12,14 +12,14 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
 // story is something that happens to a Service.
 type story struct {
 	name string
 	// begin brings the cloud to where it starts. The Service "web" has the ports 80 and 443, the nodes are a and b.
-	begin func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start
+	begin func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start
 	// has is what our cluster has in the cloud afterwards, see lab.holdings; nothing by default.
 	has []string
 	// stays are the ports that are open all the time.
@@ -94,12 +94,12 @@ func stories() []story {
 			web.Annotations[annotationPrefix+"idle-connection-timeout"] = "60"
 			web.Annotations[annotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
-		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.config.AdditionalLabels = map[string]string{"team": "till"}
 			return l.ensuring(web, nodes)
 		}},
-		{name: "vanished", has: asBefore(), under: inline, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "vanished", has: asBefore(), under: inline, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.byHand(web)
 			return l.ensuring(web, nodes)
@@ -119,8 +119,8 @@ func (l *lab) published(web *corev1.Service, nodes []*corev1.Node) {
 }
 
 // changing is a Service that gets its load balancer and is changed then.
-func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*corev1.Node) trial.Start {
-	return func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*corev1.Node) faulttest.Start {
+	return func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 		l.published(web, nodes)
 		return l.kept(web, nodes, edits(change))
 	}
@@ -128,16 +128,16 @@ func changing(change func(web *corev1.Service)) func(*lab, *corev1.Service, []*c
 
 func nodeStories() []story {
 	return []story{
-		{name: "node-joins", complete: true, under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "node-joins", complete: true, under: wordy, has: []string{"443/tcp to 30443 on a b c", "80/tcp to 30080 on a b c"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.kept(web, nodes, creates(known("c")[0]))
 		}},
-		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "node-leaves", has: []string{"443/tcp to 30443 on a", "80/tcp to 30080 on a"}, stays: both(), begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			return l.kept(web, nodes, deletes(nodes[1]))
 		}},
 		{name: "server-deleted", has: []string{"443/tcp to 30443 on a c", "80/tcp to 30080 on a c"}, stays: both(), under: machines,
-			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+			begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 				l.published(web, nodes)
 				if err := l.emulator.DeleteMachine("b"); err != nil {
 					l.Fatal(err)
@@ -153,35 +153,35 @@ func nodeStories() []story {
 func endings() []story {
 	return []story{
 		{name: "delete", complete: true, under: endless, begin: (*lab).deletingWhole},
-		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "delete-vanished", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.byHand(web)
 			return l.deleting(web)
 		}},
-		{name: "delete-vanishing", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) trial.Start {
+		{name: "delete-vanishing", under: endless, begin: func(l *lab, web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)
 			l.deleteBalancer(web)
 			return l.deleting(web)
 		}},
-		{name: "delete-nothing", begin: func(l *lab, web *corev1.Service, _ []*corev1.Node) trial.Start { return l.deleting(web) }},
+		{name: "delete-nothing", begin: func(l *lab, web *corev1.Service, _ []*corev1.Node) faulttest.Start { return l.deleting(web) }},
 	}
 }
 
 // deletingWhole is a process that removes a load balancer that is as it should be.
-func (l *lab) deletingWhole(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+func (l *lab) deletingWhole(web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 	l.Helper()
 	l.published(web, nodes)
 	return l.kept(web, nodes, deletes(web))
 }
 
 // creating is a process in whose cluster the Service is made.
-func (l *lab) creating(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+func (l *lab) creating(web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 	l.Helper()
 	return l.kept(nil, nodes, creates(web))
 }
 
 // drifted is a process that finds, looking around, that somebody closed a port and took all machines out of the other's group.
-func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+func (l *lab) drifted(web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 	l.Helper()
 	l.published(web, nodes)
 	t := l.village(web, nodes, func(*cluster.Cluster) error { return l.damage(web) })
@@ -221,7 +221,7 @@ func (l *lab) has(want []string) func() error {
 
 // restarted is a process that starts while the cloud's lists lag: for half a minute they do not show the change of a port that the
 // process before it made.
-func (l *lab) restarted(web *corev1.Service, nodes []*corev1.Node) trial.Start {
+func (l *lab) restarted(web *corev1.Service, nodes []*corev1.Node) faulttest.Start {
 	l.Helper()
 	l.published(web, nodes)
 	// The cloud's past is known from when the rule is added.

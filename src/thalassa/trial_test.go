@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
 // TestMain collects garbage less often than usual: thousands of trials, each with a small cloud of its own, make much of it and keep
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 func TestCrash(t *testing.T) {
 	for _, story := range stories() {
 		for _, scenario := range story.everywhere() {
-			trial.Crash(t, scenario)
+			faulttest.Crash(t, scenario)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestCrash(t *testing.T) {
 // next one does the rest, and nothing is written twice.
 func TestHandover(t *testing.T) {
 	for _, story := range stories() {
-		trial.Handover(t, story.scenario("", nil))
+		faulttest.Handover(t, story.scenario("", nil))
 	}
 }
 
@@ -46,7 +46,7 @@ func TestHandover(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for _, story := range stories() {
 		if story.complete {
-			trial.Faults(t, story.scenario("", nil))
+			faulttest.Faults(t, story.scenario("", nil))
 		}
 	}
 }
@@ -56,10 +56,10 @@ func TestSample(t *testing.T) {
 	const many, some = 25, 12
 	for _, story := range stories() {
 		if !story.complete {
-			trial.Sample(t, story.scenario("", nil), many)
+			faulttest.Sample(t, story.scenario("", nil), many)
 		}
 		for _, scenario := range story.everywhere()[1:] {
-			trial.Sample(t, scenario, some)
+			faulttest.Sample(t, scenario, some)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestChaos(t *testing.T) {
 	const seeds = 6
 	for _, story := range stories() {
 		for _, scenario := range story.everywhere() {
-			trial.Chaos(t, scenario, seeds)
+			faulttest.Chaos(t, scenario, seeds)
 		}
 	}
 }

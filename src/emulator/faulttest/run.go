@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ type outcome struct {
 	state   map[string]string // what does not belong to others, see normal
 	foreign string            // difference of what belongs to others
 	touched []emulator.Write
-	// trespasses are writes of the system under test to what its neighbour made,
+	// trespasses are writes of the system under test to what its concurrent actor made,
 	// or the other way around.
 	trespasses []emulator.Write
 	broken     []string        // what must never be, and was
@@ -54,7 +54,7 @@ type outcome struct {
 
 // stage is where a work starts.
 type stage struct {
-	lookout
+	stateReader
 	start  Start
 	before state
 	theirs map[string]bool // identities of what is foreign
@@ -67,7 +67,7 @@ func (s Scenario) stage(t *testing.T, undisturbed outcome) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := &stage{lookout: lookout{
+	at := &stage{stateReader: stateReader{
 		cloud: cloud, seed: s.Cloud.Seed, seen: maps.Clone(undisturbed.seen), idle: undisturbed.idle,
 	}}
 	if s.Foreign != nil {
@@ -105,20 +105,21 @@ func (s Scenario) run(t *testing.T, d disturbance, undisturbed outcome) outcome 
 		cloud: at.cloud.Transport(), most: someCalls + manyTimes*len(undisturbed.calls), guard: guard,
 		disturb: d.at, earlier: map[string]answer{},
 	}
-	if s.Neighbour != nil {
+	if s.ConcurrentActor != nil {
 		n.pace = pace
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	neighbour := s.Neighbour.join(ctx, t, at.cloud, guard)
+	concurrentActor := s.ConcurrentActor.join(ctx, t, at.cloud, guard)
 	work, end := n.survive(ctx, at.start)
-	got := outcome{cloud: at.cloud, end: end, certain: d.certain, spare: s.Spare, writes: s.Neighbour.others(at.cloud.Writes())}
+	got := outcome{cloud: at.cloud, end: end, certain: d.certain, spare: s.Spare,
+		writes: s.ConcurrentActor.others(at.cloud.Writes())}
 	got.calls, got.hits, got.costly = n.calm()
-	got.end = cmp.Or(got.end, neighbour())
+	got.end = cmp.Or(got.end, concurrentActor())
 	<-time.After(settling)
 	after := at.look(t, nil)
 	all := at.cloud.Writes()
-	got.more = s.Neighbour.others(all)[len(got.writes):] // what came late counts as well
+	got.more = s.ConcurrentActor.others(all)[len(got.writes):] // what came late counts as well
 	if got.end == nil {
 		at.cloud.ResetCounters()
 		got.end = again(ctx, work)
@@ -238,7 +239,7 @@ func (o outcome) problems(undisturbed *outcome) []string {
 		complain("writes to what belongs to others:\n%s", listed(o.touched))
 	}
 	if len(o.trespasses) > 0 {
-		complain("writes to what a neighbour made:\n%s", listed(o.trespasses))
+		complain("writes to what a concurrent actor made:\n%s", listed(o.trespasses))
 	}
 	if len(o.broken) > 0 {
 		complain("what must never be:\n\t%s", strings.Join(o.broken, "\n\t"))
@@ -277,13 +278,15 @@ func (o outcome) surplus() int {
 // done are the writes that the cloud did. How often it is asked for what it
 // refuses, because it is busy for example, depends on time alone.
 func done(writes []emulator.Write) []emulator.Write {
-	return slices.DeleteFunc(slices.Clone(writes), func(w emulator.Write) bool { return w.Status >= http.StatusBadRequest })
+	return slices.DeleteFunc(slices.Clone(writes),
+		func(w emulator.Write) bool { return w.Status >= http.StatusBadRequest })
 }
 
 func listed(writes []emulator.Write) string {
 	var lines []string
 	for _, w := range writes {
-		lines = append(lines, fmt.Sprintf("\t%s %s: %d by %s", strings.Fields(w.Operation)[0], w.Path, w.Status, w.Subject))
+		lines = append(lines,
+			fmt.Sprintf("\t%s %s: %d by %s", strings.Fields(w.Operation)[0], w.Path, w.Status, w.Subject))
 	}
 	return strings.Join(lines, "\n")
 }

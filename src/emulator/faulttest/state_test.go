@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"strings"
@@ -36,10 +36,14 @@ func ending(t *testing.T, before, after string, theirs ...string) outcome {
 }
 
 func TestWhatDiffersBetweenGoodRunsIsNoDifference(t *testing.T) {
-	one := ending(t, `[]`, `[{"identity": "`+first+`", "name": "a", "slug": "a", "createdAt": "2000-01-01T00:00:00Z", "objectVersion": 1, "ips": ["10.0.0.1"], "host": "`+first+`.example"},
+	one := ending(t, `[]`,
+		`[{"identity": "`+first+
+			`", "name": "a", "slug": "a", "createdAt": "2000-01-01T00:00:00Z", "objectVersion": 1, "ips": ["10.0.0.1"], "host": "`+first+`.example"},
 		{"identity": "`+group+`", "name": "g", "uses": [{"identity": "`+first+`"}]}]`)
-	other := ending(t, `[]`, `[{"identity": "tg-cccccccccccccccccccc", "name": "g", "uses": [{"identity": "`+second+`"}]},
-		{"identity": "`+second+`", "name": "a", "slug": "a-2", "createdAt": "2001-01-01T00:00:00Z", "objectVersion": 7, "ips": ["10.0.0.9"], "host": "`+second+`.example"}]`)
+	other := ending(t, `[]`,
+		`[{"identity": "tg-cccccccccccccccccccc", "name": "g", "uses": [{"identity": "`+second+`"}]},
+		{"identity": "`+second+
+			`", "name": "a", "slug": "a-2", "createdAt": "2001-01-01T00:00:00Z", "objectVersion": 7, "ips": ["10.0.0.9"], "host": "`+second+`.example"}]`)
 	if x, y := one.state["things"], other.state["things"]; x != y || x == "" {
 		t.Errorf("states differ:\n%s\n%s", x, y)
 	}
@@ -52,9 +56,10 @@ func TestDifferences(t *testing.T) {
 		"gone":            `[]`,
 		"made anew":       `[{"identity": "` + second + `", "name": "a", "ips": ["10.0.0.1"]}]`,
 		"another address": `[{"identity": "` + first + `", "name": "a", "ips": ["10.0.0.2"]}]`,
-		"made twice":      `[{"identity": "` + first + `", "name": "a", "ips": ["10.0.0.1"]}, {"identity": "` + second + `", "name": "a", "ips": ["10.0.0.1"]}]`,
-		"another name":    `[{"identity": "` + first + `", "name": "b", "ips": ["10.0.0.1"]}]`,
-		"another field":   `[{"identity": "` + first + `", "name": "a", "ips": ["10.0.0.1"], "port": 80}]`,
+		"made twice": `[{"identity": "` + first + `", "name": "a", "ips": ["10.0.0.1"]}, {"identity": "` + second +
+			`", "name": "a", "ips": ["10.0.0.1"]}]`,
+		"another name":  `[{"identity": "` + first + `", "name": "b", "ips": ["10.0.0.1"]}]`,
+		"another field": `[{"identity": "` + first + `", "name": "a", "ips": ["10.0.0.1"], "port": 80}]`,
 	}
 	for name, after := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +113,9 @@ func TestForeignObjectsMustStayAsTheyAre(t *testing.T) {
 
 func TestForeignNames(t *testing.T) {
 	const before = `[{"identity": "` + vm + `", "name": "worker"}]`
-	o := ending(t, before, `[{"identity": "`+vm+`", "name": "worker"}, {"identity": "`+group+`", "name": "g", "machine": {"identity": "`+vm+`"}, "of": null, "n": 1, "on": true}]`, vm)
+	o := ending(t, before,
+		`[{"identity": "`+vm+`", "name": "worker"}, {"identity": "`+group+`", "name": "g", "machine": {"identity": "`+
+			vm+`"}, "of": null, "n": 1, "on": true}]`, vm)
 	if got := o.state["things"]; got != `[{"identity":"new tg 1","machine":"their vm worker","n":1,"name":"g","of":null,"on":true}]` {
 		t.Errorf("state = %s", got)
 	}

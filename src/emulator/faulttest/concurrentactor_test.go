@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"context"
@@ -19,18 +19,18 @@ import (
 func beside(ours bug, theirs func(*shop) Work) Scenario {
 	s := scenario(ours, false)
 	s.Foreign = nil
-	s.Neighbour = &Neighbour{
+	s.ConcurrentActor = &ConcurrentActor{
 		Subject: emulator.DefaultClientID,
 		Begin: func(*testing.T, *emulator.Emulator) Start {
 			return func(network http.RoundTripper) Work {
-				return theirs(&shop{network: network, owner: "neighbour", client: emulator.DefaultClientID})
+				return theirs(&shop{network: network, owner: "other", client: emulator.DefaultClientID})
 			}
 		},
 	}
 	return s
 }
 
-// minding is a neighbour that does its own work only.
+// minding is a concurrent actor that does its own work only.
 func minding(s *shop) Work { return s.work }
 
 // meddling does something to everything that is called shop, until there is more than its own.
@@ -53,17 +53,20 @@ func endless(*shop) Work {
 	}
 }
 
-func TestNeighbours(t *testing.T) {
-	const trial = "hang-04-POST_v1_loadbalancers" // meanwhile the neighbour makes what it wants
+func TestConcurrentActors(t *testing.T) {
+	const trial = "hang-04-POST_v1_loadbalancers" // meanwhile the concurrent actor makes what it wants
 	tests := map[string]struct {
 		scenario Scenario
 		trial    string // "" is the undisturbed one
 		want     string
 	}{
-		"nobody meddles":         {scenario: beside(none, minding), trial: trial},
-		"we meddle":              {scenario: beside(adoptsByName, minding), trial: trial, want: "writes to what a neighbour made:\n\tPUT /v1/loadbalancers/lb-"},
-		"the neighbour meddles":  {scenario: beside(none, meddling), want: "writes to what a neighbour made:\n\tPUT /v1/loadbalancer-target-groups/tg-"},
-		"the neighbour is stuck": {scenario: beside(none, endless), want: "the neighbour: the neighbour is not done after 24h0m0s"},
+		"nobody meddles": {scenario: beside(none, minding), trial: trial},
+		"we meddle": {scenario: beside(adoptsByName, minding), trial: trial,
+			want: "writes to what a concurrent actor made:\n\tPUT /v1/loadbalancers/lb-"},
+		"the concurrent actor meddles": {scenario: beside(none, meddling),
+			want: "writes to what a concurrent actor made:\n\tPUT /v1/loadbalancer-target-groups/tg-"},
+		"the concurrent actor is stuck": {scenario: beside(none, endless),
+			want: "the concurrent actor: the concurrent actor is not done after 24h0m0s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,15 +79,16 @@ func TestNeighbours(t *testing.T) {
 }
 
 // TestNeighboursSurviveEverything: a good one beside a good one comes through the whole matrix.
-func TestNeighboursSurviveEverything(t *testing.T) {
+func TestConcurrentActorsSurviveEverything(t *testing.T) {
 	s := beside(none, minding)
 	Crash(t, s)
 	Faults(t, s)
 	Chaos(t, s, 10)
 }
 
-// TestNeighboursAlternate: the calls of both follow each other in the same way in every run, so that a trial can be repeated.
-func TestNeighboursAlternate(t *testing.T) {
+// TestNeighboursAlternate: the calls of both follow each other in the same way in every run, so that a trial can be
+// repeated.
+func TestConcurrentActorsAlternate(t *testing.T) {
 	var mu sync.Mutex
 	var calls []string
 	noting := func(who string, start Start) Start {
@@ -100,18 +104,19 @@ func TestNeighboursAlternate(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := beside(none, minding)
-		ours, theirs := s.Begin, s.Neighbour.Begin
+		ours, theirs := s.Begin, s.ConcurrentActor.Begin
 		s.Begin = func(t *testing.T, cloud *emulator.Emulator) Start {
 			t.Helper()
 			return noting("we", ours(t, cloud))
 		}
-		s.Neighbour.Begin = func(t *testing.T, cloud *emulator.Emulator) Start {
+		s.ConcurrentActor.Begin = func(t *testing.T, cloud *emulator.Emulator) Start {
 			t.Helper()
 			return noting("they", theirs(t, cloud))
 		}
 		s.run(t, disturbance{}, outcome{})
 	})
-	want := []string{"we", "they", "we", "they", "we", "they", "we", "they", "we", "we"} // the last two: we look once more
+	// the last two: we look once more
+	want := []string{"we", "they", "we", "they", "we", "they", "we", "they", "we", "we"}
 	if diff := gocmp.Diff(want, calls); diff != "" {
 		t.Errorf("who calls (-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
-// mishap is a way in which a call can go wrong.
-type mishap struct {
+// failureMode is a way in which a call can go wrong.
+type failureMode struct {
 	name string
 	// effect is what the cloud makes of the call; nothing special without a kind.
 	effect fault.Effect
@@ -24,7 +24,7 @@ type mishap struct {
 	repeats bool
 	// ends is when the call ends the process that makes it.
 	ends end
-	// only says which calls it can befall, by what is known beforehand; nil for all.
+	// only says which calls it can apply to, by what is known beforehand; nil for all.
 	only func(call) bool
 	// matters says whether it makes a difference to a call that, undisturbed, was
 	// answered like this; nil for all.
@@ -50,8 +50,8 @@ const (
 	lateness = 20 * time.Second
 )
 
-// hourglass is what a throttled client is asked to wait.
-const hourglass = 7 * time.Second
+// retryAfter is what a throttled client is asked to wait.
+const retryAfter = 7 * time.Second
 
 var (
 	errDied      = errors.New("the process has ended")
@@ -59,9 +59,9 @@ var (
 	errRelieved  = errors.New("the process is told to end")
 )
 
-// mishaps are all that a process survives.
-func mishaps() []*mishap {
-	return append(refusals(), []*mishap{
+// failureModes are all that a process survives.
+func failureModes() []*failureMode {
+	return append(refusals(), []*failureMode{
 		{name: "hang", effect: fault.Effect{Kind: fault.Hang}},
 		{name: "slow", effect: fault.Effect{Kind: fault.Latency, Delay: slowness}},
 		{name: "reset", effect: fault.Effect{Kind: fault.Reset}},
@@ -80,13 +80,13 @@ func mishaps() []*mishap {
 
 // refusals are what the cloud, or what stands before it, answers instead of
 // doing anything.
-func refusals() []*mishap {
+func refusals() []*failureMode {
 	refuse := func(status int, message string) fault.Effect {
 		return fault.Effect{Kind: fault.Refuse, Status: status, Message: message}
 	}
 	throttle := refuse(http.StatusTooManyRequests, "slow down")
-	throttle.RetryAfter = hourglass
-	return []*mishap{
+	throttle.RetryAfter = retryAfter
+	return []*failureMode{
 		{name: "throttled", effect: throttle},
 		{name: "error", effect: refuse(http.StatusInternalServerError, "internal error")},
 		{name: "unavailable", effect: refuse(http.StatusServiceUnavailable, "maintenance")},
@@ -101,15 +101,17 @@ func refusals() []*mishap {
 }
 
 // deaths are the two ways in which a call can be a process's last one.
-func deaths() []*mishap {
-	return []*mishap{{name: "before", ends: unheard}, {name: "after", ends: unspoken}}
+func deaths() []*failureMode {
+	return []*failureMode{{name: "before", ends: unheard}, {name: "after", ends: unspoken}}
 }
 
 // relief is how a process ends in good order.
-func relief() *mishap { return &mishap{name: "during", ends: relieved} }
+func relief() *failureMode { return &failureMode{name: "during", ends: relieved} }
 
 // overtaking is how a process ends whose latest write is still on its way.
-func overtaking() *mishap { return &mishap{name: "overtaken", ends: overtaken, only: call.write} }
+func overtaking() *failureMode {
+	return &failureMode{name: "overtaken", ends: overtaken, only: call.write}
+}
 
 // hasBody says that the answer had content that can be lost.
 func hasBody(c call) bool { return c.size > 0 }
@@ -127,8 +129,8 @@ func posts(c call) bool { return c.method == http.MethodPost && c.write() }
 // creates says that the call made an object.
 func creates(c call) bool { return c.status == http.StatusCreated }
 
-// befalls says whether it makes a difference to a call that went like this.
-func (m *mishap) befalls(c call) bool {
+// appliesTo says whether it makes a difference to a call that went like this.
+func (m *failureMode) appliesTo(c call) bool {
 	return (m.only == nil || m.only(c)) && (m.matters == nil || m.matters(c))
 }
 
@@ -209,9 +211,10 @@ func Repeated(response *http.Response) bool {
 	return response != nil && response.Header.Get(ageHeader) != ""
 }
 
-// befall makes the call, which goes wrong. Earlier is what the same question was
+// apply makes the call, which goes wrong. Earlier is what the same question was
 // answered the last time; nil when it was not asked yet.
-func (m *mishap) befall(request *http.Request, earlier *answer, forward func(*http.Request) (answer, error)) (answer, error) {
+func (m *failureMode) apply(request *http.Request, earlier *answer,
+	forward func(*http.Request) (answer, error)) (answer, error) {
 	if m.ends == unheard {
 		return answer{}, errDied
 	}

@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"context"
@@ -15,8 +15,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestMishaps describes every mishap by what a client sees of the creation of a load balancer, and whether the cloud has it then.
-func TestMishaps(t *testing.T) {
+// TestFailureModes describes every failure mode by what a client sees of the creation of a load balancer, and whether
+// the cloud has it then.
+func TestFailureModes(t *testing.T) {
 	tests := map[string]struct {
 		status  int
 		kind    string // content type, without charset
@@ -34,15 +35,17 @@ func TestMishaps(t *testing.T) {
 		"conflict":       {status: 409, kind: "application/json", body: "busy"},
 		"page-not-found": {status: 404, kind: "text/html", body: "<html>"},
 		"hang":           {end: context.DeadlineExceeded, takes: 30 * time.Second},
-		"slow":           {status: 201, kind: "application/json", body: "identity", happens: true, takes: 5 * time.Second},
-		"reset":          {end: syscall.ECONNRESET},
-		"lost":           {end: io.EOF, happens: true},
-		"truncated":      {status: 201, kind: "application/json", body: `{"identity`, end: io.ErrUnexpectedEOF, happens: true},
-		"malformed":      {status: 200, kind: "application/json", body: "{,", happens: true},
-		"empty":          {status: 200, kind: "application/json", happens: true},
-		"page":           {status: 200, kind: "text/html", body: "<html>"},
-		"quota":          {status: 403, kind: "application/json", body: "quota exceeded"},
-		"no-content":     {status: 204, happens: true},
+		"slow": {status: 201, kind: "application/json", body: "identity", happens: true,
+			takes: 5 * time.Second},
+		"reset": {end: syscall.ECONNRESET},
+		"lost":  {end: io.EOF, happens: true},
+		"truncated": {status: 201, kind: "application/json", body: `{"identity`, end: io.ErrUnexpectedEOF,
+			happens: true},
+		"malformed":  {status: 200, kind: "application/json", body: "{,", happens: true},
+		"empty":      {status: 200, kind: "application/json", happens: true},
+		"page":       {status: 200, kind: "text/html", body: "<html>"},
+		"quota":      {status: 403, kind: "application/json", body: "quota exceeded"},
+		"no-content": {status: 204, happens: true},
 		// These three are about other calls.
 		"delete-lag":        {status: 201, kind: "application/json", body: "identity", happens: true},
 		"stale":             {status: 201, kind: "application/json", body: "identity", happens: true},
@@ -51,11 +54,11 @@ func TestMishaps(t *testing.T) {
 		"before":            {end: errDied},
 		"after":             {end: errDied, happens: true},
 	}
-	for _, m := range append(mishaps(), deaths()...) {
+	for _, m := range append(failureModes(), deaths()...) {
 		t.Run(m.name, func(t *testing.T) {
 			test, described := tests[m.name]
 			if !described {
-				t.Fatal("nothing says what this mishap is")
+				t.Fatal("nothing says what this failure mode is")
 			}
 			synctest.Test(t, func(t *testing.T) {
 				cloud, p := disturbed(t, m)
@@ -67,7 +70,8 @@ func TestMishaps(t *testing.T) {
 				if took := time.Since(began); took != test.takes {
 					t.Errorf("it took %s, want %s", took, test.takes)
 				}
-				if got.status != test.status || !strings.HasPrefix(got.header.Get("Content-Type"), test.kind) || !strings.Contains(got.body, test.body) {
+				if got.status != test.status || !strings.HasPrefix(got.header.Get("Content-Type"), test.kind) ||
+					!strings.Contains(got.body, test.body) {
 					t.Errorf("answer %+v, want %+v", got, test)
 				}
 				if happened := len(cloud.Writes()) > 0; happened != test.happens {
@@ -78,14 +82,14 @@ func TestMishaps(t *testing.T) {
 	}
 }
 
-// disturbed is a process whose first call meets a mishap.
-func disturbed(t *testing.T, m *mishap) (*emulator.Emulator, *process) {
+// disturbed is a process whose first call meets a failure mode.
+func disturbed(t *testing.T, m *failureMode) (*emulator.Emulator, *process) {
 	t.Helper()
 	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &network{cloud: cloud.Transport(), earlier: map[string]answer{}, disturb: func(n int, _ call) *mishap {
+	n := &network{cloud: cloud.Transport(), earlier: map[string]answer{}, disturb: func(n int, _ call) *failureMode {
 		if n == 1 {
 			return m
 		}
@@ -121,13 +125,13 @@ func post(t *testing.T, p *process) (reading, error) {
 	return reading{response.StatusCode, response.Header, string(body)}, err
 }
 
-// known is a mishap by its name.
-func known(t *testing.T, name string) *mishap {
+// known is a failure mode by its name.
+func known(t *testing.T, name string) *failureMode {
 	t.Helper()
-	all := mishaps()
-	i := slices.IndexFunc(all, func(m *mishap) bool { return m.name == name })
+	all := failureModes()
+	i := slices.IndexFunc(all, func(m *failureMode) bool { return m.name == name })
 	if i < 0 {
-		t.Fatalf("there is no mishap %q", name)
+		t.Fatalf("there is no failure mode %q", name)
 	}
 	return all[i]
 }
@@ -158,7 +162,7 @@ func TestDeadProcessesMakeNoCalls(t *testing.T) {
 func TestStaleListIsTheOneBefore(t *testing.T) {
 	cloud, p := disturbed(t, nil)
 	stale := known(t, "stale")
-	p.disturb = func(n int, c call) *mishap {
+	p.disturb = func(n int, c call) *failureMode {
 		if n == 3 || n == 4 {
 			return stale
 		}
@@ -181,7 +185,7 @@ func TestStaleListIsTheOneBefore(t *testing.T) {
 	if got := len(cloud.Writes()); got != 1 {
 		t.Errorf("%d writes, want 1", got)
 	}
-	if !p.calls[2].again || p.calls[0].again || p.calls[2].mishap != "stale" {
+	if !p.calls[2].again || p.calls[0].again || p.calls[2].failureMode != "stale" {
 		t.Errorf("calls = %+v; want the second list known as asked again, and as stale", p.calls)
 	}
 }
@@ -190,7 +194,7 @@ func TestStaleListIsTheOneBefore(t *testing.T) {
 func TestRepeated(t *testing.T) {
 	_, p := disturbed(t, nil)
 	stale := known(t, "stale")
-	p.disturb = func(n int, _ call) *mishap {
+	p.disturb = func(n int, _ call) *failureMode {
 		if n == 2 {
 			return stale
 		}
@@ -213,11 +217,12 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-func TestFaultsBefallCallsTheyMatterTo(t *testing.T) {
+func TestFaultsApplyToCallsTheyMatterTo(t *testing.T) {
 	var names []string
 	const one = balancers + "/lb-0123456789abcdefghij"
 	calls := []call{
-		{method: "GET", path: balancers, size: 2}, {method: "GET", path: balancers, size: 2, again: true}, {method: "DELETE", path: one},
+		{method: "GET", path: balancers, size: 2}, {method: "GET", path: balancers, size: 2, again: true},
+		{method: "DELETE", path: one},
 		{method: "POST", path: balancers, status: 201}, {method: "POST", path: one + "/verb", status: 204},
 		{method: "POST", path: "/oidc/token", status: 201}, {method: "GET", path: one, again: true},
 	}
@@ -230,8 +235,10 @@ func TestFaultsBefallCallsTheyMatterTo(t *testing.T) {
 		"empty-01-GET_v1_loadbalancers": true, "empty-03-DELETE_v1_loadbalancers_ID": false,
 		"lost-repeatedly-03-DELETE_v1_loadbalancers_ID": true, "slow-repeatedly-03-DELETE_v1_loadbalancers_ID": true,
 		"delete-lag-03-DELETE_v1_loadbalancers_ID": true, "delete-lag-01-GET_v1_loadbalancers": false,
-		"quota-04-POST_v1_loadbalancers": true, "quota-05-POST_v1_loadbalancers_ID_verb": false, "quota-06-POST_oidc_token": false,
-		"partial-01-GET_v1_loadbalancers": false, "partial-02-GET_v1_loadbalancers": true, "partial-07-GET_v1_loadbalancers_ID": false,
+		"quota-04-POST_v1_loadbalancers": true, "quota-05-POST_v1_loadbalancers_ID_verb": false,
+		"quota-06-POST_oidc_token":        false,
+		"partial-01-GET_v1_loadbalancers": false, "partial-02-GET_v1_loadbalancers": true,
+		"partial-07-GET_v1_loadbalancers_ID": false,
 	} {
 		if slices.Contains(names, name) != want {
 			t.Errorf("trial %s: got %v, want %v", name, !want, want)
@@ -245,12 +252,12 @@ func TestFaultsBefallCallsTheyMatterTo(t *testing.T) {
 	}
 }
 
-// What a mishap is about is decided by the call that it meets, too: of three in a row some may be others.
-func TestMishapsBefallTheirOwnCalls(t *testing.T) {
+// What a failure mode is about is decided by the call that it meets, too: of three in a row some may be others.
+func TestFailureModesApplyToTheirOwnCalls(t *testing.T) {
 	cloud, p := disturbed(t, nil)
-	p.disturb = func(int, call) *mishap { return known(t, "conflict") }
+	p.disturb = func(int, call) *failureMode { return known(t, "conflict") }
 	s := &shop{network: p}
-	if _, err := s.list(t.Context(), balancers); err != nil || p.hits != 0 || p.calls[0].mishap != "" {
+	if _, err := s.list(t.Context(), balancers); err != nil || p.hits != 0 || p.calls[0].failureMode != "" {
 		t.Errorf("a read: error %v, %d hits; want none of a write's", err, p.hits)
 	}
 	if err := s.create(t.Context(), balancers, "shop"); err == nil || p.hits != 1 || len(cloud.Writes()) > 0 {
@@ -271,7 +278,7 @@ func TestPartialListsDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"partial", "partial-otherwise"} {
-		p.disturb = func(int, call) *mishap { return known(t, name) }
+		p.disturb = func(int, call) *failureMode { return known(t, name) }
 		all, err := s.list(t.Context(), balancers)
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%s: %v, %v, want one of two", name, all, err)
@@ -356,11 +363,12 @@ func TestOvertaken(t *testing.T) {
 			return answer{}, nil
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cloud.test/", strings.NewReader("write"))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cloud.test/",
+			strings.NewReader("write"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := overtaking().befall(request, nil, forward); !Overtaken(err) || time.Since(began) != 0 {
+		if _, err := overtaking().apply(request, nil, forward); !Overtaken(err) || time.Since(began) != 0 {
 			t.Errorf("the process: error %v after %s", err, time.Since(began))
 		}
 		cancel()
@@ -370,8 +378,9 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// TestEveryMishapIsDrawn counts in how many of some seeds each way to disturb a write occurs, so that none disappears.
-func TestEveryMishapIsDrawn(t *testing.T) {
+// TestEveryFailureModeIsDrawn counts in how many of some seeds each way to disturb a write occurs, so that none
+// disappears.
+func TestEveryFailureModeIsDrawn(t *testing.T) {
 	const seeds, least = 200, 50
 	for _, overlap := range []bool{false, true} {
 		drawn := map[string]int{}
@@ -384,13 +393,14 @@ func TestEveryMishapIsDrawn(t *testing.T) {
 				}
 			}
 		}
-		all := append(append(mishaps(), deaths()...), relief())
+		all := append(append(failureModes(), deaths()...), relief())
 		if overlap {
 			all = append(all, overtaking())
 		}
 		for _, m := range all {
 			if drawn[m.name] < least {
-				t.Errorf("overlap %t: %s is drawn by %d of %d seeds, want %d", overlap, m.name, drawn[m.name], seeds, least)
+				t.Errorf("overlap %t: %s is drawn by %d of %d seeds, want %d", overlap, m.name, drawn[m.name], seeds,
+					least)
 			}
 		}
 		if len(drawn) != len(all) {

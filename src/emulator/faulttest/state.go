@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ type object struct {
 // state is everything that the lists of the API show, by owner and list.
 type state map[string][]object
 
-// lookout looks at a cloud.
-type lookout struct {
+// stateReader looks at a cloud.
+type stateReader struct {
 	cloud *emulator.Emulator
 	seed  emulator.Seed
 	seen  map[string]seen // by list
@@ -44,7 +44,7 @@ type seen struct {
 // everything reads the lists of all organisations and projects of the seed. What is a list
 // comes from the operations that the emulator has, so a new kind of object is
 // looked at as soon as it is served. Lists that are skipped are missing.
-func (l *lookout) everything(ctx context.Context, skip map[string]bool) (state, error) {
+func (l *stateReader) everything(ctx context.Context, skip map[string]bool) (state, error) {
 	found := state{}
 	for _, owner := range owners(l.seed) {
 		for _, operation := range l.cloud.Operations() {
@@ -86,7 +86,7 @@ func owners(seed emulator.Seed) []owner {
 }
 
 // read returns one list of an owner, whatever faults there are.
-func (l *lookout) read(ctx context.Context, owner owner, path string) ([]byte, error) {
+func (l *stateReader) read(ctx context.Context, owner owner, path string) ([]byte, error) {
 	ctx = fault.With(ctx, fault.Effect{}, 0)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cloud.test"+path, nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func (l *lookout) read(ctx context.Context, owner owner, path string) ([]byte, e
 }
 
 // objects decodes a list, unless it is the same as before.
-func (l *lookout) objects(list string, body []byte) ([]object, error) {
+func (l *stateReader) objects(list string, body []byte) ([]object, error) {
 	if known := l.seen[list]; bytes.Equal(known.body, body) {
 		return known.objects, nil
 	}

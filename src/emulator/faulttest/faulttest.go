@@ -1,8 +1,8 @@
-// Package trial disturbs a piece of work against the cloud at every single
+// Package faulttest disturbs a piece of work against the cloud at every single
 // call and checks that it comes out as if nothing had happened.
 //
 //	func TestCrash(t *testing.T) {
-//		trial.Crash(t, trial.Scenario{Name: "create", Cloud: ..., Begin: ...})
+//		faulttest.Crash(t, faulttest.Scenario{Name: "create", Cloud: ..., Begin: ...})
 //	}
 //
 // First the work runs undisturbed. Crash then repeats it and lets the process
@@ -15,7 +15,7 @@
 //   - the cloud has what it has after the undisturbed work: nothing missing,
 //     left over or made twice, and what was there before is still the same;
 //   - what belongs to others is exactly as it was, and no write named it; nor did
-//     any name what a Neighbour made that was at work at the same time;
+//     any name what a ConcurrentActor made that was at work at the same time;
 //   - there were hardly more writes than without the disturbance;
 //   - nothing was ever, if only for the moment between two calls, as the
 //     scenario says it must never be;
@@ -23,7 +23,7 @@
 //
 // Every trial is a subtest in virtual time with a cloud of its own, named after
 // the scenario, the disturbance and the call, and says how to repeat just it.
-package trial
+package faulttest
 
 import (
 	"cmp"
@@ -93,9 +93,9 @@ type Scenario struct {
 	// something makes many times as slow, such as the race detector, and that run
 	// completely elsewhere.
 	Share int
-	// Neighbour works in the same cloud at the same time; nil is nobody. Neither
+	// ConcurrentActor works in the same cloud at the same time; nil is nobody. Neither
 	// may write to what the other made, and both must finish.
-	Neighbour *Neighbour
+	ConcurrentActor *ConcurrentActor
 }
 
 // Start makes a fresh instance of the system under test, as the start of a
@@ -202,10 +202,10 @@ func Chaos(t *testing.T, s Scenario, seeds int) {
 // disturbance is what happens to the work in one trial.
 type disturbance struct {
 	name string // of the subtest
-	// at returns what befalls the nth call, counted from 1; nil for nothing.
+	// at returns what applies to the nth call, counted from 1; nil for nothing.
 	// It is asked once for each call, in order.
-	at func(n int, c call) *mishap
-	// certain says that a call is befallen in any case.
+	at func(n int, c call) *failureMode
+	// certain says that a call is disturbed in any case.
 	certain bool
 }
 
@@ -237,7 +237,8 @@ func (s Scenario) each(t *testing.T, pkg string, of func([]call) []disturbance) 
 						t.Error(problem)
 					}
 					if t.Failed() {
-						t.Logf("%s\nrepeat it: %s", got.log(), strings.TrimSpace(s.Environment+" "+replay(pkg, t.Name())))
+						t.Logf("%s\nrepeat it: %s", got.log(),
+							strings.TrimSpace(s.Environment+" "+replay(pkg, t.Name())))
 					}
 				})
 			})

@@ -1,11 +1,11 @@
-package trial
+package faulttest
 
 import (
 	"fmt"
 	"math/rand/v2"
 )
 
-// inARow is how many calls a mishap that lasts befalls: a client that asks again
+// inARow is how many calls a failure mode that lasts applies to: a client that asks again
 // at once gets over one and must not take the third for the truth.
 const inARow = 3
 
@@ -29,12 +29,12 @@ func handovers(calls []call) []disturbance {
 	return all
 }
 
-// faults are all mishaps at each of the calls, and at each and the two after it.
+// faults are all failure modes at each of the calls, and at each and the two after it.
 func faults(calls []call) []disturbance {
 	var all []disturbance
 	for i, c := range calls {
-		for _, m := range mishaps() {
-			if m.befalls(c) {
+		for _, m := range failureModes() {
+			if m.appliesTo(c) {
 				all = append(all, single(m, i+1, 1, c), single(m, i+1, inARow, c))
 			}
 		}
@@ -61,16 +61,16 @@ func sample(all []disturbance, n int, seed uint64) []disturbance {
 	return chosen
 }
 
-// single is one mishap at the nth call, and at the next ones if times is more
+// single is one failure mode at the nth call, and at the next ones if times is more
 // than 1.
-func single(m *mishap, n, times int, c call) disturbance {
+func single(m *failureMode, n, times int, c call) disturbance {
 	name := m.name
 	if times > 1 {
 		name += "-repeatedly"
 	}
 	return disturbance{
 		name: fmt.Sprintf("%s-%02d-%s", name, n, c.label()), certain: true,
-		at: func(nth int, _ call) *mishap {
+		at: func(nth int, _ call) *failureMode {
 			if nth >= n && nth < n+times {
 				return m
 			}
@@ -97,13 +97,13 @@ func (s Scenario) chaos(seeds int) []disturbance {
 	return all
 }
 
-// anything draws a chance and a choice of mishaps once, and for each call
-// whether one of them befalls it.
-func anything(seed uint64, overlap bool) func(int, call) *mishap {
+// anything draws a chance and a choice of failure modes once, and for each call
+// whether one of them applies to it.
+func anything(seed uint64, overlap bool) func(int, call) *failureMode {
 	random := rand.New(rand.NewPCG(seed, 0))
 	chance := leastChance + random.Float64()*(mostChance-leastChance)
 	choice := mixture(random, overlap)
-	return func(n int, _ call) *mishap {
+	return func(n int, _ call) *failureMode {
 		if n > chaosCalls || random.Float64() >= chance {
 			return nil
 		}
@@ -111,9 +111,9 @@ func anything(seed uint64, overlap bool) func(int, call) *mishap {
 	}
 }
 
-// mixture is some of the mishaps, crashes and handovers, at least one.
-func mixture(random *rand.Rand, overlap bool) []*mishap {
-	all := append(append(mishaps(), deaths()...), relief())
+// mixture is some of the failure modes, crashes and handovers, at least one.
+func mixture(random *rand.Rand, overlap bool) []*failureMode {
+	all := append(append(failureModes(), deaths()...), relief())
 	if overlap {
 		all = append(all, overtaking())
 	}

@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"cmp"
@@ -10,32 +10,35 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// Neighbour is another system that works in the same cloud at the same time.
+// ConcurrentActor is another system that works in the same cloud at the same time.
 // Its own calls are not disturbed. With one each call takes some virtual time,
 // so that the calls of both alternate, in the same way each time.
-type Neighbour struct {
-	// Subject is who the neighbour's writes are by, see emulator.Write: a client
+type ConcurrentActor struct {
+	// Subject is who the concurrent actor's writes are by, see emulator.Write: a client
 	// of the seed that nobody else uses.
 	Subject string
-	// Begin returns how the neighbour is started, once, when the work begins. The
-	// cloud must not change yet. What the neighbour does must come to an end.
+	// Begin returns how the concurrent actor is started, once, when the work begins. The
+	// cloud must not change yet. What the concurrent actor does must come to an end.
 	Begin func(t *testing.T, cloud *emulator.Emulator) Start
 }
 
-// One call takes as long as another; the neighbour's begin halfway through ours.
+// One call takes as long as another; the concurrent actor's begin halfway through ours.
 const (
 	pace   = 10 * time.Millisecond
 	offset = pace / 2
 )
 
-// join starts the neighbour, and returns what waits for its end.
-func (n *Neighbour) join(ctx context.Context, t *testing.T, cloud *emulator.Emulator, guard *guard) (wait func() error) {
+// join starts the concurrent actor, and returns what waits for its end.
+func (n *ConcurrentActor) join(ctx context.Context, t *testing.T, cloud *emulator.Emulator,
+	guard *guard) (wait func() error) {
 	t.Helper()
 	if n == nil {
 		return func() error { return nil }
 	}
-	own := &network{cloud: cloud.Transport(), guard: guard, pace: pace, caller: "the neighbour's ", earlier: map[string]answer{}}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the neighbour is not done after %s", patience))
+	own := &network{cloud: cloud.Transport(), guard: guard, pace: pace, caller: "the concurrent actor's ",
+		earlier: map[string]answer{}}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience,
+		fmt.Errorf("the concurrent actor is not done after %s", patience))
 	work := n.Begin(t, cloud)(own.process(ctx))
 	done := make(chan error, 1)
 	go func() {
@@ -48,7 +51,7 @@ func (n *Neighbour) join(ctx context.Context, t *testing.T, cloud *emulator.Emul
 	}()
 	return func() error {
 		if err := <-done; err != nil {
-			return fmt.Errorf("the neighbour: %w", err)
+			return fmt.Errorf("the concurrent actor: %w", err)
 		}
 		return nil
 	}
@@ -70,8 +73,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// others are the writes of the system under test: all but the neighbour's.
-func (n *Neighbour) others(writes []emulator.Write) []emulator.Write {
+// others are the writes of the system under test: all but the concurrent actor's.
+func (n *ConcurrentActor) others(writes []emulator.Write) []emulator.Write {
 	if n == nil {
 		return writes
 	}

@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"errors"
@@ -84,18 +84,22 @@ func TestBugsAreFound(t *testing.T) {
 		trial string // one that must find it
 		want  string // pattern of what it says
 	}{
-		labelsLate:    {false, crashes, "after-02-POST_v1_loadbalancer-target-groups", differs},
-		repeatsBlind:  {false, faults, "lost-04-POST_v1_loadbalancers", differs},
-		adoptsByName:  {false, faults, "conflict-04-POST_v1_loadbalancers", `writes to what belongs to others:\s+PUT /v1/loadbalancers/lb-\w+: 200`},
+		labelsLate:   {false, crashes, "after-02-POST_v1_loadbalancer-target-groups", differs},
+		repeatsBlind: {false, faults, "lost-04-POST_v1_loadbalancers", differs},
+		adoptsByName: {false, faults, "conflict-04-POST_v1_loadbalancers",
+			`writes to what belongs to others:\s+PUT /v1/loadbalancers/lb-\w+: 200`},
 		deletesByName: {false, faults, "error-02-POST_v1_loadbalancer-target-groups", `what belongs to others changed`},
-		loopsForever:  {false, faults, "forbidden-03-GET_v1_loadbalancers", `too many calls; most called: GET /v1/loadbalancer-target-groups/nowhere, \d+ of \d+ calls`},
-		waitsForever:  {false, faults, "reset-01-GET_v1_loadbalancer-target-groups", `not done after 24h0m0s; most called: GET /v1/loadbalancer-target-groups, 1 of 1 calls`},
+		loopsForever: {false, faults, "forbidden-03-GET_v1_loadbalancers",
+			`too many calls; most called: GET /v1/loadbalancer-target-groups/nowhere, \d+ of \d+ calls`},
+		waitsForever: {false, faults, "reset-01-GET_v1_loadbalancer-target-groups",
+			`not done after 24h0m0s; most called: GET /v1/loadbalancer-target-groups, 1 of 1 calls`},
 		writesAlways:  {true, crashes, "", `doing it again wrote:\s+PUT /v1/loadbalancer-target-groups/tg-\w+: 200`},
 		believesPages: {true, faults, "page-not-found-01-GET_v1_loadbalancer-target-groups", differs},
 		givesUp:       {false, faults, "unavailable-03-GET_v1_loadbalancers", differs},
-		hammers:       {false, faults, "lost-04-POST_v1_loadbalancers", `9 writes, at most 3 are good for 1 disturbed calls and a work of 2 writes`},
-		walksOut:      {false, handovers, "during-04-POST_v1_loadbalancers", differs},
-		makesAnew:     {true, faults, "throttled-02-GET_v1_loadbalancers", differs},
+		hammers: {false, faults, "lost-04-POST_v1_loadbalancers",
+			`9 writes, at most 3 are good for 1 disturbed calls and a work of 2 writes`},
+		walksOut:  {false, handovers, "during-04-POST_v1_loadbalancers", differs},
+		makesAnew: {true, faults, "throttled-02-GET_v1_loadbalancers", differs},
 	}
 	for b, test := range tests {
 		t.Run(string(b), func(t *testing.T) {
@@ -143,12 +147,13 @@ func TestChaosFindsBugs(t *testing.T) {
 // TestFailureSaysHowToRepeatIt runs this test program with a bug, and then again with what the failure said.
 func TestFailureSaysHowToRepeatIt(t *testing.T) {
 	output := shopWith(t, repeatsBlind, "^TestShopFaults$/^shop$")
-	command := regexp.MustCompile(`repeat it: go test -count=1 -run '(\S*lost-04\S*)' github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial\n`).FindStringSubmatch(output)
+	command := regexp.MustCompile(`repeat it: go test -count=1 -run '(\S*lost-04\S*)' github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest\n`).FindStringSubmatch(output)
 	if command == nil {
 		t.Fatalf("no failure says how to repeat the lost answer:\n%s", output)
 	}
 	output = shopWith(t, repeatsBlind, command[1])
-	for _, want := range []string{"--- FAIL: TestShopFaults/shop/lost-04-POST_v1_loadbalancers", "04 POST /v1/loadbalancers [lost]: the connection was dropped", "new lb 2"} {
+	for _, want := range []string{"--- FAIL: TestShopFaults/shop/lost-04-POST_v1_loadbalancers",
+		"04 POST /v1/loadbalancers [lost]: the connection was dropped", "new lb 2"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the repetition does not show %q:\n%s", want, output)
 		}
@@ -162,7 +167,7 @@ func TestFailureSaysHowToRepeatIt(t *testing.T) {
 func TestSampleSaysItsSeed(t *testing.T) {
 	t.Setenv(seedVariable, "7")
 	output := shopWith(t, givesUp, "^TestShopSample$/^shop$")
-	command := regexp.MustCompile(`repeat it: TRIAL_SEED=7 go test -count=1 -run '(\S+)' github.com/thalassa-cloud/thalassa-ccm/src/emulator/trial\n`).FindStringSubmatch(output)
+	command := regexp.MustCompile(`repeat it: TRIAL_SEED=7 go test -count=1 -run '(\S+)' github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest\n`).FindStringSubmatch(output)
 	if command == nil || !strings.Contains(output, "TRIAL_SEED=7\n") {
 		t.Fatalf("no failure says with which seed to repeat it:\n%s", output)
 	}
@@ -170,7 +175,8 @@ func TestSampleSaysItsSeed(t *testing.T) {
 		t.Errorf("the repetition is not the one trial:\n%s", output)
 	}
 	t.Setenv(seedVariable, "seven")
-	if output := shopWith(t, none, "^TestShopSample$"); !strings.Contains(output, "TRIAL_SEED=seven: use a whole number") {
+	if output := shopWith(t, none, "^TestShopSample$"); !strings.Contains(output,
+		"TRIAL_SEED=seven: use a whole number") {
 		t.Errorf("a seed that is none: %s", output)
 	}
 }
@@ -193,14 +199,16 @@ func shopWith(t *testing.T, b bug, pattern string) string {
 
 func TestUndisturbedFailureEndsTheMatrix(t *testing.T) {
 	output := shopWith(t, writesAlways, "^TestShopCrash$/^shop-ready$")
-	if !strings.Contains(output, "undisturbed: the work was done, and doing it again wrote") || strings.Contains(output, "after-") {
+	if !strings.Contains(output, "undisturbed: the work was done, and doing it again wrote") ||
+		strings.Contains(output, "after-") {
 		t.Errorf("got\n%s\nwant the undisturbed work's failure and no trials", output)
 	}
 }
 
 func TestCheckEndsTheMatrix(t *testing.T) {
 	output := shopWith(t, writesNothing, "^TestShopCrash$/^shop$")
-	if !strings.Contains(output, "0 load balancers, want 1") || !strings.Contains(output, "01 GET "+groups) || strings.Contains(output, "after-") {
+	if !strings.Contains(output, "0 load balancers, want 1") || !strings.Contains(output, "01 GET "+groups) ||
+		strings.Contains(output, "after-") {
 		t.Errorf("got\n%s\nwant the undisturbed work's failure and no trials", output)
 	}
 }
@@ -212,11 +220,12 @@ func TestOrganisationsNeedCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&lookout{cloud: cloud, seed: seed}).everything(t.Context(), nil); err != nil {
+	if _, err := (&stateReader{cloud: cloud, seed: seed}).everything(t.Context(), nil); err != nil {
 		t.Errorf("with a client's credentials: %v", err)
 	}
 	seed.Organisations[0].Clients = nil
-	if _, err := (&lookout{cloud: cloud, seed: seed}).everything(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "give it a personal access token") {
+	if _, err := (&stateReader{cloud: cloud, seed: seed}).everything(t.Context(), nil); err == nil ||
+		!strings.Contains(err.Error(), "give it a personal access token") {
 		t.Errorf("error = %v, want one that says what to do", err)
 	}
 }

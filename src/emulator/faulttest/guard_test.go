@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"context"
@@ -27,7 +27,8 @@ func moving(emptiesFirst, closesFirst bool, always func(was, is emulator.State) 
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			for _, name := range []string{"a", "b"} {
-				if _, err := cloud.AddMachine(emulator.MachineSpec{Name: name, Identity: "vm-0000000000000000000" + name}); err != nil {
+				if _, err := cloud.AddMachine(emulator.MachineSpec{Name: name,
+					Identity: "vm-0000000000000000000" + name}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -44,7 +45,8 @@ func moving(emptiesFirst, closesFirst bool, always func(was, is emulator.State) 
 				t.Fatal(err)
 			}
 			return func(network http.RoundTripper) Work {
-				return (&mover{shop: shop{network: network}, machine: "b", port: "81", emptiesFirst: emptiesFirst, closesFirst: closesFirst}).work
+				return (&mover{shop: shop{network: network}, machine: "b", port: "81", emptiesFirst: emptiesFirst,
+					closesFirst: closesFirst}).work
 			}
 		},
 	}
@@ -90,7 +92,8 @@ func (m *mover) open(ctx context.Context, group string) error {
 	if err := m.call(ctx, http.MethodGet, path, nil, &listeners); err != nil {
 		return err
 	}
-	body := map[string]any{"name": "web", "port": map[string]int{"80": 80, "81": 81}[m.port], "protocol": "tcp", "targetGroup": group}
+	body := map[string]any{"name": "web", "port": map[string]int{"80": 80, "81": 81}[m.port], "protocol": "tcp",
+		"targetGroup": group}
 	switch {
 	case len(listeners) == 0:
 		return m.call(ctx, http.MethodPost, path, body, nil)
@@ -138,7 +141,8 @@ func TestWhatMustNeverBe(t *testing.T) {
 				t.Errorf("without a guard: %v, want that nobody notices", got)
 			}
 			got := found(t, moving(test.empties, test.closes, neverBare), crashes, undisturbed)[""]
-			if (test.want != "") != strings.Contains(got, "what must never be:\n\t") || !strings.Contains(got, test.want) {
+			if (test.want != "") != strings.Contains(got, "what must never be:\n\t") ||
+				!strings.Contains(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -160,7 +164,8 @@ func TestWhatMustNeverBeAfterACrash(t *testing.T) {
 				return work
 			}
 			// The next process begins with a clean slate, which harms for a moment.
-			return (&mover{shop: shop{network: network}, machine: "b", port: "81", emptiesFirst: true, closesFirst: true}).work
+			return (&mover{shop: shop{network: network}, machine: "b", port: "81", emptiesFirst: true,
+				closesFirst: true}).work
 		}
 	}
 	got := found(t, s, crashes, func(name string) bool {
@@ -187,7 +192,8 @@ func TestGuardSeesWhatTimeBrings(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.look("before call 01")
-	if err := (&shop{network: cloud.Transport()}).call(t.Context(), http.MethodDelete, balancers+"/shop", nil, nil); err != nil {
+	if err := (&shop{network: cloud.Transport()}).call(t.Context(), http.MethodDelete, balancers+"/shop", nil,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	g.look("before call 02")

@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // call is one request of the system under test and how it ended.
 type call struct {
 	method, path string // without the query
-	mishap       string // what befell it; "" for nothing
+	failureMode  string // what disturbed it; "" for nothing
 	status       int    // 0 without an answer
 	size         int    // bytes of the body
 	again        bool   // a read that was made before
@@ -48,8 +48,8 @@ func (c call) write() bool { return c.method != http.MethodGet && !strings.HasPr
 
 func (c call) String() string {
 	line := c.method + " " + c.path
-	if c.mishap != "" {
-		line += " [" + c.mishap + "]"
+	if c.failureMode != "" {
+		line += " [" + c.failureMode + "]"
 	}
 	if c.end != nil {
 		return line + ": " + c.end.Error()
@@ -77,7 +77,7 @@ type network struct {
 	caller string
 
 	mu      sync.Mutex
-	disturb func(n int, c call) *mishap // nil: no more
+	disturb func(n int, c call) *failureMode // nil: no more
 	calls   []call
 	hits    int // calls that were disturbed
 	costly  int // those of them that may cost a write
@@ -97,9 +97,9 @@ func (n *network) calm() (calls []call, hits, costly int) {
 // errEndless ends a work that makes more calls than any good one.
 var errEndless = errors.New("the work makes too many calls")
 
-// begin registers a call and returns its number, what befalls it and what the
+// begin registers a call and returns its number, what applies to it and what the
 // same question was answered before.
-func (n *network) begin(request *http.Request) (number int, m *mishap, earlier *answer, err error) {
+func (n *network) begin(request *http.Request) (number int, m *failureMode, earlier *answer, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.most > 0 && len(n.calls) >= n.most {
@@ -120,7 +120,7 @@ func (n *network) begin(request *http.Request) (number int, m *mishap, earlier *
 		if m.ends != relieved {
 			n.costly++
 		}
-		c.mishap = m.name
+		c.failureMode = m.name
 	}
 	n.calls = append(n.calls, c)
 	return len(n.calls) - 1, m, earlier, nil
@@ -190,13 +190,13 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if m == nil {
-		m = &mishap{}
+		m = &failureMode{}
 	}
 	if m.ends == relieved {
 		p.relieve(errRelieved)
 	}
 	p.guard.look(fmt.Sprintf("before %scall %02d", p.caller, number+1))
-	a, err := m.befall(request, earlier, p.forward)
+	a, err := m.apply(request, earlier, p.forward)
 	p.finish(number, a, err)
 	p.guard.look(fmt.Sprintf("after %scall %02d", p.caller, number+1))
 	if m.ends == unheard || m.ends == unspoken || m.ends == overtaken {

@@ -1,4 +1,4 @@
-package trial
+package faulttest
 
 import (
 	"bytes"
@@ -20,7 +20,8 @@ const (
 	balancers = "/v1/loadbalancers"
 )
 
-// shop is a small system under test: it wants one target group and one load balancer, which it knows by a label. It is right
+// shop is a small system under test: it wants one target group and one load balancer, which it knows by a label. It is
+// right
 // as long as it has no bug.
 type shop struct {
 	network  http.RoundTripper
@@ -180,13 +181,15 @@ func (s *shop) meddle(ctx context.Context, path string) error {
 func (s *shop) label() string { return cmp.Or(s.owner, "shop") }
 
 func (s *shop) mark(ctx context.Context, path string, t thing) error {
-	body := map[string]any{"name": t.Name, "labels": map[string]string{"owner": s.label()}, "targetPort": 80, "protocol": "tcp"}
+	body := map[string]any{"name": t.Name, "labels": map[string]string{"owner": s.label()}, "targetPort": 80,
+		"protocol": "tcp"}
 	return s.call(ctx, http.MethodPut, path+"/"+t.Identity, body, nil)
 }
 
 func (s *shop) create(ctx context.Context, path, owner string) error {
 	body := map[string]any{
-		"name": "shop", "labels": map[string]string{"owner": owner}, "vpc": emulator.DefaultVPC, "subnet": emulator.DefaultSubnet,
+		"name": "shop", "labels": map[string]string{"owner": owner}, "vpc": emulator.DefaultVPC,
+		"subnet":     emulator.DefaultSubnet,
 		"targetPort": 80, "protocol": "tcp",
 	}
 	if s.bug == labelsLate {
