@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
@@ -129,7 +130,7 @@ func (m *maker) notes() (string, error) {
 		return "", err
 	}
 	notes, err := Notes(string(changelog), m.Version)
-	return absolute(notes, m.Version), err
+	return absolute(notes, "", m.Version), err
 }
 
 // images builds all images with what they are made of and how, and returns the digest of the cloud controller manager's.
@@ -173,16 +174,11 @@ func (m *maker) describe(program image.Program, item Item, index v1.ImageIndex) 
 	if err != nil {
 		return err
 	}
-	size, err := index.Size()
+	subject, err := partial.Descriptor(index)
 	if err != nil {
 		return err
 	}
-	digest, err := index.Digest()
-	if err != nil {
-		return err
-	}
-	subject := v1.Descriptor{MediaType: manifest.MediaType, Digest: digest, Size: size}
-	return m.attach(KindProvenance, item.Repository, subject, provenanceType, document)
+	return m.attach(KindProvenance, item.Repository, *subject, provenanceType, document)
 }
 
 func (m *maker) sbom(program image.Program, one v1.Image, descriptor v1.Descriptor) error {
@@ -274,24 +270,11 @@ func (m *maker) packed(kind Kind, repository, tag string, manifest artifact.Mani
 	if err != nil {
 		return err
 	}
-	subject, err := descriptorOf(content)
+	subject, err := partial.Descriptor(content)
 	if err != nil {
 		return err
 	}
-	return m.attach(KindProvenance, repository, subject, provenanceType, document)
-}
-
-func descriptorOf(content v1.Image) (v1.Descriptor, error) {
-	digest, err := content.Digest()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	size, err := content.Size()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	mediaType, err := content.MediaType()
-	return v1.Descriptor{MediaType: mediaType, Digest: digest, Size: size}, err
+	return m.attach(KindProvenance, repository, *subject, provenanceType, document)
 }
 
 func (m *maker) write(name string, content []byte) error {

@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -38,13 +39,17 @@ func said(notes []string, version string) (string, error) {
 	return text + "\n", nil
 }
 
-// absolute makes links to files of the repository links to the release's sources: the notes are read elsewhere.
-func absolute(notes, version string) string {
-	return regexp.MustCompile(`\]\(([^)#\s]+)`).ReplaceAllStringFunc(notes, func(link string) string {
+// links matches the targets of links in Markdown, without the parts of a page.
+func links() *regexp.Regexp { return regexp.MustCompile(`\]\(([^)#\s]+)`) }
+
+// absolute changes the links of a page in a folder of the repository to links into its sources at a version, because the
+// page is read elsewhere.
+func absolute(text, folder, version string) string {
+	return links().ReplaceAllStringFunc(text, func(link string) string {
 		target := strings.TrimPrefix(link, "](")
 		if strings.Contains(target, ":") {
 			return link
 		}
-		return "](" + repository + "/blob/" + version + "/" + target
+		return "](" + repository + "/blob/" + version + "/" + path.Join(folder, target)
 	})
 }

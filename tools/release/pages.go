@@ -3,17 +3,12 @@ package release
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
 // unpublished is what texts in the repository say of images that no release has. A release has them.
 const unpublished = "not published yet"
-
-// links matches the targets of links in Markdown, without the parts of a page.
-func links() *regexp.Regexp { return regexp.MustCompile(`\]\(([^)#\s]+)`) }
 
 // writePages changes the Markdown files of a chart to what its user has: the chart in a registry, at its version, and no copy of the
 // repository. Links into the repository become links to it at that version, since pages such as Artifact Hub's show a file alone.
@@ -54,11 +49,5 @@ func pageOf(text, folder string, s Source) string {
 	text = strings.Join(kept, "\n\n")
 	published := fmt.Sprintf(" oci://%s/%s --version %s ", Registry, folder, s.Number())
 	text = strings.ReplaceAll(text, " "+folder+" ", published)
-	return links().ReplaceAllStringFunc(text, func(link string) string {
-		target := strings.TrimPrefix(link, "](")
-		if strings.Contains(target, ":") {
-			return link
-		}
-		return "](" + repository + "/blob/" + s.Version + "/" + path.Join(folder, target)
-	})
+	return absolute(text, folder, s.Version)
 }
