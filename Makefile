@@ -226,10 +226,10 @@ bin/thalassa-cloud-controller-manager: private STAMP := github.com/thalassa-clou
 bin/thalassa-emulator: private MODULE := src/emulator
 bin/thalassa-emulator: private STAMP := main
 
-# Go determines what is up to date, so it builds every program each time.
+# Go determines what is up to date, so it builds every program each time. The tag is explained in tools/image/compile.go.
 $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@echo "building $@"
-	@cd $(MODULE) && GOWORK=off $(GOBUILD) -ldflags '$(LINKER)' -o '$(CURDIR)/$@' ./cmd/$*
+	@cd $(MODULE) && GOWORK=off $(GOBUILD) -tags=grpcnotrace -ldflags '$(LINKER)' -o '$(CURDIR)/$@' ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
 bin/cluster bin/cut bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
