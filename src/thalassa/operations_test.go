@@ -212,3 +212,28 @@ func TestChangedListener(t *testing.T) {
 		t.Errorf("a change of who is let in (-want +got):\n%s", diff)
 	}
 }
+
+// TestLookBeforeUpdate: what somebody changes between a plan and its writes stays, and is not written over with old data.
+func TestLookBeforeUpdate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a"), service("web", 80)
+		l.settle(web, nodes)
+		annotated("idle-connection-timeout", "90", "delete-protection", "true")(web)
+		plan := l.compare(web, cloud.ChooseTargets(nodes, identify)).Plan
+		l.putListener(func(body map[string]any) { body["allowedSources"] = []string{"192.0.2.0/24"} })
+		l.putBalancer(func(body map[string]any) { body["description"] = "theirs" })
+		if _, err := l.cloud.balancers.Apply(t.Context(), web, plan); err != nil {
+			t.Fatal(err)
+		}
+		balancer := l.balancer()
+		listener := balancer.LoadbalancerListeners[0]
+		if len(listener.AllowedSources) != 1 || *listener.ConnectionIdleTimeout != 90 {
+			t.Errorf("listener %+v, want the sources that were set since, and the idle timeout of the plan", listener)
+		}
+		if balancer.Description != "theirs" || !balancer.DeleteProtection {
+			t.Errorf("description %q, protected %t; want the description that was set since, and the protection",
+				balancer.Description, balancer.DeleteProtection)
+		}
+	})
+}
