@@ -11,18 +11,18 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	cloudprovider "k8s.io/cloud-provider"
 )
 
 // command returns the command of the binary the chart runs.
 func command() *cobra.Command {
 	return manager.NewCommand(build.Info{Version: "v0.0.0-test"}, manager.Provider{
 		Name: "thalassacloud",
-		New: func(context.Context, string) (cloudprovider.Interface, error) {
+		New: func(context.Context, cloud.Options) (*cloud.Cloud, error) {
 			return nil, errors.New("the tests of the chart only parse flags")
 		},
 	})

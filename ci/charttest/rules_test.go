@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/workqueue"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
@@ -26,7 +26,7 @@ import (
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	collectors, err := manager.Collectors(cloud(t), build.Current())
+	collectors, err := manager.Collectors(offered(t), build.Current())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +56,14 @@ func exported(t *testing.T) map[string][]string {
 	return found
 }
 
-// cloud returns the provider as the program makes it, with credentials nobody asks for.
-func cloud(t *testing.T) cloudprovider.Interface {
+// offered returns the cloud as the program makes it, with credentials nobody asks for.
+func offered(t *testing.T) *cloud.Cloud {
 	t.Helper()
 	folder := t.TempDir()
 	writeFile(t, filepath.Join(folder, "personalAccessToken"), "token")
 	path := filepath.Join(folder, "config.yaml")
 	writeFile(t, path, "organisation: a\nvpcIdentity: vpc-1\ncluster: k8s-1\nclusterCIDR: 10.244.0.0/16\nroutes: {enabled: true}\ncloudCredentials: {directory: "+folder+"}\n")
-	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), path)
+	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), cloud.Options{ConfigFile: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 
+	contract "github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
@@ -92,16 +93,14 @@ func (c *cloud) connect(t *testing.T) cloudprovider.LoadBalancer {
 	if err := os.WriteFile(file, []byte(configuration+"endpoint: "+c.url+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), file)
+	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), contract.Options{ConfigFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	balancers, enabled := made.LoadBalancer()
-	if !enabled {
+	if made.LoadBalancers == nil {
 		t.Fatal("load balancers are switched off")
 	}
-	provider, behaviour := service.ProviderOf(balancers, clusterName, nil)
-	return service.NewLibrary(provider, behaviour, c.events)
+	return service.NewLibrary(made.LoadBalancers, made.LoadBalancerBehaviour, c.events)
 }
 
 // serve applies a Service until its load balancer serves it.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
@@ -28,11 +29,11 @@ func programMetrics(t *testing.T) []string {
 	}
 	write("personalAccessToken", "token")
 	config := write("config.yaml", "organisation: acme\nvpcIdentity: vpc-1\ncluster: k8s-1\ncloudCredentials: {directory: "+folder+"}\nroutes: {enabled: true}\n")
-	cloud, err := thalassa.New("test", func(string) string { return "" })(t.Context(), config)
+	made, err := thalassa.New("test", func(string) string { return "" })(t.Context(), cloud.Options{ConfigFile: config})
 	if err != nil {
 		t.Fatal(err)
 	}
-	collectors, err := manager.Collectors(cloud, build.Current())
+	collectors, err := manager.Collectors(made, build.Current())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,9 +45,20 @@ func Boundaries() []Boundary {
 			Why:  "the contract between controllers and clouds depends on neither",
 			From: []string{ours + "src/cloud"},
 			Never: []string{
-				ours + "src/annotation", ours + "src/build", ours + "src/config", ours + "src/controller", ours + "src/emulator",
-				ours + "src/manager", ours + "src/spelling", ours + "src/thalassa", vendor,
+				ours + "src/adapter", ours + "src/annotation", ours + "src/build", ours + "src/cmd", ours + "src/config",
+				ours + "src/controller", ours + "src/emulator", ours + "src/list", ours + "src/manager",
+				ours + "src/spelling", ours + "src/thalassa", vendor,
 			},
+		},
+		{
+			Why:   "controllers and the manager know clouds by the contract only",
+			From:  []string{ours + "src/controller", ours + "src/manager"},
+			Never: []string{ours + "src/adapter", ours + "src/thalassa", vendor},
+		},
+		{
+			Why:   "a cloud, and the adapter that stands for one, know controllers by the contract only",
+			From:  []string{ours + "src/adapter", ours + "src/thalassa"},
+			Never: []string{ours + "src/controller", ours + "src/manager"},
 		},
 		{
 			Why: "controllers are chosen one by one: those of nodes serve clouds without load balancers, too",

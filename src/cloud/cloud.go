@@ -1,11 +1,88 @@
 // Package cloud is the contract between controllers and clouds: what a cloud offers, as small interfaces and plain
 // values.
 //
-// Controllers import this package and no cloud; a cloud imports this package and no controller. The data flows one
-// way. [Desire] is a pure function of a Service and its targets; a cloud compares its result with what it observes
-// and returns the difference as a [Plan], which can be printed, counted, tested and applied:
+// Controllers import this package and no cloud; a cloud imports this package and no controller. A cloud is a [Cloud],
+// which the manager hands to the controllers as it is. The data flows one way. [Desire] is a pure function of a Service
+// and its targets; a cloud compares its result with what it observes and returns the difference as a [Plan], which can
+// be printed, counted, tested and applied:
 //
 //	Service, targets -> Desire -> LoadBalancers.Diff -> Plan -> LoadBalancers.Apply -> status
 //
 // Nothing here supposes that load balancers have listeners, target groups, node ports or health checks.
 package cloud
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Cloud is what one cloud offers to the controllers and to the process that runs them. Everything but the name is
+// optional. It does not change once it is made.
+type Cloud struct {
+	// Name is the value of --cloud-provider, and the scheme of the provider IDs.
+	Name string
+
+	// LoadBalancers are for Services of type LoadBalancer; nil if the cloud has none.
+	LoadBalancers         LoadBalancers
+	LoadBalancerBehaviour LoadBalancerBehaviour
+	// Machines are for Nodes; nil if the cloud has none.
+	Machines         Machines
+	MachineBehaviour MachineBehaviour
+	// Routes lead to the pods of Nodes; nil if the cloud has none.
+	Routes Routes
+
+	// LabelDomain is the prefix of the labels and annotations that configure a Node, "k8s.example.com"; "" if the cloud
+	// has none.
+	LabelDomain string
+	// ClusterCIDR is what the configuration of the cloud says of the networks of pods, in the form of --cluster-cidr; it
+	// may be empty.
+	ClusterCIDR string
+	// Untagged means that objects in the cloud do not show which cluster they belong to. The process ends unless
+	// --allow-untagged-cloud is set.
+	Untagged bool
+
+	// Collectors are metrics of the cloud. They are in /metrics as long as the process runs, on a standby as well.
+	Collectors []prometheus.Collector
+	// Ready returns nil if the cloud has answered recently, and otherwise the reason why it has not. The text is in
+	// /readyz, so that it must not contain secrets. It is called for each probe, on a standby and before Start as well;
+	// it answers at once, without a call to the cloud, and is safe for concurrent use. If it is nil, the cloud is ready.
+	Ready func() error
+	// SetInformers registers the informers that the cloud uses, and starts none. It is called once, before the election,
+	// so that the caches are complete on a standby, too. It may be nil.
+	SetInformers func(informers.SharedInformerFactory)
+	// Start starts the background work of the cloud, and returns at once. It is called once, on the leader only, after
+	// SetInformers and before the controllers start. The context ends when the controllers are told to stop. It may be
+	// nil.
+	Start func(context.Context, Clients)
+	// Drain sends nothing more to the cloud, retries nothing, and returns when the writes that were sent are finished, or
+	// with an error when the context ends. It is called once, after the context of Start has ended; the lease is still
+	// held at that time. It may be nil.
+	Drain func(context.Context) error
+	// DrainTimeout is the longest time that Drain takes. The grace period of the pod depends on it, see manager.Grace.
+	DrainTimeout time.Duration
+}
+
+// Options are the settings of the process from which a cloud is made.
+type Options struct {
+	// ConfigFile is the path in --cloud-config.
+	ConfigFile string
+	// ClusterName is --cluster-name, for a cloud whose configuration has no name or identity of the cluster.
+	ClusterName string
+}
+
+// Clients makes clients of the API server. It has the methods of ControllerClientBuilder in k8s.io/cloud-provider.
+type Clients interface {
+	// Client returns the client of a service account. The error is that there are no credentials now.
+	Client(account string) (kubernetes.Interface, error)
+	// ClientOrDie waits for the credentials until the context of Start ends.
+	ClientOrDie(account string) kubernetes.Interface
+	// Config returns the configuration of such a client.
+	Config(account string) (*rest.Config, error)
+	// ConfigOrDie waits for the credentials until the context of Start ends.
+	ConfigOrDie(account string) *rest.Config
+}

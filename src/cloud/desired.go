@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -88,4 +89,10 @@ func withoutNodePort(owner Owner, ports []string) string {
 		subject = fmt.Sprintf("ports %s of Service %s have no node ports", strings.Join(ports, ", "), owner)
 	}
 	return subject + ", and the load balancer reaches pods through node ports: set spec.allocateLoadBalancerNodePorts to true"
+}
+
+// SameDesired reports whether two versions of a Service have the same desired state.
+func SameDesired(a, b *corev1.Service) bool {
+	return a == b || a.UID == b.UID && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
+		equality.Semantic.DeepEqual(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(a.Labels, b.Labels)
 }

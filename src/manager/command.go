@@ -3,6 +3,8 @@ package manager
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // componentName is the name the process has towards Kubernetes: it is in the
@@ -37,7 +40,9 @@ const description = "The cloud controller manager runs the control loops that co
 func NewCommand(info build.Info, providers ...Provider) *cobra.Command {
 	s, err := newSettings(info, providers)
 	if err != nil {
-		return &cobra.Command{Use: componentName, RunE: func(*cobra.Command, []string) error { return err }}
+		return &cobra.Command{
+			Use: componentName, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error { return err },
+		}
 	}
 	return newCommand(s)
 }
@@ -95,6 +100,9 @@ func noArguments(_ *cobra.Command, args []string) error {
 func (s *settings) flags(command string) cliflag.NamedFlagSets {
 	sections := s.Flags(controllerNames(), nil, names.CCMControllerAliases(), nil, nil)
 	s.addMaskFlags(sections.FlagSet(nodeIPAMController))
+	for _, name := range slices.Sorted(maps.Keys(s.cloudFlags)) {
+		sections.FlagSet("cloud " + name).AddFlagSet(s.cloudFlags[name])
+	}
 	global := sections.FlagSet("global")
 	global.Bool(versionFlag, false, "Print the version and quit.")
 	logsapi.AddFlags(s.logging, global)
@@ -114,7 +122,7 @@ func (s *settings) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	logger := klog.Background()
-	logger.Info("Starting", "component", componentName, "version", s.build.Version, "revision", s.build.Revision, "cloud", p.cloud.ProviderName())
+	logger.Info("Starting", "component", componentName, "version", s.build.Version, "revision", s.build.Revision, "cloud", p.cloud.Name)
 	logFlags(logger, cmd.Flags())
 	if err := p.run(klog.NewContext(ctx, logger)); err != nil {
 		cmd.SilenceErrors = true // told here, in the format of the log
@@ -132,15 +140,15 @@ func (s *settings) process(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	path := s.KubeCloudShared.CloudProvider.CloudConfigFile
-	cloud, err := provider.New(ctx, path)
+	offered, err := provider.New(ctx, cloud.Options{ConfigFile: path, ClusterName: s.KubeCloudShared.ClusterName})
 	if err != nil {
 		return nil, describeConfigError(path, err)
 	}
-	if !cloud.HasClusterID() && !s.KubeCloudShared.AllowUntaggedCloud {
+	if offered.Untagged && !s.KubeCloudShared.AllowUntaggedCloud {
 		return nil, fmt.Errorf("no cluster ID in %s: it tells apart what belongs to which cluster in the cloud; "+
 			"set it, or pass --allow-untagged-cloud", path)
 	}
-	return s.assemble(cloud)
+	return s.assemble(offered)
 }
 
 // describeConfigError puts an error of several lines below its heading.

@@ -9,11 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
 	"k8s.io/klog/v2/ktesting"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 var testBuild = build.Info{Version: "v1.2.3", Revision: "0123abc", Committed: "2026-11-21T10:00:00Z"}
@@ -32,12 +35,39 @@ func execute(t *testing.T, providers []Provider, args ...string) (stdout, stderr
 
 // failing is a provider whose configuration is wrong.
 func failing(name string, err error) Provider {
-	return Provider{Name: name, New: func(context.Context, string) (cloudprovider.Interface, error) { return nil, err }}
+	return Provider{Name: name, New: func(context.Context, cloud.Options) (*cloud.Cloud, error) { return nil, err }}
 }
 
 // existing is a provider whose configuration is right.
-func existing(name string, cloud cloudprovider.Interface) Provider {
-	return Provider{Name: name, New: func(context.Context, string) (cloudprovider.Interface, error) { return cloud, nil }}
+func existing(name string, provided cloudprovider.Interface) Provider {
+	return Provider{Name: name, New: func(_ context.Context, o cloud.Options) (*cloud.Cloud, error) {
+		return adapter.New(provided, o.ClusterName), nil
+	}}
+}
+
+// TestCloudFlags: a cloud registers flags of its own, in a section of --help, and they are parsed before it is made.
+func TestCloudFlags(t *testing.T) {
+	var zone, seen string
+	own := failing("first", nil)
+	own.Flags = func(flags *pflag.FlagSet) { flags.StringVar(&zone, "first-zone", "a", "Zone of the cloud.") }
+	own.New = func(context.Context, cloud.Options) (*cloud.Cloud, error) {
+		seen = zone
+		return nil, errors.New("stop here")
+	}
+	_, _, err := execute(t, []Provider{own}, "--cloud-config=x", "--first-zone=b")
+	if err == nil || !strings.Contains(err.Error(), "stop here") || seen != "b" {
+		t.Errorf("New saw zone %q, error %v", seen, err)
+	}
+	help, _, err := execute(t, []Provider{own}, "--help")
+	if err != nil || !strings.Contains(help, "Cloud first flags:") || !strings.Contains(help, "Zone of the cloud. (default \"a\")") {
+		t.Errorf("help %s\nerror %v", help, err)
+	}
+	own.Flags = func(flags *pflag.FlagSet) { flags.StringVar(&zone, "cluster-name", "a", "Not its own.") }
+	_, _, err = execute(t, []Provider{own}, "--cloud-config=x")
+	want := `registering flag --cluster-name of cloud first: its name must begin with "first-"`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
 }
 
 // withoutID is a cloud that does not know its cluster.

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/config"
 	"k8s.io/cloud-provider/names"
 	cmapp "k8s.io/controller-manager/app"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
@@ -37,7 +37,7 @@ type controller struct {
 	watches []watch
 	// check says, before the election, that the controller can do its work: nil,
 	// a skipError, or what is wrong with the flags.
-	check func(cloudprovider.Interface, configuration) error
+	check func(*cloud.Cloud, configuration) error
 	// construct makes it, on the leader.
 	construct func(environment) (loop, error)
 	// describe returns metrics like those it will have, for whoever describes
@@ -63,7 +63,7 @@ func (s skipError) Error() string { return string(s) }
 
 // environment is what a controller is made from.
 type environment struct {
-	cloud     cloudprovider.Interface
+	cloud     *cloud.Cloud
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	settings  configuration
@@ -134,13 +134,13 @@ func controllerNames() []string {
 
 // choose returns the controllers that --controllers asks for and that have
 // something to do, and the reasons why the others do not run.
-func choose(all map[string]controller, cloud cloudprovider.Interface, settings configuration,
+func choose(all map[string]controller, offered *cloud.Cloud, settings configuration,
 ) (chosen map[string]controller, skipped map[string]skipError, err error) {
 	chosen, skipped = map[string]controller{}, map[string]skipError{}
 	for name, row := range all {
 		reason := skipError("not in --controllers")
 		if settings.enables(name) {
-			err = row.check(cloud, settings)
+			err = row.check(offered, settings)
 			if err == nil {
 				chosen[name] = row
 				continue
@@ -154,24 +154,24 @@ func choose(all map[string]controller, cloud cloudprovider.Interface, settings c
 	return chosen, skipped, nil
 }
 
-func needsInstances(cloud cloudprovider.Interface, _ configuration) error {
-	if _, ok := cloud.InstancesV2(); !ok { // no provider has only what was before it any more
+func needsInstances(offered *cloud.Cloud, _ configuration) error {
+	if offered.Machines == nil {
 		return skipError("the cloud has no instances")
 	}
 	return nil
 }
 
-func needsLoadBalancers(cloud cloudprovider.Interface, _ configuration) error {
-	if _, ok := cloud.LoadBalancer(); !ok {
+func needsLoadBalancers(offered *cloud.Cloud, _ configuration) error {
+	if offered.LoadBalancers == nil {
 		return skipError("the cloud has no load balancers")
 	}
 	return nil
 }
 
 func newNodeController(env environment) (loop, error) {
-	provider, behaviour, _ := node.ProviderOf(env.cloud)
 	c, err := node.New(node.Options{
-		Provider: provider, Behaviour: behaviour, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Client: env.client,
+		Nodes:   env.informers.Core().V1().Nodes(),
 		Period:  env.settings.NodeStatusUpdateFrequency.Duration,
 		Workers: int(env.settings.NodeController.ConcurrentNodeSyncs),
 		Lookers: int(env.settings.NodeController.ConcurrentNodeStatusUpdates),
@@ -183,9 +183,9 @@ func newNodeController(env environment) (loop, error) {
 }
 
 func newNodeLifecycleController(env environment) (loop, error) {
-	provider, behaviour, _ := node.ProviderOf(env.cloud)
 	c, err := nodelifecycle.New(nodelifecycle.Options{
-		Provider: provider, Behaviour: behaviour, Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
+		Provider: env.cloud.Machines, Behaviour: env.cloud.MachineBehaviour, Client: env.client,
+		Nodes:   env.informers.Core().V1().Nodes(),
 		Period:  env.settings.NodeLifecycleController.NodeMonitorPeriod.Duration,
 		Workers: int(env.settings.NodeLifecycleController.ConcurrentNodeLifecycleSyncs),
 	})
@@ -196,11 +196,9 @@ func newNodeLifecycleController(env environment) (loop, error) {
 }
 
 func newServiceController(env environment) (loop, error) {
-	balancers, _ := env.cloud.LoadBalancer()
 	core := env.informers.Core().V1()
-	provider, behaviour := service.ProviderOf(balancers, env.settings.KubeCloudShared.ClusterName, core.Nodes().Lister())
 	c, err := service.New(service.Options{
-		Provider: provider, Behaviour: behaviour, Client: env.client,
+		Provider: env.cloud.LoadBalancers, Behaviour: env.cloud.LoadBalancerBehaviour, Client: env.client,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: env.informers.Discovery().V1().EndpointSlices(),
 	})
 	if err != nil {

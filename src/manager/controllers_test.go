@@ -11,6 +11,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/config"
 	fakecloud "k8s.io/cloud-provider/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 )
 
 func TestControllersAreChosen(t *testing.T) {
@@ -47,7 +49,7 @@ func TestControllersAreChosen(t *testing.T) {
 			settings.KubeCloudShared.ConfigureCloudRoutes = !test.noRoutes
 			settings.KubeCloudShared.AllocateNodeCIDRs = test.allocate
 			settings.KubeCloudShared.ClusterCIDR = "10.0.0.0/8"
-			chosen, skipped, err := choose(table(), test.cloud, settings)
+			chosen, skipped, err := choose(table(), adapter.New(test.cloud, ""), settings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +67,7 @@ func TestChoiceFailsEarly(t *testing.T) {
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.Generic.Controllers = []string{"*"}
 	settings.KubeCloudShared.ConfigureCloudRoutes = true
-	_, _, err := choose(table(), &fakecloud.Cloud{}, settings)
+	_, _, err := choose(table(), adapter.New(&fakecloud.Cloud{}, ""), settings)
 	if err == nil || !strings.Contains(err.Error(), "checking node-route-controller: missing --cluster-cidr") {
 		t.Errorf("choose returned %v, want an error about --cluster-cidr", err)
 	}

@@ -8,25 +8,25 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/config"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // Collectors are all metrics that a process with this cloud shows, beside those of Kubernetes' libraries: its own, the cloud's, and
 // those of each controller that has something to do with it. They are for whoever describes them: nothing runs. The error is that
 // a controller cannot work with this cloud.
-func Collectors(cloud cloudprovider.Interface, info build.Info) ([]prometheus.Collector, error) {
+func Collectors(offered *cloud.Cloud, info build.Info) ([]prometheus.Collector, error) {
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.Generic.Controllers = []string{"*"}
 	settings.KubeCloudShared.ConfigureCloudRoutes, settings.KubeCloudShared.AllocateNodeCIDRs = true, true
 	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
-	chosen, _, err := choose(table(), cloud, settings)
+	chosen, _, err := choose(table(), offered, settings)
 	if err != nil {
 		return nil, err
 	}
-	all := collectors(cloud, info)
+	all := collectors(offered, info)
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
 		if describe := chosen[name].describe; describe != nil {
 			all = append(all, describe()...)
@@ -36,12 +36,9 @@ func Collectors(cloud cloudprovider.Interface, info build.Info) ([]prometheus.Co
 }
 
 // collectors are the process's own metrics, and the cloud's if it has any.
-func collectors(cloud cloudprovider.Interface, info build.Info) []prometheus.Collector {
+func collectors(offered *cloud.Cloud, info build.Info) []prometheus.Collector {
 	own := []prometheus.Collector{info.Collector(strings.ReplaceAll(componentName, "-", "_"))}
-	if measurer, ok := cloud.(Measurer); ok {
-		return append(own, measurer.Collectors()...)
-	}
-	return own
+	return append(own, offered.Collectors...)
 }
 
 // measure shows metrics until done is called.

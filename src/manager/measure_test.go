@@ -8,7 +8,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestMeasure: what is registered goes again, also when only half of it could be.
@@ -36,8 +38,8 @@ func TestMeasure(t *testing.T) {
 
 // TestCollectors: every process says which build it is, whatever cloud it serves.
 func TestCollectors(t *testing.T) {
-	without := collectors(&fakecloud.Cloud{}, build.Info{})
-	if own, all := len(without), len(collectors(newTestCloud(), build.Info{})); own != 1 || all != 2 {
+	without := collectors(&cloud.Cloud{}, build.Info{})
+	if own, all := len(without), len(collectors(newTestCloud().offer(""), build.Info{})); own != 1 || all != 2 {
 		t.Errorf("%d metrics without those of a cloud, %d with them; want 1 and 2", own, all)
 	}
 	registry := prometheus.NewPedanticRegistry()
@@ -52,8 +54,8 @@ func TestCollectors(t *testing.T) {
 
 // TestCollectorsOfControllers: who describes the metrics has those of every controller that the cloud has work for.
 func TestCollectorsOfControllers(t *testing.T) {
-	names := func(cloud cloudprovider.Interface) map[string]bool {
-		found, err := Collectors(cloud, build.Info{})
+	names := func(provided cloudprovider.Interface) map[string]bool {
+		found, err := Collectors(adapter.New(provided, ""), build.Info{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 )
 
@@ -54,7 +54,7 @@ func (s *settings) addMaskFlags(flags *pflag.FlagSet) {
 }
 
 // needsMasks says whether Nodes can be given networks of the sizes that are asked for.
-func needsMasks(cloud cloudprovider.Interface, settings configuration) error {
+func needsMasks(offered *cloud.Cloud, settings configuration) error {
 	shared, masks := settings.KubeCloudShared, settings.masks
 	if !shared.AllocateNodeCIDRs {
 		return skipError("--allocate-node-cidrs=false")
@@ -68,7 +68,7 @@ func needsMasks(cloud cloudprovider.Interface, settings configuration) error {
 	if _, err := masks.reserved(); err != nil {
 		return err
 	}
-	_, _, err := masks.of(cloud, settings)
+	_, _, err := masks.of(offered, settings)
 	return err
 }
 
@@ -89,8 +89,8 @@ func (m masks) reserved() ([]netip.Prefix, error) {
 }
 
 // of are the networks that Nodes' are taken from, and how large those are.
-func (m masks) of(cloud cloudprovider.Interface, settings configuration) ([]netip.Prefix, nodeipam.Masks, error) {
-	list, err := clusterCIDR(cloud, settings)
+func (m masks) of(offered *cloud.Cloud, settings configuration) ([]netip.Prefix, nodeipam.Masks, error) {
+	list, err := clusterCIDR(offered, settings)
 	if err != nil {
 		return nil, m.Masks, err
 	}
@@ -120,11 +120,10 @@ func newIPAMController(env environment) (loop, error) {
 	if err != nil {
 		return loop{}, err
 	}
-	options := nodeipam.Options{Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs, Masks: chosen, Shortest: masks.shortest}
-	if labeller, ok := env.cloud.(Labeller); ok {
-		options.Domain = labeller.LabelDomain()
-	}
-	c, err := nodeipam.New(options)
+	c, err := nodeipam.New(nodeipam.Options{
+		Reserved: reserved, Scattered: true, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
+		Masks: chosen, Shortest: masks.shortest, Domain: env.cloud.LabelDomain,
+	})
 	if err != nil {
 		return loop{}, err
 	}

@@ -10,13 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/config"
-	fakecloud "k8s.io/cloud-provider/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
-
-// labelled is a cloud with a domain.
-type labelled struct{ *fakecloud.Cloud }
-
-func (labelled) LabelDomain() string { return "k8s.example.com" }
 
 func TestFlagsOfNetworks(t *testing.T) {
 	tests := map[string]struct {
@@ -59,7 +55,7 @@ func TestFlagsOfNetworks(t *testing.T) {
 			if err := s.KubeCloudShared.ApplyTo(&settings.KubeCloudShared); err != nil {
 				t.Fatal(err)
 			}
-			err = table()[nodeIPAMController].check(&fakecloud.Cloud{}, settings)
+			err = table()[nodeIPAMController].check(&cloud.Cloud{}, settings)
 			_, skipped := errors.AsType[skipError](err)
 			switch {
 			case skipped != tt.skipped, !skipped && (err == nil) != (tt.want == ""):
@@ -88,7 +84,7 @@ func givesNetwork(t *testing.T, chosen masks, bits, want string) {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Labels: map[string]string{"k8s.example.com/node-cidr-mask-size-ipv4": bits}}})
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, chosen}
 	settings.KubeCloudShared.ClusterCIDR = "10.244.0.0/16"
-	works(t, environment{cloud: labelled{&fakecloud.Cloud{}}, client: client, settings: settings}, newIPAMController, func(ctx context.Context) error {
+	works(t, environment{cloud: &cloud.Cloud{LabelDomain: "k8s.example.com"}, client: client, settings: settings}, newIPAMController, func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, "a", metav1.GetOptions{})
 		if err == nil && node.Spec.PodCIDR != want {
 			return notYetError("the Node has " + node.Spec.PodCIDR)

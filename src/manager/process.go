@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	cloudprovider "k8s.io/cloud-provider"
 	ccmconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/component-base/configz"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
 )
@@ -35,7 +35,7 @@ const watchdogTolerance = 20 * time.Second
 type process struct {
 	config      *ccmconfig.CompletedConfig
 	settings    configuration
-	cloud       cloudprovider.Interface
+	cloud       *cloud.Cloud
 	build       build.Info
 	caches      *caches
 	controllers map[string]controller
@@ -46,9 +46,9 @@ type process struct {
 }
 
 // newProcess connects the cloud with the caches. It fails if a controller that is asked for could not start later.
-func newProcess(c *ccmconfig.CompletedConfig, masks masks, cloud cloudprovider.Interface, info build.Info) (*process, error) {
+func newProcess(c *ccmconfig.CompletedConfig, masks masks, offered *cloud.Cloud, info build.Info) (*process, error) {
 	settings := configuration{&c.ComponentConfig, masks}
-	chosen, skipped, err := choose(table(), cloud, settings)
+	chosen, skipped, err := choose(table(), offered, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func newProcess(c *ccmconfig.CompletedConfig, masks masks, cloud cloudprovider.I
 	p := &process{
 		config:      c,
 		settings:    settings,
-		cloud:       cloud,
+		cloud:       offered,
 		build:       info,
 		caches:      caches,
 		controllers: chosen,
@@ -77,10 +77,10 @@ func newProcess(c *ccmconfig.CompletedConfig, masks masks, cloud cloudprovider.I
 
 func (p *process) cloudCheck() healthz.HealthChecker {
 	return healthz.NamedCheck("cloud", func(*http.Request) error {
-		if readier, ok := p.cloud.(Readier); ok {
-			return readier.Ready()
+		if p.cloud.Ready == nil {
+			return nil
 		}
-		return nil
+		return p.cloud.Ready()
 	})
 }
 
@@ -93,8 +93,8 @@ func (p *process) warm() error {
 			}
 		}
 	}
-	if user, ok := p.cloud.(cloudprovider.InformerUser); ok {
-		user.SetInformers(p.caches)
+	if p.cloud.SetInformers != nil {
+		p.cloud.SetInformers(p.caches)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // patience bounds every wait of the tests. It is long, because it is only spent
@@ -112,8 +115,6 @@ func (c *testCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return c, !c.DisableLoadBalancers
 }
 
-func (c *testCloud) DrainTimeout() time.Duration { return c.takes }
-
 func (c *testCloud) Drain(ctx context.Context) error {
 	select {
 	case <-c.stop:
@@ -137,13 +138,20 @@ func (c *testCloud) setReady(err error) {
 	c.notReady = err
 }
 
+// offer returns what the cloud offers through the adapter, and what it notes beside that.
+func (c *testCloud) offer(cluster string) *cloud.Cloud {
+	offered := adapter.New(c, cluster)
+	offered.Collectors, offered.Ready, offered.Drain, offered.DrainTimeout = c.Collectors(), c.Ready, c.Drain, c.takes
+	return offered
+}
+
 // provider serves the cloud under the name "test".
-func provider(cloud cloudprovider.Interface) Provider {
-	return Provider{Name: "test", New: func(_ context.Context, path string) (cloudprovider.Interface, error) {
-		if _, err := os.Stat(path); err != nil {
+func provider(test *testCloud) Provider {
+	return Provider{Name: "test", New: func(_ context.Context, options cloud.Options) (*cloud.Cloud, error) {
+		if _, err := os.Stat(options.ConfigFile); err != nil {
 			return nil, err
 		}
-		return cloud, nil
+		return test.offer(options.ClusterName), nil
 	}}
 }
 
@@ -163,9 +171,9 @@ func fastElection() []string {
 }
 
 // start runs the command against an API server, and ends it with the test.
-func start(t *testing.T, api *apiServer, cloud cloudprovider.Interface, flags ...string) *rig {
+func start(t *testing.T, api *apiServer, test *testCloud, flags ...string) *rig {
 	t.Helper()
-	s, err := newSettings(testBuild, []Provider{provider(cloud)})
+	s, err := newSettings(testBuild, []Provider{provider(test)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,29 +6,25 @@ import (
 	"net/netip"
 	"strings"
 
-	cloudprovider "k8s.io/cloud-provider"
-
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 )
 
-func needsRoutes(cloud cloudprovider.Interface, settings configuration) error {
+func needsRoutes(offered *cloud.Cloud, settings configuration) error {
 	if !settings.KubeCloudShared.ConfigureCloudRoutes {
 		return skipError("--configure-cloud-routes=false")
 	}
-	if _, ok := cloud.Routes(); !ok {
+	if offered.Routes == nil {
 		return skipError("the cloud has no routes")
 	}
-	_, err := routeCIDRs(cloud, settings)
+	_, err := routeCIDRs(offered, settings)
 	return err
 }
 
 // clusterCIDR is what --cluster-cidr says, or else the cloud's configuration. The error is that they say different things.
-func clusterCIDR(cloud cloudprovider.Interface, settings configuration) (string, error) {
-	flag, configured := strings.TrimSpace(settings.KubeCloudShared.ClusterCIDR), ""
-	if networker, ok := cloud.(Networker); ok {
-		configured = strings.TrimSpace(networker.ClusterCIDR())
-	}
+func clusterCIDR(offered *cloud.Cloud, settings configuration) (string, error) {
+	flag, configured := strings.TrimSpace(settings.KubeCloudShared.ClusterCIDR), strings.TrimSpace(offered.ClusterCIDR)
 	if flag != "" && configured != "" && flag != configured {
 		return "", fmt.Errorf("--cluster-cidr=%s, and the cloud's configuration says %s: leave one of them out", flag, configured)
 	}
@@ -36,8 +32,8 @@ func clusterCIDR(cloud cloudprovider.Interface, settings configuration) (string,
 }
 
 // routeCIDRs are the networks that routes lead to.
-func routeCIDRs(cloud cloudprovider.Interface, settings configuration) ([]netip.Prefix, error) {
-	list, err := clusterCIDR(cloud, settings)
+func routeCIDRs(offered *cloud.Cloud, settings configuration) ([]netip.Prefix, error) {
+	list, err := clusterCIDR(offered, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -73,23 +69,19 @@ func shortestRouted(env environment) (nodeipam.Masks, error) {
 }
 
 func newRouteController(env environment) (loop, error) {
-	routes, _ := env.cloud.Routes()
 	cidrs, err := routeCIDRs(env.cloud, env.settings)
 	if err != nil {
 		return loop{}, err
 	}
-	shared := env.settings.KubeCloudShared
-	options := route.Options{
-		Provider: route.ProviderOf(routes, shared.ClusterName), Client: env.client, Nodes: env.informers.Core().V1().Nodes(),
-		CIDRs: cidrs, Period: shared.RouteReconciliationPeriod.Duration,
-	}
-	if options.Shortest, err = shortestRouted(env); err != nil {
+	shortest, err := shortestRouted(env)
+	if err != nil {
 		return loop{}, err
 	}
-	if labeller, ok := env.cloud.(Labeller); ok {
-		options.Domain = labeller.LabelDomain()
-	}
-	c, err := route.New(options)
+	c, err := route.New(route.Options{
+		Provider: env.cloud.Routes, Client: env.client, Nodes: env.informers.Core().V1().Nodes(), CIDRs: cidrs,
+		Period: env.settings.KubeCloudShared.RouteReconciliationPeriod.Duration, Domain: env.cloud.LabelDomain,
+		Shortest: shortest,
+	})
 	if err != nil {
 		return loop{}, err
 	}

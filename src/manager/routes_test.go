@@ -11,15 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/config"
 	fakecloud "k8s.io/cloud-provider/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 )
-
-// configured is a cloud whose configuration says which networks pods have.
-type configured struct {
-	*fakecloud.Cloud
-	cidr string
-}
-
-func (c configured) ClusterCIDR() string { return c.cidr }
 
 // TestClusterCIDROfTheCloud counts when there is no flag; that both say different things is an error at the start.
 func TestClusterCIDROfTheCloud(t *testing.T) {
@@ -37,7 +31,9 @@ func TestClusterCIDROfTheCloud(t *testing.T) {
 		settings.KubeCloudShared.ConfigureCloudRoutes, settings.KubeCloudShared.AllocateNodeCIDRs = true, true
 		settings.KubeCloudShared.ClusterCIDR = tt.flag
 		for _, row := range []string{"node-route-controller", nodeIPAMController} {
-			err := table()[row].check(configured{&fakecloud.Cloud{}, tt.cloud}, settings)
+			offered := adapter.New(&fakecloud.Cloud{}, "")
+			offered.ClusterCIDR = tt.cloud
+			err := table()[row].check(offered, settings)
 			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("%s: %s: error %v, want %q", name, row, err, tt.want)
 			}
@@ -47,12 +43,12 @@ func TestClusterCIDROfTheCloud(t *testing.T) {
 
 // TestRoutesAreMade by the controller that the flags ask for, with any cloud that has routes, within --cluster-cidr.
 func TestRoutesAreMade(t *testing.T) {
-	cloud := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
+	provided := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
 	client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.1.0/24"))
 	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 	settings.KubeCloudShared.ClusterName, settings.KubeCloudShared.ClusterCIDR = "blue", "10.244.0.0/16"
-	works(t, environment{cloud: cloud, client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
-		routes, err := cloud.ListRoutes(ctx, "blue")
+	works(t, environment{cloud: adapter.New(provided, "blue"), client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
+		routes, err := provided.ListRoutes(ctx, "blue")
 		if err == nil && len(routes) == 0 {
 			return notYetError("no route in the cloud")
 		}
@@ -72,13 +68,13 @@ func TestRoutesToLargeNetworks(t *testing.T) {
 		"another allocator": {true, []string{"*", "-" + nodeIPAMController}, "10.244.0.0/17"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cloud := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
+			provided := &fakecloud.Cloud{RouteMap: map[string]*fakecloud.Route{}}
 			client := fake.NewClientset(routed("a", "10.0.0.1", "10.244.0.0/17"), routed("b", "10.0.0.2", "10.244.1.0/24"))
 			settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
 			settings.Generic.Controllers = tt.controllers
 			settings.KubeCloudShared.ClusterName, settings.KubeCloudShared.ClusterCIDR, settings.KubeCloudShared.AllocateNodeCIDRs = "blue", "10.244.0.0/16", tt.allocates
-			works(t, environment{cloud: cloud, client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
-				routes, err := cloud.ListRoutes(ctx, "blue")
+			works(t, environment{cloud: adapter.New(provided, "blue"), client: client, settings: settings}, newRouteController, func(ctx context.Context) error {
+				routes, err := provided.ListRoutes(ctx, "blue")
 				switch {
 				case err == nil && len(routes) == 0:
 					return notYetError("no route in the cloud")

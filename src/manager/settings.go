@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	cloudprovider "k8s.io/cloud-provider"
 	ccmconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/cloud-provider/options"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // serviceSyncs is the default of --concurrent-service-syncs; the library's is 1,
@@ -38,6 +38,8 @@ type settings struct {
 	providers []Provider
 	logging   *logs.Options
 	masks     masks
+	// cloudFlags are the flags of each cloud that has any, by its name.
+	cloudFlags map[string]*pflag.FlagSet
 }
 
 // newSettings returns the defaults. It fails only if the libraries disagree
@@ -57,13 +59,40 @@ func newSettings(info build.Info, providers []Provider) (*settings, error) {
 	if len(providers) == 1 {
 		defaults.KubeCloudShared.CloudProvider.Name = providers[0].Name
 	}
+	clouds, err := cloudFlags(providers)
+	if err != nil {
+		return nil, err
+	}
 	return &settings{
 		CloudControllerManagerOptions: defaults,
+		cloudFlags:                    clouds,
 		build:                         info,
 		providers:                     providers,
 		logging:                       logs.NewOptions(),
 		masks:                         defaultMasks(),
 	}, nil
+}
+
+// cloudFlags returns the flags of each cloud that has any, by its name. The error is that a flag could be mistaken for
+// a flag of the libraries or of another cloud.
+func cloudFlags(providers []Provider) (map[string]*pflag.FlagSet, error) {
+	sets := map[string]*pflag.FlagSet{}
+	var problems []error
+	for _, provider := range providers {
+		if provider.Flags == nil {
+			continue
+		}
+		set := pflag.NewFlagSet(provider.Name, pflag.ContinueOnError)
+		provider.Flags(set)
+		set.VisitAll(func(flag *pflag.Flag) {
+			if prefix := provider.Name + "-"; !strings.HasPrefix(flag.Name, prefix) {
+				problems = append(problems, fmt.Errorf("registering flag --%s of cloud %s: its name must begin with %q",
+					flag.Name, provider.Name, prefix))
+			}
+		})
+		sets[provider.Name] = set
+	}
+	return sets, errors.Join(problems...)
 }
 
 // registerFeatures adds the gates of the libraries that leave this to the
@@ -146,12 +175,12 @@ func discard(config *ccmconfig.Config) error {
 }
 
 // assemble makes the process that runs the cloud.
-func (s *settings) assemble(cloud cloudprovider.Interface) (*process, error) {
+func (s *settings) assemble(offered *cloud.Cloud) (*process, error) {
 	config, err := s.config()
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(config.Complete(), s.masks, cloud, s.build)
+	p, err := newProcess(config.Complete(), s.masks, offered, s.build)
 	if err != nil {
 		return nil, errors.Join(err, discard(config))
 	}

@@ -37,7 +37,7 @@ func drainWithin(write time.Duration) time.Duration {
 }
 
 // Grace is how long the process takes to stop at most, for a cloud whose
-// [Drainer] takes up to so long. A pod's terminationGracePeriodSeconds must not
+// Drain takes up to so long. A pod's terminationGracePeriodSeconds must not
 // be less.
 func Grace(write time.Duration) time.Duration {
 	return drainWithin(write) + lease.ReleaseTimeout + exitMargin
@@ -45,10 +45,7 @@ func Grace(write time.Duration) time.Duration {
 
 // drainTimeout is drainWithin for the cloud of the process.
 func (p *process) drainTimeout() time.Duration {
-	if drainer, ok := p.cloud.(Drainer); ok {
-		return drainWithin(drainer.DrainTimeout())
-	}
-	return minDrainTimeout
+	return drainWithin(p.cloud.DrainTimeout)
 }
 
 // work is what only the leader does: the cloud's background work and the
@@ -80,7 +77,9 @@ func (p *process) start(ctx context.Context, crew *crew) error {
 		lastConfig:              p.config.Kubeconfig,
 		lastClient:              p.config.Client,
 	}
-	p.cloud.Initialize(builder, ctx.Done())
+	if p.cloud.Start != nil {
+		p.cloud.Start(ctx, builder)
+	}
 	p.caches.StartWithContext(ctx) // whatever the cloud watches only as a leader
 	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
 		client, err := builder.Client(p.controllers[name].account)
@@ -182,16 +181,16 @@ func (p *process) finish(ctx context.Context, crew *crew) error {
 	ctx, cancel := context.WithTimeout(ctx, p.drainTimeout())
 	defer cancel()
 	var err error
-	if drainer, ok := p.cloud.(Drainer); ok {
-		err = drain(ctx, drainer, p.drainTimeout())
+	if p.cloud.Drain != nil {
+		err = drain(ctx, p.cloud.Drain, p.drainTimeout())
 	}
 	return errors.Join(err, crew.join(ctx))
 }
 
 // drain does not trust the cloud to heed its context, which ends within a while.
-func drain(ctx context.Context, drainer Drainer, within time.Duration) error {
+func drain(ctx context.Context, drainCloud func(context.Context) error, within time.Duration) error {
 	done := make(chan error, 1)
-	go func() { done <- drainer.Drain(ctx) }()
+	go func() { done <- drainCloud(ctx) }()
 	select {
 	case err := <-done:
 		if err != nil {

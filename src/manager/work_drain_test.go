@@ -49,7 +49,7 @@ func TestSlowWriteAtTheEnd(t *testing.T) {
 						return context.Cause(ctx)
 					}
 				}
-				p := &process{cloud: cloud}
+				p := &process{cloud: cloud.offer("")}
 				client := fake.NewClientset()
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()

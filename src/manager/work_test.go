@@ -15,15 +15,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 )
 
-type drainer func(context.Context) error
-
-func (d drainer) Drain(ctx context.Context) error { return d(ctx) }
-
-func (d drainer) DrainTimeout() time.Duration { return 0 }
-
 func TestDrainIsBounded(t *testing.T) {
 	tests := map[string]struct {
-		drain drainer
+		drain func(context.Context) error
 		took  time.Duration
 		want  string // "" if the drain succeeds
 	}{

@@ -108,7 +108,7 @@ func TestWritesOfAService(t *testing.T) {
 		expect("unchanged")
 
 		nodes = append(nodes, l.nodes("c", "d", "e")...)
-		if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+		if err := l.library.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
 			t.Fatal(err)
 		}
 		expect("three nodes join: one write per target group", attach, attach)
@@ -245,13 +245,13 @@ func TestTargetsAreNotEmptiedByIgnorance(t *testing.T) {
 	nodes, web := l.nodes("a", "b"), service("web", 80)
 	l.settle(web, nodes)
 	unknown := []*corev1.Node{{}, {}}
-	if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, unknown); err != nil {
+	if err := l.library.UpdateLoadBalancer(t.Context(), "", web, unknown); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.machines(l.group().Name); len(got) != 2 {
 		t.Errorf("machines after a sync in which no node has an identity: %v, want both to stay", got)
 	}
-	if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, nil); err != nil {
+	if err := l.library.UpdateLoadBalancer(t.Context(), "", web, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.machines(l.group().Name); len(got) != 0 {
@@ -263,7 +263,7 @@ func TestTargetsAreNotEmptiedByIgnorance(t *testing.T) {
 // finalizer yet, or that it may not even write to.
 func TestNodeEventsCreateNothing(t *testing.T) {
 	l := newLab(t, emulator.Config{})
-	if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", service("web", 80), l.nodes("a")); err != nil {
+	if err := l.library.UpdateLoadBalancer(t.Context(), "", service("web", 80), l.nodes("a")); err != nil {
 		t.Fatal(err)
 	}
 	if left := l.leftovers(); len(left) > 0 {
@@ -280,7 +280,7 @@ func TestServerThatIsGoneBlocksNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		nodes = append(nodes, l.nodes("c")...)
-		update := func() error { return l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, nodes) }
+		update := func() error { return l.library.UpdateLoadBalancer(t.Context(), "", web, nodes) }
 		// The list of machines may be minutes old; the cloud's refusal makes the next attempt look again.
 		if err := update(); err != nil {
 			err = update()
@@ -294,7 +294,7 @@ func TestServerThatIsGoneBlocksNobody(t *testing.T) {
 
 		// None of the nodes has a server: that is rather a wrong VPC than a cluster without nodes.
 		gone := []*corev1.Node{named("x", "thalassacloud://vm-gone")}
-		if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, gone); err != nil {
+		if err := l.library.UpdateLoadBalancer(t.Context(), "", web, gone); err != nil {
 			t.Fatal(err)
 		}
 		if got := l.machines(l.group().Name); len(got) != 2 {

@@ -11,21 +11,17 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 )
@@ -33,41 +29,65 @@ import (
 // component is the source of the provider's own events, and the name of its Kubernetes client.
 const component = "cloud-provider-thalassa"
 
-// Cloud is Thalassa Cloud as k8s.io/cloud-provider sees it.
+// Cloud is Thalassa Cloud.
 type Cloud struct {
 	config    Config
 	client    *client.Client
 	inventory *inventory.Inventory
-	nodes     *node.Library
+	machines  *instances
 	balancers *balancers
 	routes    *routes
-	library   *servicecontroller.Library
 	readiness readiness
 	reloader  *reloader // nil when the configuration refers to no files
 }
 
-var _ cloudprovider.Interface = (*Cloud)(nil)
-
 // New returns how the cloud is made from a cloud-config file. version follows the program's name in the user agent; getenv is os.Getenv, or stands
 // for it. Making it calls nobody, so it fails only for what is wrong with the file, or with one it refers to. Those that may
 // change are looked at again until the context ends.
-func New(version string, getenv func(string) string) func(ctx context.Context, path string) (cloudprovider.Interface, error) {
-	return func(ctx context.Context, path string) (cloudprovider.Interface, error) {
-		c, secrets, err := readConfigAndSecrets(path, getenv)
+func New(version string, getenv func(string) string) func(context.Context, cloud.Options) (*cloud.Cloud, error) {
+	return func(ctx context.Context, options cloud.Options) (*cloud.Cloud, error) {
+		c, err := read(ctx, version, getenv, options.ConfigFile)
 		if err != nil {
 			return nil, err
 		}
-		c.warn()
-		cloud, err := build(c, secrets, version, nil)
-		if err != nil {
-			return nil, err
-		}
-		if c.secretsMayChange() {
-			cloud.reloader = cloud.newReloader(secrets, c.ReadSecrets, ownPod(getenv))
-			go cloud.reloader.run(ctx)
-		}
-		return cloud, nil
+		return c.Offer(), nil
 	}
+}
+
+// read makes the cloud from a cloud-config file, and reads the files it refers to again until ctx ends.
+func read(ctx context.Context, version string, getenv func(string) string, path string) (*Cloud, error) {
+	config, secrets, err := readConfigAndSecrets(path, getenv)
+	if err != nil {
+		return nil, err
+	}
+	config.warn()
+	c, err := build(config, secrets, version, nil)
+	if err != nil {
+		return nil, err
+	}
+	if config.secretsMayChange() {
+		c.reloader = c.newReloader(secrets, config.ReadSecrets, ownPod(getenv))
+		go c.reloader.run(ctx)
+	}
+	return c, nil
+}
+
+// Offer returns what the controllers and their process use of the cloud.
+func (c *Cloud) Offer() *cloud.Cloud {
+	offered := &cloud.Cloud{
+		Name: ProviderName, LabelDomain: strings.TrimSuffix(labelReserved, "/"), ClusterCIDR: c.config.ClusterCIDR,
+		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain, DrainTimeout: c.client.DrainTimeout(),
+	}
+	if c.config.LoadBalancer.Enabled {
+		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.behaviour()
+	}
+	if c.config.InstancesV2.Enabled {
+		offered.Machines, offered.MachineBehaviour = c.machines, c.config.InstancesV2.behaviour()
+	}
+	if c.config.Routes.Enabled {
+		offered.Routes = c.routes
+	}
+	return offered
 }
 
 // warn logs what is allowed and dangerous.
@@ -97,34 +117,29 @@ func build(c Config, secrets client.Secrets, version string, network http.RoundT
 		return nil, err
 	}
 	known := inventory.New(api, scopeOf(c))
-	balancers := newBalancers(c, known)
 	return &Cloud{
-		config: c, client: api, inventory: known,
-		nodes:     node.NewLibrary(&instances{config: c, inventory: known}, c.InstancesV2.behaviour()),
-		routes:    &routes{config: c, inventory: known},
-		balancers: balancers, library: servicecontroller.NewLibrary(balancers, c.LoadBalancer.behaviour(), &record.FakeRecorder{}),
+		config: c, client: api, inventory: known, machines: &instances{config: c, inventory: known},
+		balancers: newBalancers(c, known), routes: &routes{config: c, inventory: known},
 	}, nil
 }
 
-// Initialize begins to record the provider's events; they go on until stop is closed.
-func (c *Cloud) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+// Start records the provider's events until ctx ends.
+func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
 	if c.reloader == nil {
 		return // nothing else has events that are not about Services
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartStructuredLogging(0)
 	c.reloader.recordTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}))
-	ctx, cancel := context.WithCancel(context.Background())
 	c.attend(ctx, clients, broadcaster)
 	go func() {
-		<-stop
-		cancel()
+		<-ctx.Done()
 		broadcaster.Shutdown()
 	}()
 }
 
 // attend makes events of what the provider has to say as soon as there is a client of Kubernetes: its API may be away right now.
-func (c *Cloud) attend(ctx context.Context, clients cloudprovider.ControllerClientBuilder, broadcaster record.EventBroadcaster) {
+func (c *Cloud) attend(ctx context.Context, clients cloud.Clients, broadcaster record.EventBroadcaster) {
 	attend := func(client kubernetes.Interface) {
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	}
@@ -149,11 +164,8 @@ func (c *Cloud) Ready() error { return c.readiness.check(c.client.Err, c.invento
 // Drain sends nothing more to the cloud and waits for the writes that were sent.
 func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
 
-// DrainTimeout is the longest time that Drain takes.
-func (c *Cloud) DrainTimeout() time.Duration { return c.client.DrainTimeout() }
-
-// Collectors are the provider's metrics.
-func (c *Cloud) Collectors() []prometheus.Collector {
+// collectors are the provider's metrics.
+func (c *Cloud) collectors() []prometheus.Collector {
 	all := append(c.client.Collectors(), c.inventory.Collector())
 	if c.reloader == nil {
 		return all
@@ -169,39 +181,3 @@ func (c *Cloud) newReloader(inUse client.Secrets, read func() (client.Secrets, e
 	r.about = about
 	return r
 }
-
-// LoadBalancer returns the load balancers, unless they are switched off.
-func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	return c.library, c.config.LoadBalancer.Enabled
-}
-
-// InstancesV2 returns the machines, unless they are switched off.
-func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return c.nodes, c.config.InstancesV2.Enabled
-}
-
-// Instances is superseded by InstancesV2.
-func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
-
-// Zones is superseded by InstancesV2.
-func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
-
-// Clusters is not offered.
-func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
-
-// Routes returns the routes to the pods of nodes, if they are switched on.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
-	return route.NewLibrary(c.routes), c.config.Routes.Enabled
-}
-
-// ClusterCIDR is the networks of all pods, as the configuration says them; it may be empty.
-func (c *Cloud) ClusterCIDR() string { return c.config.ClusterCIDR }
-
-// LabelDomain begins the names of labels and annotations by which nodes are steered.
-func (c *Cloud) LabelDomain() string { return strings.TrimSuffix(labelReserved, "/") }
-
-// ProviderName is the scheme of providerIDs.
-func (c *Cloud) ProviderName() string { return ProviderName }
-
-// HasClusterID is always true: the configuration demands a cluster identity.
-func (c *Cloud) HasClusterID() bool { return true }

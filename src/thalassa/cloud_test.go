@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -25,16 +26,14 @@ func TestNewReadsTheFileAndCallsNobody(t *testing.T) {
 	if err := os.WriteFile(path, []byte(required+"endpoint: http://127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cloud, err := New("v1", noEnvironment)(t.Context(), path)
+	made, err := New("v1", noEnvironment)(t.Context(), cloud.Options{ConfigFile: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, balancers := cloud.LoadBalancer()
-	_, instances := cloud.InstancesV2()
-	if cloud.ProviderName() != "thalassacloud" || !cloud.HasClusterID() || !balancers || !instances {
-		t.Errorf("name %q, cluster identity %v, load balancers %v, instances %v", cloud.ProviderName(), cloud.HasClusterID(), balancers, instances)
+	if made.Name != "thalassacloud" || made.Untagged || made.LoadBalancers == nil || made.Machines == nil {
+		t.Errorf("name %q, untagged %v, load balancers %v, machines %v", made.Name, made.Untagged, made.LoadBalancers, made.Machines)
 	}
-	if _, err := New("v1", noEnvironment)(t.Context(), path+".missing"); err == nil {
+	if _, err := New("v1", noEnvironment)(t.Context(), cloud.Options{ConfigFile: path + ".missing"}); err == nil {
 		t.Error("a file that does not exist is accepted")
 	}
 }
@@ -52,12 +51,11 @@ func TestNewFollowsTheFiles(t *testing.T) {
 	_, text := emulated(t)
 	directory := directoryWith(t, map[string]string{"personalAccessToken": "revoked"})
 	ctx, cancel := context.WithCancel(t.Context())
-	made, err := New("v1", noEnvironment)(ctx, fileWith(t, text+"cloudCredentials: {directory: "+directory+"}\n"))
+	cloud, err := read(ctx, "v1", noEnvironment, fileWith(t, text+"cloudCredentials: {directory: "+directory+"}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel() // this test looks at the files itself
-	cloud := made.(*Cloud)
 	if err := cloud.inventory.Probe(t.Context()); !errors.Is(err, client.ErrUnauthorised) {
 		t.Fatalf("a call with a token that is revoked: %v", err)
 	}
@@ -79,11 +77,11 @@ func TestNewExchangesTokens(t *testing.T) {
 	}
 	token := filepath.Join(directoryWith(t, map[string]string{"token": subject}), "token")
 	getenv := environment(map[string]string{envServiceAccount: emulator.DefaultServiceAccount, envSubjectTokenFile: token})
-	made, err := New("v1", getenv)(t.Context(), fileWith(t, text))
+	made, err := read(t.Context(), "v1", getenv, fileWith(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := made.(*Cloud).inventory.Probe(t.Context()); err != nil {
+	if err := made.inventory.Probe(t.Context()); err != nil {
 		t.Errorf("a call with an exchanged token: %v", err)
 	}
 }
@@ -108,11 +106,9 @@ func TestSwitchedOff(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	l.config.LoadBalancer.Enabled, l.config.InstancesV2.Enabled = false, false
 	l.restart()
-	_, balancers := l.cloud.LoadBalancer()
-	_, instances := l.cloud.InstancesV2()
-	_, routes := l.cloud.Routes()
-	if balancers || instances || routes {
-		t.Errorf("load balancers %v, instances %v, routes %v; want none", balancers, instances, routes)
+	offered := l.cloud.Offer()
+	if offered.LoadBalancers != nil || offered.Machines != nil || offered.Routes != nil {
+		t.Errorf("the cloud offers %+v; want no load balancers, machines or routes", offered)
 	}
 }
 
@@ -210,7 +206,7 @@ func TestDrainDuringASlowWrite(t *testing.T) {
 			ended <- err
 		}()
 		<-time.After(time.Minute)
-		ctx, cancel := context.WithTimeout(t.Context(), l.cloud.DrainTimeout())
+		ctx, cancel := context.WithTimeout(t.Context(), l.cloud.Offer().DrainTimeout)
 		defer cancel()
 		if err := l.cloud.Drain(ctx); err != nil {
 			t.Errorf("Drain = %v", err)

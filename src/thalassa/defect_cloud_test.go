@@ -21,16 +21,10 @@ import (
 // without: its events go nowhere.
 func TestDefect19_WithoutClientItPanics(t *testing.T) {
 	l := newLab(t, emulator.Config{})
-	stop := make(chan struct{})
-	defer close(stop)
-	l.cloud.Initialize(clients{err: errors.New("forbidden")}, stop)
-	balancers, enabled := l.cloud.LoadBalancer()
-	if !enabled {
-		t.Fatal("no load balancers")
-	}
+	l.cloud.Start(t.Context(), clients{err: errors.New("forbidden")})
 	web := service("web", 80)
 	annotated("max-connections", "many")(web)
-	if status, err := balancers.EnsureLoadBalancer(t.Context(), "", web, l.nodes("a")); err != nil || len(status.Ingress) != 1 {
+	if status, err := l.library.EnsureLoadBalancer(t.Context(), "", web, l.nodes("a")); err != nil || len(status.Ingress) != 1 {
 		t.Errorf("status %+v, error %v; want an address", status, err)
 	}
 }

@@ -28,7 +28,7 @@ func TestDefect17_StateOfMachines(t *testing.T) {
 			{named("never-initialised", ""), "no machine with the slug never-initialised"},
 			{named("a", "aws:///i-1"), "not of this cloud"},
 		} {
-			if exists, err := l.cloud.nodes.InstanceExists(t.Context(), other.node); exists || err == nil || !strings.Contains(err.Error(), other.want) {
+			if exists, err := l.answers().InstanceExists(t.Context(), other.node); exists || err == nil || !strings.Contains(err.Error(), other.want) {
 				t.Errorf("InstanceExists = %v, %v; want an error with %q", exists, err, other.want)
 			}
 		}
@@ -50,10 +50,10 @@ func TestDefect17_StateOfMachines(t *testing.T) {
 
 func (l *lab) checkMachine(what string, node *corev1.Node, exists, off bool) {
 	l.Helper()
-	if got, err := l.cloud.nodes.InstanceExists(l.Context(), node); got != exists || err != nil {
+	if got, err := l.answers().InstanceExists(l.Context(), node); got != exists || err != nil {
 		l.Errorf("%s: InstanceExists = %v, %v; want %v", what, got, err, exists)
 	}
-	if got, err := l.cloud.nodes.InstanceShutdown(l.Context(), node); got != off || err != nil {
+	if got, err := l.answers().InstanceShutdown(l.Context(), node); got != off || err != nil {
 		l.Errorf("%s: InstanceShutdown = %v, %v; want %v", what, got, err, off)
 	}
 }
@@ -72,7 +72,7 @@ func TestDefect18_MetadataListsAllMachinesForEachNode(t *testing.T) {
 		if i%2 == 1 {
 			node = named("another-name", providerID(identities[i]))
 		}
-		if _, err := l.cloud.nodes.InstanceMetadata(t.Context(), node); err != nil {
+		if _, err := l.answers().InstanceMetadata(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestDefect21_ZonesCannotBeSwitchedOff(t *testing.T) {
 		l.nodes("worker-1")
 		l.config.InstancesV2.ZoneAndRegionEnabled = enabled
 		l.restart()
-		got, err := l.cloud.nodes.InstanceMetadata(t.Context(), named("worker-1", ""))
+		got, err := l.answers().InstanceMetadata(t.Context(), named("worker-1", ""))
 		if err != nil || (got.Zone != "") != enabled || (got.Region != "") != enabled {
 			t.Errorf("zoneAndRegionEnabled %v: %+v, error %v", enabled, got, err)
 		}

@@ -128,7 +128,7 @@ func TestDefect06_WhatOutlivesItsLoadBalancerLeaks(t *testing.T) {
 		},
 		"the process died while deleting": func(l *lab, web *corev1.Service) {
 			l.settle(web, l.nodes("b"))
-			l.dying(1, func() { _ = l.cloud.library.EnsureLoadBalancerDeleted(l.Context(), "", web) })
+			l.dying(1, func() { _ = l.library.EnsureLoadBalancerDeleted(l.Context(), "", web) })
 		},
 		"the load balancer was deleted by hand": func(l *lab, web *corev1.Service) {
 			l.settle(web, l.nodes("b"))
@@ -147,7 +147,7 @@ func TestDefect06_WhatOutlivesItsLoadBalancerLeaks(t *testing.T) {
 				if left := l.leftovers(); len(left) != 1 || !strings.HasPrefix(left[0], "target group") {
 					t.Fatalf("in the cloud: %v, want the target group alone", left)
 				}
-				if _, exists, err := l.cloud.library.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
+				if _, exists, err := l.library.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
 					t.Errorf("GetLoadBalancer with a target group left = %v, %v; want that something exists", exists, err)
 				}
 				l.remove(web)
@@ -181,7 +181,7 @@ func TestDefect11_DeletedServiceIsWrittenByNodeEvents(t *testing.T) {
 		nodes, web := l.nodes("a"), service("web", 80)
 		l.settle(web, nodes)
 		more := append(slices.Clone(nodes), l.nodes("b")...)
-		update := func() error { return l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, more) }
+		update := func() error { return l.library.UpdateLoadBalancer(t.Context(), "", web, more) }
 
 		line.cut.Store(true)
 		if err := update(); err == nil {
@@ -209,7 +209,7 @@ func TestDefect11_NodeEventsRaceWithTheDeletion(t *testing.T) {
 			events.Go(func() {
 				<-time.After(time.Duration(i) * time.Second)
 				// The Service as the node event knows it is not deleted yet. A group may go meanwhile, which is an error to come back for.
-				_ = l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, more[:1+i%3])
+				_ = l.library.UpdateLoadBalancer(t.Context(), "", web, more[:1+i%3])
 			})
 		}
 		l.remove(web)
@@ -263,7 +263,7 @@ func TestDefect14_DeletionSkipsBusyTargetGroups(t *testing.T) {
 				l.settle(web, l.nodes("a"))
 				tap := l.tap()
 				tap.refuse = refusing("DELETE /v1/loadbalancer-target-groups/", http.StatusConflict, 3)
-				removed := func() error { return l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "", web) }
+				removed := func() error { return l.library.EnsureLoadBalancerDeleted(t.Context(), "", web) }
 				for attempt := 0; removed() != nil; attempt++ {
 					if attempt == 20 {
 						t.Fatal("the deletion does not end")

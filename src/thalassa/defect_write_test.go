@@ -100,7 +100,7 @@ func TestDefect07_EverySyncRewritesEverything(t *testing.T) {
 		l.emulator.ResetCounters()
 		for _, s := range services {
 			l.settle(s, nodes)
-			if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", s, nodes); err != nil {
+			if err := l.library.UpdateLoadBalancer(t.Context(), "", s, nodes); err != nil {
 				t.Fatal(err)
 			}
 		}

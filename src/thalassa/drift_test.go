@@ -398,7 +398,7 @@ func TestLostCreationKeepsTheFinalizer(t *testing.T) {
 		if _, err := l.ensure(web, nodes); err == nil {
 			t.Error("success without an answer")
 		}
-		if _, exists, err := l.cloud.library.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
+		if _, exists, err := l.library.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
 			t.Errorf("exists %v, %v: the finalizer goes now", exists, err)
 		}
 		l.remove(web)

@@ -182,7 +182,7 @@ func TestKeepAfterCrashes(t *testing.T) {
 				nodes, web := l.nodes("a"), wishes(annotated("on-delete", "keep", "create-security-group", "true"))
 				l.settle(web, nodes)
 				before := l.only()
-				l.dying(stop, func() { _ = l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web) })
+				l.dying(stop, func() { _ = l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web) })
 				<-time.After(2 * time.Minute)
 				l.restart()
 				l.remove(web)
@@ -212,7 +212,7 @@ func TestForbiddenLookKeepsTheFinalizer(t *testing.T) {
 				return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/security-groups")
 			})
 			for range 3 {
-				if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
+				if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
 					t.Error("nothing is left, it says")
 				}
 			}
@@ -268,7 +268,7 @@ func TestProtectionIsTakenBack(t *testing.T) {
 		l := newFeatureLab(t)
 		web := wishes(annotated("delete-protection", "true"))
 		l.settle(web, l.nodes("a"))
-		if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil || len(l.leftovers()) != 3 {
+		if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil || len(l.leftovers()) != 3 {
 			t.Fatalf("error %v, in the cloud %v", err, l.leftovers())
 		}
 		delete(web.Annotations, annotationPrefix+"delete-protection")

@@ -525,7 +525,7 @@ func TestUnreadableEnd(t *testing.T) {
 		l := newFeatureLab(t)
 		web := wishes(annotated("on-delete", "kepe"))
 		l.settle(web, l.nodes("a"))
-		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
+		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
 		if err == nil || !strings.Contains(err.Error(), "on-delete is not valid") || len(l.leftovers()) != 3 {
 			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
 		}
@@ -543,7 +543,7 @@ func TestDeleteProtection(t *testing.T) {
 		l := newFeatureLab(t)
 		web := wishes(annotated("delete-protection", "true"))
 		l.settle(web, l.nodes("a"))
-		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
+		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
 		if err == nil || !strings.Contains(err.Error(), "is protected from deletion by an annotation of the Service") || len(l.leftovers()) != 3 {
 			t.Errorf("error %v, in the cloud %v; want everything there", err, l.leftovers())
 		}
@@ -556,7 +556,7 @@ func TestDeleteProtection(t *testing.T) {
 		l.settle(byHand, l.fleet)
 		l.putBalancer(set("deleteProtection", true))
 		l.restart()
-		err = l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", byHand)
+		err = l.library.EnsureLoadBalancerDeleted(t.Context(), "test", byHand)
 		if err == nil || !strings.Contains(err.Error(), "protected from deletion in the cloud") {
 			t.Errorf("error %v, want one that says where the protection is", err)
 		}

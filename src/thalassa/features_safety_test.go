@@ -402,7 +402,7 @@ func TestProtectedOrphanStays(t *testing.T) {
 	gone := &corev1.Service{ObjectMeta: *web.ObjectMeta.DeepCopy()}
 	gone.Annotations = nil
 	l.restart()
-	if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", gone); err == nil || len(l.leftovers()) != 3 {
+	if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", gone); err == nil || len(l.leftovers()) != 3 {
 		t.Errorf("error %v, in the cloud %v", err, l.leftovers())
 	}
 }

@@ -35,6 +35,7 @@ type lab struct {
 	// credentials are the default client's.
 	credentials client.Credentials
 	cloud       *Cloud
+	library     *servicecontroller.Library
 	events      *record.FakeRecorder
 	// fleet are all nodes of the cluster.
 	fleet []*corev1.Node
@@ -88,7 +89,7 @@ func (l *lab) restart() {
 		l.Fatal(err)
 	}
 	l.cloud, l.events = cloud, record.NewFakeRecorder(100)
-	cloud.library = servicecontroller.NewLibrary(cloud.balancers, l.config.LoadBalancer.behaviour(), l.events)
+	l.library = servicecontroller.NewLibrary(cloud.balancers, l.config.LoadBalancer.behaviour(), l.events)
 }
 
 // nodes adds machines to the cloud and returns the nodes that run on them, initialised.
@@ -122,7 +123,7 @@ func service(name string, ports ...int32) *corev1.Service {
 
 // ensure is one sync, as the service controller makes it.
 func (l *lab) ensure(s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	return l.cloud.library.EnsureLoadBalancer(l.Context(), "test", s, nodes)
+	return l.library.EnsureLoadBalancer(l.Context(), "test", s, nodes)
 }
 
 // settle syncs until the load balancer is ready, waiting as the service controller would; for virtual time.
@@ -139,8 +140,8 @@ func (l *lab) settle(s *corev1.Service, nodes []*corev1.Node) *corev1.LoadBalanc
 // remove deletes until nothing is left; for virtual time.
 func (l *lab) remove(s *corev1.Service) {
 	l.Helper()
-	l.retry(func() error { return l.cloud.library.EnsureLoadBalancerDeleted(l.Context(), "test", s) })
-	if _, exists, err := l.cloud.library.GetLoadBalancer(l.Context(), "test", s); exists || err != nil {
+	l.retry(func() error { return l.library.EnsureLoadBalancerDeleted(l.Context(), "test", s) })
+	if _, exists, err := l.library.GetLoadBalancer(l.Context(), "test", s); exists || err != nil {
 		l.Fatalf("after the deletion GetLoadBalancer says exists %v, error %v", exists, err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
@@ -44,7 +43,7 @@ func TestInstanceMetadata(t *testing.T) {
 		"by providerID": named("worker-1", "thalassacloud://"+id),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := l.cloud.nodes.InstanceMetadata(t.Context(), node)
+			got, err := l.answers().InstanceMetadata(t.Context(), node)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("error %v, metadata (-want +got):\n%s", err, diff)
 			}
@@ -68,7 +67,7 @@ func TestInstanceMetadataFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := l.cloud.nodes.InstanceMetadata(t.Context(), tt.node)
+			_, err := l.answers().InstanceMetadata(t.Context(), tt.node)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, cloudprovider.InstanceNotFound) != tt.notFound {
 				t.Errorf("error = %v; want %q, not found %v", err, tt.want, tt.notFound)
 			}
@@ -83,7 +82,7 @@ func TestMachineWithoutInterfaces(t *testing.T) {
 	if err := l.emulator.SetMachineAddresses("bare"); err != nil {
 		t.Fatal(err)
 	}
-	metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), node)
+	metadata, err := l.answers().InstanceMetadata(t.Context(), node)
 	if err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Fatalf("metadata %+v, error %v; want an error", metadata, err)
 	}
@@ -103,16 +102,16 @@ func TestTwoMachinesOfOneName(t *testing.T) {
 			object["slug"] = "twin"
 		}
 	}
-	metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), named("twin", ""))
+	metadata, err := l.answers().InstanceMetadata(t.Context(), named("twin", ""))
 	want := "node twin: 2 machines of VPC " + emulator.DefaultVPC + " have the slug twin. Set spec.providerID of this Node to the machine that it runs on, thalassacloud://<machine identity>, or rename the others."
 	if err == nil || err.Error() != want || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Errorf("metadata %+v, error %v;\nwant %s", metadata, err, want)
 	}
-	if exists, err := l.cloud.nodes.InstanceExists(t.Context(), named("twin", "")); exists || err == nil {
+	if exists, err := l.answers().InstanceExists(t.Context(), named("twin", "")); exists || err == nil {
 		t.Errorf("InstanceExists = %v, %v; want an error", exists, err)
 	}
 	for _, node := range twins {
-		if got, err := l.cloud.nodes.InstanceMetadata(t.Context(), node); err != nil || got.ProviderID != node.Spec.ProviderID {
+		if got, err := l.answers().InstanceMetadata(t.Context(), node); err != nil || got.ProviderID != node.Spec.ProviderID {
 			t.Errorf("by providerID: %+v, error %v; want %s", got, err, node.Spec.ProviderID)
 		}
 	}
@@ -125,13 +124,13 @@ func TestAnErrorIsNotAnAnswer(t *testing.T) {
 		node := l.nodes("a")[0]
 		l.network = &failing{next: l.network, writes: -1}
 		l.restart()
-		if exists, err := l.cloud.nodes.InstanceExists(t.Context(), node); err == nil {
+		if exists, err := l.answers().InstanceExists(t.Context(), node); err == nil {
 			t.Errorf("InstanceExists without an answer = %v and no error", exists)
 		}
-		if off, err := l.cloud.nodes.InstanceShutdown(t.Context(), node); err == nil {
+		if off, err := l.answers().InstanceShutdown(t.Context(), node); err == nil {
 			t.Errorf("InstanceShutdown without an answer = %v and no error", off)
 		}
-		if metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
+		if metadata, err := l.answers().InstanceMetadata(t.Context(), node); err == nil || errors.Is(err, cloudprovider.InstanceNotFound) {
 			t.Errorf("InstanceMetadata without an answer = %v, %v", metadata, err)
 		}
 	})
@@ -141,7 +140,7 @@ func TestAnErrorIsNotAnAnswer(t *testing.T) {
 func TestProviderIDThatNamesNone(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	n := named("a", "thalassacloud:///vm-1")
-	servers, _, _ := node.ProviderOf(l.cloud)
+	servers := l.cloud.machines
 	if !servers.Owns(n.Spec.ProviderID) || servers.Owns("aws:///vm-1") || servers.Owns("") {
 		t.Error("ours is not what has our scheme")
 	}

@@ -186,7 +186,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 			if err != nil || len(status.Ingress) != 1 || status.Ingress[0].IP != address {
 				t.Errorf("status %+v, error %v; want the address %s", status, err, address)
 			}
-			if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+			if err := l.library.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
 				t.Error(err)
 			}
 			l.restart()

@@ -175,7 +175,7 @@ func TestTakeoverOfNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := named("worker-1", "thalassacloud://"+id)
-	metadata, err := l.cloud.nodes.InstanceMetadata(t.Context(), node)
+	metadata, err := l.answers().InstanceMetadata(t.Context(), node)
 	if err != nil || metadata.ProviderID != node.Spec.ProviderID {
 		t.Errorf("metadata %+v, error %v; want the same providerID", metadata, err)
 	}

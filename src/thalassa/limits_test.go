@@ -59,7 +59,7 @@ func TestAgesAreKept(t *testing.T) {
 			l.restart()
 			nodes, web := l.nodes("a"), service("web", 80)
 			exists := func(node *corev1.Node) {
-				if _, err := l.cloud.nodes.InstanceExists(t.Context(), node); err != nil {
+				if _, err := l.answers().InstanceExists(t.Context(), node); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -69,7 +69,7 @@ func TestAgesAreKept(t *testing.T) {
 			l.emulator.ResetCounters()
 			exists(nodes[0])
 			machines := l.emulator.Counters()["GET /v1/machines"] > 0
-			if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "test", web, nodes); err != nil {
+			if err := l.library.UpdateLoadBalancer(t.Context(), "test", web, nodes); err != nil {
 				t.Fatal(err)
 			}
 			balancers := l.emulator.Counters()["GET /v1/loadbalancers"] > 0

@@ -82,7 +82,7 @@ func (c county) begin() {
 		c.Fatal(err)
 	}
 	c.process.Begin(kubernetes, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		provider, behaviour, _ := node.ProviderOf(c.cloud)
+		provider, behaviour := c.cloud.machines, c.config.InstancesV2.behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: kubernetes,
 			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod / hurry, Workers: 1, Lookers: 1, Recorder: c.process.Recorder})
 		if err != nil {

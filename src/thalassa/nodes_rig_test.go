@@ -56,7 +56,7 @@ func (h *hamlet) begin() {
 		h.Fatal(err)
 	}
 	h.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		provider, behaviour, _ := node.ProviderOf(h.cloud)
+		provider, behaviour := h.cloud.machines, h.config.InstancesV2.behaviour()
 		keeper, err := node.New(node.Options{Provider: provider, Behaviour: behaviour, Client: client,
 			Nodes: factory.Core().V1().Nodes(), Period: keepPeriod, Workers: 1, Lookers: 1, Recorder: h.process.Recorder})
 		return keeper.Run, err

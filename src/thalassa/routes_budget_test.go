@@ -48,10 +48,9 @@ func (s steppe) begin() (stop func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	routes, _ := s.cloud.Routes()
 	nodes := informers.NewSharedInformerFactory(kubernetes, 0)
 	pods := []netip.Prefix{netip.MustParsePrefix("10.128.0.0/9")}
-	router, err := route.New(route.Options{Provider: route.ProviderOf(routes, "k8s-test"), Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods, Recorder: s.process.Recorder})
+	router, err := route.New(route.Options{Provider: s.cloud.routes, Client: kubernetes, Nodes: nodes.Core().V1().Nodes(), CIDRs: pods, Recorder: s.process.Recorder})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -61,13 +61,13 @@ func (l *land) begin() {
 	l.Helper()
 	l.process.End()
 	l.restart()
-	routes, ok := l.cloud.Routes()
-	if !ok {
+	offered := l.cloud.Offer()
+	if offered.Routes == nil {
 		l.Fatal("the cloud has no routes")
 	}
 	l.process.Begin(l.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		controller, err := route.New(route.Options{
-			Provider: route.ProviderOf(routes, "test"), Client: l.cluster, Nodes: factory.Core().V1().Nodes(), Recorder: l.process.Recorder, Domain: l.cloud.LabelDomain(),
+			Provider: offered.Routes, Client: l.cluster, Nodes: factory.Core().V1().Nodes(), Recorder: l.process.Recorder, Domain: offered.LabelDomain,
 			CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")},
 		})
 		return controller.Run, err

@@ -423,7 +423,7 @@ func TestNodesWithoutMachines(t *testing.T) {
 // TestRoutesAreOff unless asked for.
 func TestRoutesAreOff(t *testing.T) {
 	l := newLab(t, emulator.Config{})
-	if _, on := l.cloud.Routes(); on {
+	if l.cloud.Offer().Routes != nil {
 		l.Error("routes are on without being asked for")
 	}
 }

@@ -155,7 +155,7 @@ func TestDeletionSaysWhatItWaitsFor(t *testing.T) {
 		l := newLab(t, slowCloud)
 		web := service("web", 80)
 		l.settle(web, l.nodes("a"))
-		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "", web)
+		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "", web)
 		want := `the cloud is still deleting load balancer a0a1b2c3dweb (status "deleting"), target group a0a1b2c3dweb-p80`
 		if err == nil || err.Error() != want {
 			t.Errorf("error = %v, want %s", err, want)
@@ -191,7 +191,7 @@ func TestStaleServiceOfANodeEventChangesMachinesOnly(t *testing.T) {
 	stale := web.DeepCopy()
 	web.Spec.Ports = web.Spec.Ports[:1] // its owner closes port 22
 	l.settle(web, nodes)
-	if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", stale, append(nodes, l.nodes("b")...)); err != nil {
+	if err := l.library.UpdateLoadBalancer(t.Context(), "", stale, append(nodes, l.nodes("b")...)); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.balancer().LoadbalancerListeners; len(got) != 1 || got[0].Port != 80 {
@@ -213,7 +213,7 @@ func TestMachineThatIsBeingDeletedIsNoTarget(t *testing.T) {
 		nodes = append(nodes, l.nodes("c")...)
 		var err error
 		for range 2 { // the first refusal makes the list of machines be read again
-			err = l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, nodes)
+			err = l.library.UpdateLoadBalancer(t.Context(), "", web, nodes)
 		}
 		if got := l.machines(l.group().Name); err != nil || len(got) != 2 {
 			t.Errorf("error %v, machines %v; want b and c", err, got)
@@ -272,7 +272,7 @@ func TestManyMissingMachinesCostOneList(t *testing.T) {
 	}
 	l.emulator.ResetCounters()
 	for range 10 {
-		if err := l.cloud.library.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
+		if err := l.library.UpdateLoadBalancer(t.Context(), "", web, nodes); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -299,7 +299,7 @@ func TestDeletedByOthersMeanwhile(t *testing.T) {
 		})
 		l.restart()
 		for range 3 {
-			if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "", web); err == nil {
+			if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "", web); err == nil {
 				t.Fatal("the deletion ends well although the target group is still there")
 			}
 			<-time.After(10 * time.Second)

@@ -54,7 +54,7 @@ func unasked(err error) error {
 type process struct{ *servicecontroller.Library }
 
 // process is the lab's provider as it runs.
-func (l *lab) process() process { return process{l.cloud.library} }
+func (l *lab) process() process { return process{l.library} }
 
 // through is the lab's provider started anew, with its calls going through network.
 func (l *lab) through(network http.RoundTripper) process {

@@ -84,7 +84,7 @@ func TestLabelsAreSetBeforeTheLoadBalancerGoes(t *testing.T) {
 		l.relabel(partSecurityGroup, losses["the UID"])
 		l.restart()
 		l.refuse("PUT /v1/security-groups/{id}", 5, http.StatusServiceUnavailable)
-		err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
+		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web)
 		if all := l.list("/v1/loadbalancers"); err == nil || len(all) != 1 {
 			t.Errorf("error %v, load balancers %v; want an error, and the load balancer", err, all)
 		}
@@ -120,7 +120,7 @@ func TestDeletionWhenLabelsStay(t *testing.T) {
 		l.twin()
 		l.refuseUpdates(http.StatusBadRequest)
 		l.restart()
-		l.retry(func() error { return l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web) })
+		l.retry(func() error { return l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web) })
 		groups := l.list("/v1/loadbalancer-target-groups")
 		told := strings.Join(l.eventsAbout("LoadBalancerLeft"), "\n")
 		for _, group := range groups {
@@ -144,7 +144,7 @@ func TestWhatIsLeftIsSaidAsItIs(t *testing.T) {
 		l.restart()
 		l.refuse("PUT *", 1, http.StatusBadRequest)
 		annotated("on-delete", onDeleteKeep)(web)
-		if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
+		if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
 			t.Fatal("no error, want the refusal")
 		}
 		delete(web.Annotations, annotationPrefix+"on-delete")
@@ -247,7 +247,7 @@ func TestListThatLacksWhatHasNoLabels(t *testing.T) {
 				web, _ := l.labelled(true)
 				l.relabel(kind, losses["all"])
 				between := l.tap()
-				if err := l.cloud.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
+				if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
 					t.Fatal("no error while the load balancer is being deleted")
 				}
 				between.shown = func(shown string, object map[string]any) {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	nodecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
@@ -56,15 +57,12 @@ func programCollectors(ctx context.Context) (all []prometheus.Collector, err err
 			return nil, fmt.Errorf("describing metrics: %w", err)
 		}
 	}
-	cloud, err := thalassa.New("", func(string) string { return "" })(ctx, filepath.Join(folder, "cloud-config.yaml"))
+	options := cloud.Options{ConfigFile: filepath.Join(folder, "cloud-config.yaml")}
+	made, err := thalassa.New("", func(string) string { return "" })(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	measured, ok := cloud.(interface{ Collectors() []prometheus.Collector })
-	if !ok {
-		return nil, errors.New("describing metrics: the cloud has none any more")
-	}
-	return slices.Concat(measured.Collectors(), service.Described(), nodecontroller.Described(), nodelifecycle.Described(), route.Described(), nodeipam.Described(),
+	return slices.Concat(made.Collectors, service.Described(), nodecontroller.Described(), nodelifecycle.Described(), route.Described(), nodeipam.Described(),
 		[]prometheus.Collector{build.Current().Collector("cloud_controller_manager")}), nil
 }
 

@@ -20,9 +20,10 @@ import (
 	"testing"
 	"time"
 
-	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 )
 
@@ -49,25 +50,20 @@ func TestMain(m *testing.M) {
 }
 
 func fakeProvider(drained chan struct{}) manager.Provider {
-	return manager.Provider{Name: "fake", New: func(context.Context, string) (cloudprovider.Interface, error) {
-		return &cloud{Cloud: &fakecloud.Cloud{DisableRoutes: true}, drained: drained}, nil
+	return manager.Provider{Name: "fake", New: func(_ context.Context, options cloud.Options) (*cloud.Cloud, error) {
+		offered := adapter.New(&fakecloud.Cloud{DisableRoutes: true}, options.ClusterName)
+		offered.Drain = func(ctx context.Context) error { return drain(ctx, drained) }
+		return offered, nil
 	}}
 }
 
-// cloud drains when its channel closes, or at once without one.
-type cloud struct {
-	*fakecloud.Cloud
-	drained chan struct{}
-}
-
-func (c *cloud) DrainTimeout() time.Duration { return 0 }
-
-func (c *cloud) Drain(ctx context.Context) error {
-	if c.drained == nil {
+// drain returns when the channel closes, or at once without one.
+func drain(ctx context.Context, drained chan struct{}) error {
+	if drained == nil {
 		return nil
 	}
 	select {
-	case <-c.drained:
+	case <-drained:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
@@ -84,7 +84,7 @@ func TestAnyCloud(t *testing.T) {
 	names := numbered(31)
 	inBubble(t, names, func(r *rig) {
 		r.behaviour.Lists, r.behaviour.MaxRemovals = false, 100
-		r.provider = node.Classic("sky", single{r.fakeCloud})
+		r.provider = adapter.Machines("sky", single{r.fakeCloud})
 		r.start()
 		r.settle()
 		r.fakeCloud.machine(names[0], cloud.MachineStopped)

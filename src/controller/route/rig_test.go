@@ -372,3 +372,14 @@ func wantIs[T comparable](r *rig, what string, got, wanted T) {
 		r.Errorf("%s:\n got %v\nwant %v", what, got, wanted)
 	}
 }
+
+// membersOf returns all nodes as members, with the addresses in their status.
+func membersOf(nodes []*corev1.Node) []cloud.RouteMember {
+	members := make([]cloud.RouteMember, 0, len(nodes))
+	for _, node := range nodes {
+		members = append(members, cloud.RouteMember{
+			Node: node, Known: true, Confirmed: true, Addresses: cloud.InternalAddresses(node),
+		})
+	}
+	return members
+}

@@ -180,11 +180,6 @@ func podCIDRs(node *corev1.Node) []string {
 	return node.Spec.PodCIDRs
 }
 
-// gateways are the addresses of a Node that a route to the destination can lead to.
-func gateways(node *corev1.Node, destination netip.Prefix) []netip.Addr {
-	return ofFamily(cloud.InternalAddresses(node), destination)
-}
-
 func ofFamily(addresses []netip.Addr, destination netip.Prefix) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return a.Is4() != destination.Addr().Is4() })
 }

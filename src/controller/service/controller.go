@@ -164,7 +164,7 @@ func mayMatter(service *corev1.Service) bool {
 // sameForUs says whether nothing differs that this controller looks at, or would put back.
 func sameForUs(was, is *corev1.Service) bool {
 	lostFinalizer := helpers.HasLBFinalizer(was) && !helpers.HasLBFinalizer(is)
-	return sameWish(was, is) && was.DeletionTimestamp.Equal(is.DeletionTimestamp) && !lostFinalizer &&
+	return cloud.SameDesired(was, is) && was.DeletionTimestamp.Equal(is.DeletionTimestamp) && !lostFinalizer &&
 		helpers.LoadBalancerStatusEqual(&was.Status.LoadBalancer, &is.Status.LoadBalancer)
 }
 

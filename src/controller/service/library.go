@@ -3,12 +3,10 @@ package service
 import (
 	"context"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -28,21 +26,6 @@ var _ cloudprovider.LoadBalancer = (*Library)(nil)
 func NewLibrary(provider cloud.LoadBalancers, behaviour cloud.LoadBalancerBehaviour, recorder record.EventRecorder) *Library {
 	return &Library{keeper: keeper{provider: provider, behaviour: behaviour, recorder: recorder, metrics: newMetrics()}}
 }
-
-// ProviderOf returns the provider behind what a cloud has for load balancers: the one in a Library, else one that calls the methods of
-// k8s.io/cloud-provider with the cluster's name.
-func ProviderOf(balancers cloudprovider.LoadBalancer, cluster string, nodes corelisters.NodeLister) (cloud.LoadBalancers, cloud.LoadBalancerBehaviour) {
-	if library, ok := balancers.(*Library); ok {
-		return library.provider, library.behaviour
-	}
-	return Classic(balancers, cluster, nodes), cloud.LoadBalancerBehaviour{PollInterval: pollInterval, SlowAfter: slowAfter, Drift: cloud.Repair}
-}
-
-// How providers are waited for that have no opinion on it.
-const (
-	pollInterval = 5 * time.Second
-	slowAfter    = 5 * time.Minute
-)
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.
 func (l *Library) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {

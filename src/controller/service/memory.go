@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -113,7 +112,7 @@ type telling struct {
 // causeOf says why something may differ for a wish, whose traffic is to go to these machines, and of which something is refused, "" for
 // nothing. It remembers wish and machines. What was refused, and is not any more, is still the Service's wish.
 func (m *memory) causeOf(w wish, machines []string, refused string) cause {
-	same := m.service != nil && sameWish(m.service, w.service) && (m.refused == "" || m.refused == refused)
+	same := m.service != nil && cloud.SameDesired(m.service, w.service) && (m.refused == "" || m.refused == refused)
 	targets := slices.Equal(m.machines, machines) && slices.Equal(m.joining, w.targets.Joining) && m.partial == w.targets.Incomplete
 	switch {
 	case same && targets && (m.settled || m.cause == causeDrift):
@@ -127,12 +126,6 @@ func (m *memory) causeOf(w wish, machines []string, refused string) cause {
 	m.settled = m.settled && m.cause == causeDrift
 	m.service, m.machines, m.joining, m.partial = w.service, machines, w.targets.Joining, w.targets.Incomplete
 	return m.cause
-}
-
-// sameWish says whether two states of a Service ask for the same.
-func sameWish(a, b *corev1.Service) bool {
-	return a == b || a.UID == b.UID && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
-		equality.Semantic.DeepEqual(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(a.Labels, b.Labels)
 }
 
 // seen remembers how things are, for metrics, and since when a target is left out.

@@ -21,7 +21,7 @@ type progress struct {
 
 // towards returns the progress towards a desired state: none when that is another one than before.
 func (p *progress) towards(service *corev1.Service, machines []string) *progress {
-	if p == nil || !sameWish(p.service, service) || !slices.Equal(p.machines, machines) {
+	if p == nil || !cloud.SameDesired(p.service, service) || !slices.Equal(p.machines, machines) {
 		return &progress{service: service, machines: machines, left: map[string]int{}}
 	}
 	return p

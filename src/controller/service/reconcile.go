@@ -96,7 +96,7 @@ func (c *Controller) leave(ctx context.Context, key string, m *memory, service *
 
 // keep is for a Service that is to have a load balancer.
 func (c *Controller) keep(ctx context.Context, m *memory, service *corev1.Service) error {
-	if m.elsewhere && sameWish(m.service, service) {
+	if m.elsewhere && cloud.SameDesired(m.service, service) {
 		return nil
 	}
 	m.elsewhere = false

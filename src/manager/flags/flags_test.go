@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/cloud-provider/options"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 )
 
@@ -26,7 +26,7 @@ func TestFlagsOfTheLibrary(t *testing.T) {
 		// As the cloud is configured.
 		"route-reconciliation-period": "0s",
 	}
-	ours := manager.NewCommand(build.Info{}, manager.Provider{Name: "only", New: func(context.Context, string) (cloudprovider.Interface, error) { return nil, nil }})
+	ours := manager.NewCommand(build.Info{}, manager.Provider{Name: "only", New: func(context.Context, cloud.Options) (*cloud.Cloud, error) { return nil, nil }})
 	defaults, err := options.NewCloudControllerManagerOptions()
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 )
 
-// library is a cloud that has no more than k8s.io/cloud-provider asks for.
+// library is a provided that has no more than k8s.io/cloud-provider asks for.
 type library struct {
 	mu     sync.Mutex
 	routes []*cloudprovider.Route
@@ -57,15 +57,15 @@ func (l *library) done() string {
 // TestAnyCloud that k8s.io/cloud-provider knows is served.
 func TestAnyCloud(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &library{}
+		provided := &library{}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"), node("b", "10.0.0.2", "10.244.2.0/24"))
-		cloud.routes = []*cloudprovider.Route{
+		provided.routes = []*cloudprovider.Route{
 			{TargetNode: "gone", DestinationCIDR: "10.244.9.0/24"}, {TargetNode: "gone", DestinationCIDR: "192.168.0.0/24"},
 			{TargetNode: "b", DestinationCIDR: "10.244.2.0/24"}, {TargetNode: "a", DestinationCIDR: "10.244.8.0/24", Blackhole: true},
 			{TargetNode: "a", DestinationCIDR: "strange"},
 		}
-		r.startWith(ProviderOf(cloud, "k1"))
-		done := cloud.done()
+		r.startWith(adapter.Routes(provided, "k1"))
+		done := provided.done()
 		for _, want := range []string{"create uid-a a 10.244.1.0/24", "delete gone 10.244.9.0/24", "delete a 10.244.8.0/24"} {
 			if !strings.Contains(done, want) {
 				t.Errorf("done: %s; want %q", done, want)
@@ -74,34 +74,20 @@ func TestAnyCloud(t *testing.T) {
 		wantIs(r, "writes", strings.Count(done, ",")+1, 3)
 		wantIs(r, "condition", r.condition("a"), created)
 		r.later()
-		wantIs(r, "writes when nothing differs", cloud.done(), "")
+		wantIs(r, "writes when nothing differs", provided.done(), "")
 		r.leave("a")
 		r.settle()
-		wantIs(r, "writes when a is gone", cloud.done(), "delete a 10.244.1.0/24")
+		wantIs(r, "writes when a is gone", provided.done(), "delete a 10.244.1.0/24")
 	})
 }
 
 // TestAddressesOfAnyCloud: one that shows addresses is compared by them.
 func TestAddressesOfAnyCloud(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &library{routes: []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24", EnableNodeAddresses: true,
+		provided := &library{routes: []*cloudprovider.Route{{TargetNode: "a", DestinationCIDR: "10.244.1.0/24", EnableNodeAddresses: true,
 			TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}}}}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
-		r.startWith(ProviderOf(cloud, "k1"))
-		wantIs(r, "writes", cloud.done(), "delete a 10.244.1.0/24, create uid-a a 10.244.1.0/24")
+		r.startWith(adapter.Routes(provided, "k1"))
+		wantIs(r, "writes", provided.done(), "delete a 10.244.1.0/24, create uid-a a 10.244.1.0/24")
 	})
-}
-
-// TestWhatAnyCloudCannot is an error.
-func TestWhatAnyCloudCannot(t *testing.T) {
-	c := classic{&library{}, "k1"}
-	if err := c.Replace(t.Context(), "", nil, nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("replacing all routes of any cloud: %v", err)
-	}
-	if err := c.Delete(t.Context(), "", cloud.ActualRoute{}); err == nil {
-		t.Error("a route that was never listed is deleted")
-	}
-	if _, err := (classic{&library{failed: errors.New("away")}, "k1"}).List(t.Context(), cloud.PodNetwork{}, 0); err == nil {
-		t.Error("a list that failed is an answer")
-	}
 }

@@ -11,9 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // library is a cloud with nothing but the interface of k8s.io/cloud-provider.
@@ -83,23 +87,22 @@ func nodeNames(nodes []*corev1.Node) (names string) {
 	return names
 }
 
-// startClassic begins a process for such a cloud.
-func (r *rig) startClassic(cloud *library) {
+// startAdapter begins a process for such a cloud.
+func (r *rig) startAdapter(provided *library) {
 	r.Helper()
 	factory := informers.NewSharedInformerFactory(r.cluster, 0)
 	lister := factory.Core().V1().Nodes().Lister()
 	factory.StartWithContext(r.Context())
 	factory.WaitForCacheSyncWithContext(r.Context())
-	provider, behaviour := ProviderOf(cloud, "kubernetes", lister)
-	r.behaviour = behaviour
-	r.startWith(provider, 2)
+	r.behaviour = cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute, Drift: cloud.Repair}
+	r.startWith(adapter.LoadBalancers(provided, "kubernetes", func() corelisters.NodeLister { return lister }), 2)
 }
 
-// TestClassicProvider is called for what has changed, and for nothing else.
-func TestClassicProvider(t *testing.T) {
+// TestAdapter is called for what has changed, and for nothing else.
+func TestAdapter(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &library{there: map[string]bool{}}
-		r.startClassic(cloud)
+		provided := &library{there: map[string]bool{}}
+		r.startAdapter(provided)
 		r.addService("web")
 		r.settle()
 		want(r, "address", fmt.Sprint(addressesOf(r.service("web").Status.LoadBalancer)), "[192.0.2.1]")
@@ -110,72 +113,72 @@ func TestClassicProvider(t *testing.T) {
 		r.settle()
 		r.deleteService("web")
 		r.settle()
-		wantList(r, "calls", cloud.called(), "ensure web of kubernetes on ab", "update web on abc", "ensure web of kubernetes on abc", "delete web")
+		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab", "update web on abc", "ensure web of kubernetes on abc", "delete web")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
 
-// TestClassicProviderHearsOfTheMachine: a node that says which machine it is only after it joined is handed over once more, because the
+// TestAdapterNodeGetsProviderID: a node that says which machine it is only after it joined is handed over once more, because the
 // provider may have left it out.
-func TestClassicProviderHearsOfTheMachine(t *testing.T) {
+func TestAdapterNodeGetsProviderID(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &library{there: map[string]bool{}}
+		provided := &library{there: map[string]bool{}}
 		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "" })
-		r.startClassic(cloud)
+		r.startAdapter(provided)
 		r.addService("web")
 		r.settle()
 		r.changeNode("b", func(n *corev1.Node) { n.Spec.ProviderID = "plain://vm-b" })
 		r.settle()
-		wantList(r, "calls", cloud.called(), "ensure web of kubernetes on ab", "update web on ab")
+		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab", "update web on ab")
 	})
 }
 
-// TestClassicProviderIsBusy: its time is heeded, and nobody waits meanwhile.
-func TestClassicProviderIsBusy(t *testing.T) {
+// TestAdapterIsBusy: its time is heeded, and nobody waits meanwhile.
+func TestAdapterIsBusy(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &library{there: map[string]bool{}, ensure: api.NewRetryError("not yet", time.Minute)}
-		r.startClassic(cloud)
+		provided := &library{there: map[string]bool{}, ensure: api.NewRetryError("not yet", time.Minute)}
+		r.startAdapter(provided)
 		r.addService("web")
 		<-time.After(150 * time.Second)
-		want(r, "calls", len(cloud.called()), 3)
+		want(r, "calls", len(provided.called()), 3)
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Waiting")
 		for _, event := range r.told() {
 			if event == "Warning SyncLoadBalancerFailed" {
 				t.Error("waiting is told as a failure")
 			}
 		}
-		cloud.set(func(l *library) { l.ensure = nil })
+		provided.set(func(l *library) { l.ensure = nil })
 		<-time.After(time.Minute)
 		want(r, "condition", r.condition("web", conditionProvisioned), "True Provisioned")
 	})
 }
 
-// TestClassicProviderOfOthers: load balancers that somebody else makes are left to them.
-func TestClassicProviderOfOthers(t *testing.T) {
+// TestAdapterImplementedElsewhere: load balancers that somebody else makes are left to them.
+func TestAdapterImplementedElsewhere(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &library{there: map[string]bool{}, ensure: cloudprovider.ImplementedElsewhere}
-		r.startClassic(cloud)
+		provided := &library{there: map[string]bool{}, ensure: cloudprovider.ImplementedElsewhere}
+		r.startAdapter(provided)
 		r.addService("web")
 		<-time.After(time.Hour)
-		wantList(r, "calls", cloud.called(), "ensure web of kubernetes on ab")
+		wantList(r, "calls", provided.called(), "ensure web of kubernetes on ab")
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
 }
 
-// TestClassicProviderFails: when it cannot say what there is, nothing is deleted and no finalizer dropped; and no status is a mistake
+// TestAdapterFails: when it cannot say what there is, nothing is deleted and no finalizer dropped; and no status is a mistake
 // that is told.
-func TestClassicProviderFails(t *testing.T) {
+func TestAdapterFails(t *testing.T) {
 	inRig(t, func(r *rig) {
-		cloud := &library{there: map[string]bool{}, nothing: true}
-		r.startClassic(cloud)
+		provided := &library{there: map[string]bool{}, nothing: true}
+		r.startAdapter(provided)
 		r.addService("web")
 		r.settle()
 		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
-		cloud.set(func(l *library) { l.nothing, l.unknown = false, errors.New("it is dark") })
+		provided.set(func(l *library) { l.nothing, l.unknown = false, errors.New("it is dark") })
 		r.deleteService("web")
 		<-time.After(time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
-		cloud.set(func(l *library) { l.unknown = nil })
+		provided.set(func(l *library) { l.unknown = nil })
 		<-time.After(5 * time.Minute)
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
 	})
